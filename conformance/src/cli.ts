@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Adapter, adapterNames } from './adapter.ts'
 import type { Case, Wire } from './case.ts'
@@ -167,9 +168,9 @@ type Run = { gateway: Report['gateway']; switchedOn: readonly string[]; results:
 
 async function runAdapter(name: string, cases: readonly Case[], options: Options): Promise<Run> {
   if (!/^[a-z0-9-]+$/.test(name)) throw new Exit(2, `there is no adapter ${name}`)
-  const module = await import(`../adapters/${name}/adapter.ts`).catch((error: NodeJS.ErrnoException) => {
-    throw new Exit(2, error.code === 'ERR_MODULE_NOT_FOUND' ? `there is no adapter ${name}` : error.message)
-  })
+  const file = join(import.meta.dirname, '../adapters', name, 'adapter.ts')
+  if (!existsSync(file)) throw new Exit(2, `there is no adapter ${name}`)
+  const module = await import(pathToFileURL(file).href)
   const adapter = module.default as Adapter
   const found = await adapter.find()
   if ('missing' in found) throw new Exit(3, `${adapter.title}: ${found.missing}`)

@@ -160,7 +160,7 @@ async function write(
     for (let at = 0; at < bytes.length; at += size) {
       response.write(bytes.subarray(at, at + size))
       // Each piece becomes a packet of its own.
-      if (reply.splitBytes) await pause(0)
+      if (reply.splitBytes) await new Promise(setImmediate)
     }
     if (left <= 0) return cut(response)
   }

@@ -5,6 +5,15 @@ import { bearer, type ClientWire, readSharedError } from './wire.ts'
 
 const ends = new Set<Json | undefined>(['response.completed', 'response.incomplete', 'response.failed'])
 
+/** The member of a `done` event that its deltas join to, by the kind of the event. */
+const wholes: { [kind: string]: string } = {
+  output_text: 'text',
+  refusal: 'refusal',
+  function_call_arguments: 'arguments',
+  reasoning_summary_text: 'text',
+  reasoning_text: 'text',
+}
+
 export const responses: ClientWire = {
   path: '/v1/responses',
   keyHeaders: bearer,
@@ -41,6 +50,7 @@ export const responses: ClientWire = {
   },
   findDisorder(datas) {
     const open = new Set<Json>()
+    const joined = new Map<string, string>()
     let last = -1
     let end: Json | undefined
     for (const [at, event] of datas.entries()) {
@@ -55,6 +65,14 @@ export const responses: ClientWire = {
       if (type === 'response.output_item.added') open.add(item!)
       else if (item !== undefined && !open.has(item)) return `${type} comes for item ${item}, which is not open`
       if (type === 'response.output_item.done') open.delete(item!)
+      const [, kind, part] = /^response\.(\w+)\.(delta|done)$/.exec(String(type)) ?? []
+      const whole = wholes[kind ?? '']
+      if (whole) {
+        const place = [kind, item, event['content_index'], event['summary_index']].join()
+        const text = joined.get(place) ?? ''
+        if (part === 'delta') joined.set(place, text + textOf(event['delta']))
+        else if (text !== textOf(event[whole])) return `the deltas of item ${item} do not join to its ${whole}`
+      }
       if (!ends.has(type)) continue
       if (open.size > 0 && type !== 'response.failed') return `${type} comes while item ${[...open][0]} is open`
       end = type

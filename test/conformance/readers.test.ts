@@ -1,0 +1,440 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { writeAnswer, writeStream } from '../../conformance/src/answer.ts'
+import { writeAsk } from '../../conformance/src/ask.ts'
+import type { Answer, Ask, Json, ScriptedEvent, Wire } from '../../conformance/src/case.ts'
+import { wires } from '../../conformance/src/case.ts'
+import type { JsonObject } from '../../conformance/src/json.ts'
+import { readRequest } from '../../conformance/src/read-request.ts'
+import { EventReader } from '../../conformance/src/sse.ts'
+import { clientWires } from '../../conformance/src/wires/index.ts'
+
+const answers: Answer[] = [
+  { text: 'Hello 🎈 there', usage: { input: 12, output: 7 } },
+  { text: 'Cut', stop: 'length', usage: { input: 1, output: 1, cached: 0 } },
+  { reasoning: 'I think so', text: 'Yes', usage: { input: 100, output: 9, cached: 40, reasoning: 4 } },
+  {
+    text: 'Both',
+    calls: [
+      { id: 'call_1', name: 'a', input: { city: 'Bern', days: [1, 2] } },
+      { id: 'call_2', name: 'b', input: {} },
+    ],
+    stop: 'calls',
+  },
+  { calls: [{ id: 'call_1', name: 'a', input: { x: null } }], stop: 'calls', usage: { input: 5, output: 5 } },
+  { text: 'No', stop: 'refusal' },
+]
+
+const datasOf = (events: readonly ScriptedEvent[]) => events.map((event) => (event as { data: Json }).data)
+const streamOf = (wire: Wire, answer: Answer) =>
+  datasOf(writeStream(wire, writeAnswer(wire, answer, 'm'), { pieces: answer.pieces ?? 3, hasUsage: true }))
+
+for (const wire of wires) {
+  for (const answer of answers) {
+    const { text = '', reasoning = '', calls = [], stop = 'end', usage = { input: 10, output: 5 } } = answer
+    test(`${wire}: an answer is read as it was written, whole and as a stream: ${JSON.stringify(answer)}`, () => {
+      const reader = clientWires[wire]
+      const whole = reader.read(writeAnswer(wire, answer, 'm'))
+      const streamed = reader.collect(streamOf(wire, answer))
+      for (const seen of [whole, reader.read(streamed.body)]) {
+        assert.deepEqual([seen.text, seen.reasoning, seen.stop, seen.model], [text, reasoning, stop, 'm'])
+        assert.deepEqual(
+          seen.calls.map(({ id, name, input }) => ({ id, name, input })),
+          calls,
+        )
+        for (const call of seen.calls) assert.deepEqual(JSON.parse(call.arguments), call.input)
+        const counted = { ...(wire === 'messages' ? { ...usage, reasoning: undefined } : usage) }
+        for (const [name, count] of Object.entries(counted)) {
+          assert.equal(seen.usage?.[name as 'input'], count, name)
+        }
+        if (wire !== 'messages') assert.equal(seen.usage?.total, usage.input + usage.output)
+      }
+      assert.equal(streamed.isEnded, true)
+      assert.equal(reader.findDisorder(streamOf(wire, answer), true), undefined)
+    })
+  }
+}
+
+test('messages: the prompt is the sum of the three counters, and those that are missing count nothing', () => {
+  const read = (usage: Json) => clientWires.messages.read({ usage }).usage
+  const all = { input_tokens: 5, cache_read_input_tokens: 30, cache_creation_input_tokens: 7, output_tokens: 2 }
+  assert.deepEqual(read(all), { input: 42, output: 2, cached: 30, cacheWrite: 7 })
+  assert.deepEqual(read({ input_tokens: 5 }), { input: 5 })
+  assert.deepEqual(read({ cache_read_input_tokens: 30 }), { cached: 30 })
+  assert.equal(clientWires.messages.read({}).usage, undefined)
+})
+
+const answer = answers[3]!
+
+/** What is done to a right stream, and what its disorder is called, by wire. An undefined one is in order. */
+const disorders: [wire: Wire, what: string, change: (datas: Json[]) => Json[], says: RegExp | undefined][] = [
+  ['chat', 'breaks off', (all) => all.slice(0, 3), undefined],
+  ['chat', 'has text after its end', (all) => [...all, all[0]!], /an event comes after \[DONE\]/],
+  ['chat', 'has no finish_reason', (all) => all.map(unfinished), /without a finish_reason/],
+  ['chat', 'has no usage', (all) => all.filter((one) => !has(one, 'usage')), /without a chunk of usage/],
+  [
+    'chat',
+    'has another object',
+    (all) => all.map((one) => changed(one, { object: 'x' })),
+    /the object of an event is x/,
+  ],
+  ['chat', 'changes its id', (all) => [changed(all[0]!, { id: 'x' }), ...all.slice(1)], /the id changes/],
+  [
+    'chat',
+    'has text after the usage',
+    (all) => [...all.slice(0, -1), all[1]!, '[DONE]'],
+    /content comes after the usage/,
+  ],
+  ['chat', 'has an event that is no object', (all) => [...all.slice(0, 2), 'x', ...all.slice(2)], /not a JSON object/],
+  ['chat', 'fails', (all) => [all[0]!, { error: { message: 'x' } }, '[DONE]'], undefined],
+  ['messages', 'breaks off', (all) => all.slice(0, 4), undefined],
+  ['messages', 'begins twice', (all) => [all[0]!, ...all], /message_start comes twice/],
+  ['messages', 'does not begin', (all) => all.slice(2), /content_block_start comes before message_start/],
+  ['messages', 'goes on after its end', (all) => [...all, ofType(all, 'message_delta')], /comes after message_stop/],
+  ['messages', 'has a ping after its end', (all) => [...all, { type: 'ping' }], undefined],
+  [
+    'messages',
+    'has no message_delta',
+    (all) => without(all, 'message_delta'),
+    /message_stop comes without message_delta/,
+  ],
+  [
+    'messages',
+    'starts a block in a block',
+    (all) => withoutFirst(all, 'content_block_stop'),
+    /starts while block 0 is open/,
+  ],
+  [
+    'messages',
+    'skips a block',
+    (all) => all.map((one) => (has(one, 'content_block') ? changed(one, { index: 1 }) : one)),
+    /block 1 starts where block 0 is due/,
+  ],
+  [
+    'messages',
+    'has a delta of another block',
+    (all) => all.map((one) => (has(one, 'delta') && has(one, 'index') ? changed(one, { index: 7 }) : one)),
+    /for block 7, which is not open/,
+  ],
+  [
+    'messages',
+    'ends with an open block',
+    (all) => all.filter((one, at) => !(typeOf(one) === 'content_block_stop' && at > 12)),
+    /message_delta comes while block 2 is open|starts while/,
+  ],
+  ['messages', 'has an event that is no object', (all) => [...all.slice(0, 2), 'x'], /not a JSON object/],
+  ['responses', 'breaks off', (all) => all.slice(0, 4), undefined],
+  ['responses', 'does not begin', (all) => all.slice(1), /response.in_progress comes before response.created/],
+  [
+    'responses',
+    'goes on after its end',
+    (all) => [...all, changed(all[1]!, { sequence_number: 999 })],
+    /comes after response.completed/,
+  ],
+  [
+    'responses',
+    'has no sequence numbers',
+    (all) => all.map((one) => changed(one, { sequence_number: null })),
+    /has no sequence_number/,
+  ],
+  [
+    'responses',
+    'repeats a sequence number',
+    (all) => all.map((one, at) => (at === 1 ? changed(one, { sequence_number: 0 }) : one)),
+    /sequence_number 0 comes after 0/,
+  ],
+  [
+    'responses',
+    'has a delta of no item',
+    (all) => withoutFirst(all, 'response.output_item.added'),
+    /item 0, which is not open/,
+  ],
+  [
+    'responses',
+    'ends with an open item',
+    (all) => withoutFirst(all, 'response.output_item.done'),
+    /while item 0 is open/,
+  ],
+  [
+    'responses',
+    'loses a delta of text',
+    (all) => withoutFirst(all, 'response.output_text.delta'),
+    /item 0 do not join to its text/,
+  ],
+  [
+    'responses',
+    'loses a delta of arguments',
+    (all) => withoutFirst(all, 'response.function_call_arguments.delta'),
+    /item 1 do not join to its arguments/,
+  ],
+  [
+    'responses',
+    'fails with an open item',
+    (all) => [...all.slice(0, 4), { type: 'response.failed', sequence_number: 99, response: {} }],
+    undefined,
+  ],
+  ['responses', 'has an error', (all) => [...all.slice(0, 4), { type: 'error', message: 'x' }], undefined],
+  ['responses', 'has an event that is no object', (all) => [all[0]!, 'x'], /not a JSON object/],
+]
+
+const has = (one: Json, name: string) => (one as JsonObject)[name] !== undefined && one !== '[DONE]'
+const typeOf = (one: Json) => (one as JsonObject)['type']
+const changed = (one: Json, members: object): Json =>
+  typeof one === 'string' ? one : { ...(one as JsonObject), ...members }
+const ofType = (all: Json[], type: string) => all.find((one) => typeOf(one) === type)!
+const without = (all: Json[], type: string) => all.filter((one) => typeOf(one) !== type)
+const withoutFirst = (all: Json[], type: string) =>
+  all.toSpliced(
+    all.findIndex((one) => typeOf(one) === type),
+    1,
+  )
+const unfinished = (one: Json) =>
+  JSON.parse(JSON.stringify(one).replace('"finish_reason":"tool_calls"', '"finish_reason":null'))
+
+for (const [wire, what, change, says] of disorders) {
+  test(`${wire}: a stream that ${what} is ${says ? 'out of order' : 'in order'}`, () => {
+    const found = clientWires[wire].findDisorder(change(streamOf(wire, answer)), true)
+    if (says) assert.match(found ?? 'in order', says)
+    else assert.equal(found, undefined)
+  })
+}
+
+test('chat: usage is missed only by a client that has asked for it', () => {
+  const datas = streamOf('chat', answer).filter((one) => !has(one, 'usage'))
+  assert.equal(clientWires.chat.findDisorder(datas, false), undefined)
+})
+
+/** Parts of streams that broke off, with what a client has by then. */
+const parts: [wire: Wire, datas: Json[], seen: object][] = [
+  ['chat', streamOf('chat', answer).slice(0, 2), { text: 'Bo', stop: null }],
+  ['messages', streamOf('messages', answer).slice(0, 4), { text: 'Bo', stop: null }],
+  ['responses', streamOf('responses', answer).slice(0, 5), { text: 'Bo', stop: 'in_progress' }],
+]
+for (const [wire, datas, seen] of parts) {
+  test(`${wire}: a stream that broke off has what came by then, and no end`, () => {
+    const { body, isEnded } = clientWires[wire].collect(datas)
+    const { text, stop } = clientWires[wire].read(body)
+    assert.deepEqual([{ text, stop }, isEnded], [seen, false])
+  })
+}
+
+const errors: [wire: Wire, body: JsonObject, seen: object | undefined][] = [
+  [
+    'chat',
+    { error: { type: 'a', code: 'b', param: null, message: 'c' } },
+    { type: 'a', code: 'b', param: null, message: 'c' },
+  ],
+  ['chat', { error: 'words' }, { message: 'words' }],
+  ['chat', { choices: [] }, undefined],
+  [
+    'messages',
+    { type: 'error', error: { type: 'a', message: 'c' } },
+    { type: 'a', message: 'c', code: undefined, param: undefined },
+  ],
+  ['messages', { type: 'message' }, undefined],
+  [
+    'responses',
+    { type: 'error', code: 'b', message: 'c', param: 'p' },
+    { type: 'error', code: 'b', message: 'c', param: 'p' },
+  ],
+  [
+    'responses',
+    { type: 'response.failed', response: { error: { code: 'b', message: 'c' } } },
+    { code: 'b', message: 'c', type: undefined, param: undefined },
+  ],
+  ['responses', { object: 'response', error: null }, undefined],
+]
+for (const [wire, body, seen] of errors) {
+  test(`${wire}: the error of ${JSON.stringify(body)}`, () => assert.deepEqual(clientWires[wire].readError(body), seen))
+}
+
+const asks: Ask = {
+  system: 'Be brief.',
+  turns: [
+    { user: 'Weather?' },
+    { assistant: 'I look.', calls: [{ id: 'c1', name: 'weather', input: { city: 'Bern' } }] },
+    { results: [{ id: 'c1', text: 'Snow' }] },
+    { assistant: 'It snows.' },
+    { user: 'Thanks' },
+  ],
+  tools: [{ name: 'weather', description: 'Looks it up.', parameters: { type: 'object' } }],
+  maxTokens: 77,
+  stream: true,
+}
+for (const wire of wires) {
+  test(`${wire}: a request is read as it was written`, () => {
+    const seen = readRequest(wire, writeAsk(wire, asks))
+    assert.deepEqual([seen.model, seen.stream, seen.system, seen.maxTokens], ['$model', true, 'Be brief.', 77])
+    assert.deepEqual(seen.tools, asks.tools)
+    assert.deepEqual(seen.turns.map(({ text }) => text).filter(Boolean), ['Weather?', 'I look.', 'It snows.', 'Thanks'])
+    assert.deepEqual(
+      seen.turns.flatMap(({ calls }) => calls),
+      [{ id: 'c1', name: 'weather', input: { city: 'Bern' } }],
+    )
+    assert.deepEqual(
+      seen.turns.flatMap(({ results }) => results),
+      [{ id: 'c1', text: 'Snow' }],
+    )
+    const removed = writeAsk(wire, { text: 'Hi', maxTokens: 5, body: { model: null, top_p: 0.5, temperature: 0.25 } })
+    assert.equal('model' in removed, false)
+    const read = readRequest(wire, removed)
+    assert.deepEqual([read.topP, read.temperature, read.stream, read.turns.length], [0.5, 0.25, false, 1])
+  })
+}
+
+const image = 'data:image/png;base64,AAAA'
+const pdf = 'data:application/pdf;base64,BBBB'
+/** Members of a request that a wire writes in its own way, with what they say. */
+const members: [
+  wire: Wire,
+  body: JsonObject,
+  seen: (read: ReturnType<typeof readRequest>) => unknown,
+  value: unknown,
+][] = [
+  ['chat', { messages: [{ role: 'developer', content: [{ type: 'text', text: 'a' }] }] }, (read) => read.system, 'a'],
+  ['chat', { tool_choice: { type: 'function', function: { name: 'f' } } }, (read) => read.toolChoice, 'f'],
+  ['chat', { tool_choice: 'required' }, (read) => read.toolChoice, 'required'],
+  ['chat', { max_tokens: 5 }, (read) => read.maxTokens, 5],
+  ['chat', { stop: 'x' }, (read) => read.stops, ['x']],
+  ['chat', { stop: ['x', 'y'] }, (read) => read.stops, ['x', 'y']],
+  ['chat', { stop: null }, (read) => read.stops, undefined],
+  ['chat', { response_format: { json_schema: { schema: { a: 1 } } } }, (read) => read.schema, { a: 1 }],
+  ['chat', { reasoning_effort: 'low' }, (read) => read.reasoning, 'low'],
+  [
+    'chat',
+    { messages: [{ role: 'assistant', content: 'a', reasoning_content: 'r' }] },
+    (read) => read.turns[0]?.reasoning,
+    'r',
+  ],
+  [
+    'chat',
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: image } }] }] },
+    (read) => read.turns[0]?.images,
+    [{ type: 'image/png', base64: 'AAAA' }],
+  ],
+  [
+    'chat',
+    { messages: [{ role: 'user', content: [{ type: 'file', file: { filename: 'a.pdf', file_data: pdf } }] }] },
+    (read) => read.turns[0]?.files,
+    [{ name: 'a.pdf', type: 'application/pdf', base64: 'BBBB' }],
+  ],
+  ['responses', { input: 'Hi' }, (read) => read.turns[0]?.text, 'Hi'],
+  ['responses', { instructions: 'a', input: [{ role: 'system', content: 'b' }] }, (read) => read.system, 'a\nb'],
+  ['responses', { tool_choice: { type: 'function', name: 'f' } }, (read) => read.toolChoice, 'f'],
+  ['responses', { text: { format: { schema: { a: 1 } } } }, (read) => read.schema, { a: 1 }],
+  ['responses', { reasoning: { effort: 'high' } }, (read) => read.reasoning, 'high'],
+  [
+    'responses',
+    { input: [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'r' }] }] },
+    (read) => read.turns[0]?.reasoning,
+    'r',
+  ],
+  [
+    'responses',
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://x/y.png' }] }] },
+    (read) => read.turns[0]?.images,
+    [{ url: 'https://x/y.png' }],
+  ],
+  [
+    'responses',
+    { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
+    (read) => read.turns[0]?.files,
+    [{ id: 'file_1' }],
+  ],
+  [
+    'responses',
+    { input: [{ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'o' }] }] },
+    (read) => read.turns[0]?.results,
+    [{ id: 'c', text: 'o' }],
+  ],
+  [
+    'messages',
+    {
+      system: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+    (read) => read.system,
+    'a\nb',
+  ],
+  ['messages', { tool_choice: { type: 'any' } }, (read) => read.toolChoice, 'required'],
+  ['messages', { tool_choice: { type: 'tool', name: 'f' } }, (read) => read.toolChoice, 'f'],
+  ['messages', { tool_choice: { type: 'auto' } }, (read) => read.toolChoice, 'auto'],
+  ['messages', { stop_sequences: ['x'] }, (read) => read.stops, ['x']],
+  ['messages', { output_config: { format: { schema: { a: 1 } } } }, (read) => read.schema, { a: 1 }],
+  ['messages', { thinking: { budget_tokens: 1024 } }, (read) => read.reasoning, 1024],
+  [
+    'messages',
+    { messages: [{ role: 'assistant', content: [{ type: 'thinking', thinking: 'r' }] }] },
+    (read) => read.turns[0]?.reasoning,
+    'r',
+  ],
+  [
+    'messages',
+    {
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }],
+        },
+      ],
+    },
+    (read) => read.turns[0]?.images,
+    [{ type: 'image/png', base64: 'AAAA' }],
+  ],
+  [
+    'messages',
+    {
+      messages: [
+        { role: 'user', content: [{ type: 'document', title: 'a', source: { type: 'url', url: 'https://x/y' } }] },
+      ],
+    },
+    (read) => read.turns[0]?.files,
+    [{ name: 'a', url: 'https://x/y' }],
+  ],
+  [
+    'messages',
+    {
+      messages: [
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: [{ type: 'text', text: 'o' }] }] },
+      ],
+    },
+    (read) => read.turns[0]?.results,
+    [{ id: 'c', text: 'o' }],
+  ],
+]
+for (const [wire, body, seen, value] of members) {
+  test(`${wire}: ${JSON.stringify(body)} says ${JSON.stringify(value)}`, () =>
+    assert.deepEqual(seen(readRequest(wire, body)), value))
+}
+
+test('events are the same whatever pieces they come in, and whatever ends their lines', () => {
+  for (const end of ['\n', '\r\n', '\r']) {
+    const lines = [
+      ': comment',
+      'event: a',
+      'data: {"x":1}',
+      '',
+      'data: one',
+      'data:two',
+      '',
+      'id: 1',
+      '',
+      'data: [DONE]',
+      '',
+      'x',
+    ]
+    const text = lines.join(end)
+    for (let size = 1; size <= text.length; size++) {
+      const reader = new EventReader()
+      const seen = []
+      for (let at = 0; at < text.length; at += size) seen.push(...reader.push(text.slice(at, at + size)))
+      assert.deepEqual(
+        seen,
+        [{ event: 'a', data: { x: 1 } }, { data: 'one\ntwo' }, { data: '[DONE]' }],
+        `${size} ${JSON.stringify(end)}`,
+      )
+    }
+  }
+})

@@ -1,0 +1,379 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Case } from '../../conformance/src/case.ts'
+import { loadCases, readCase } from '../../conformance/src/load-cases.ts'
+import { type Badness, runStandIn } from './support/stand-in.ts'
+
+const ids = [
+  'answers/text-is-kept',
+  'errors/messages-400-names-its-envelope',
+  'errors/rate-limit-passes-on',
+  'robustness/cut-stream-is-no-complete-stream',
+  'streams/chat-usage-comes-in-a-chunk-without-choices',
+  'streams/text-deltas-join-to-the-text',
+  'tools/call-and-result-round-trip',
+  'usage/cached-tokens-are-kept',
+]
+const cases = loadCases().filter(({ id }) => ids.includes(id))
+const [first] = cases
+
+test('a stand-in that does all right passes every case on the pairs that it has', async () => {
+  const results = await runStandIn(cases)
+  assert.equal(cases.length, ids.length)
+  const wrong = results.filter(({ verdict, pair }) => verdict !== (isSameWire(pair) ? 'pass' : 'unsupported'))
+  assert.deepEqual(wrong, [])
+  assert.equal(results.filter(({ verdict }) => verdict === 'pass').length, 19)
+})
+
+const isSameWire = (pair: string) => ['chat>chat', 'responses>responses', 'messages>messages'].includes(pair)
+
+const swap = (text: string) => {
+  const events = text.split(/(?<=\n\n)/)
+  const at = Math.floor(events.length / 2) - 1
+  return [...events.slice(0, at), events[at + 1], events[at], ...events.slice(at + 2)].join('')
+}
+const change = (from: RegExp, to: string) => (text: string) => text.replace(from, to)
+
+/** Each wrong of a gateway, with a case that must notice it, and words of the first difference. */
+const wrongs: [what: string, id: string, badness: Badness, says: RegExp][] = [
+  [
+    'changes the text of an answer',
+    'answers/text-is-kept',
+    { answers: change(/Grüße/g, 'Gruesse') },
+    /text is "Gruesse/,
+  ],
+  ['loses the end of the text', 'answers/text-is-kept', { answers: change(/&amp;/g, '') }, /text is/],
+  [
+    'changes the text of the request',
+    'answers/text-is-kept',
+    { asks: change(/umlauts/, 'accents') },
+    /asked.turns\[-1\].text/,
+  ],
+  [
+    'changes the role',
+    'answers/text-is-kept',
+    { asks: change(/"role":"user"/, '"role":"assistant"') },
+    /asked.turns\[-1\].role/,
+  ],
+  [
+    'reports another stop reason',
+    'answers/text-is-kept',
+    { answers: change(/"stop"(?=})|"stop"(?=,)|end_turn|(?<="status":")completed(?=","error)/g, 'x') },
+    /stop is|text is/,
+  ],
+  ['answers 200 instead of 429', 'errors/rate-limit-passes-on', { status: 200 }, /status is 200/],
+  ['loses the error', 'errors/rate-limit-passes-on', { answers: () => '{}' }, /error.message is absent/],
+  [
+    'answers 500 instead of 400',
+    'errors/messages-400-names-its-envelope',
+    { instead: (to) => void to.writeHead(500).end() },
+    /status is 500/,
+  ],
+  ['asks a model that it must not ask', 'errors/messages-400-names-its-envelope', { times: 1 }, /body.type is absent/],
+  ['drops the tools', 'tools/call-and-result-round-trip', { asks: change(/"tools":/, '"x":') }, /asked.tools is \[\]/],
+  [
+    'drops the schema of a tool',
+    'tools/call-and-result-round-trip',
+    { asks: change(/"required":\["city"\]/g, '"r":1') },
+    /parameters.required/,
+  ],
+  [
+    'changes the id of a result',
+    'tools/call-and-result-round-trip',
+    { asks: change(/("tool_call_id"|"tool_use_id"|call_output","call_id"):"call_7Qx"/, '$1:"x"') },
+    /the same as before for "sent"/,
+  ],
+  [
+    'breaks the arguments',
+    'tools/call-and-result-round-trip',
+    { answers: change(/Bern/g, 'Genf') },
+    /input.* exactly|input/,
+  ],
+  [
+    'loses a call',
+    'tools/call-and-result-round-trip',
+    { answers: change(/"tool_calls"|"tool_use"|"function_call"/g, '"x"') },
+    /calls|stop/,
+  ],
+  [
+    'doubles the usage',
+    'usage/cached-tokens-are-kept',
+    { answers: change(/(_tokens":)(\d+)/g, '$12$2') },
+    /usage.input/,
+  ],
+  [
+    'drops the cached tokens',
+    'usage/cached-tokens-are-kept',
+    { answers: change(/"(cached_tokens|cache_read_input_tokens)"/g, '"x"') },
+    /usage/,
+  ],
+  [
+    'drops the chunk of usage',
+    'streams/chat-usage-comes-in-a-chunk-without-choices',
+    { answers: change(/data: [^\n]*"choices":\[\][^\n]*\n\n/, '') },
+    /disorder|events\[-2\]/,
+  ],
+  [
+    'puts the usage into the last chunk of content',
+    'streams/chat-usage-comes-in-a-chunk-without-choices',
+    { answers: change(/"choices":\[\]/, '"choices":[{"index":0,"delta":{}}]') },
+    /choices/,
+  ],
+  [
+    'changes the id within a stream',
+    'streams/chat-usage-comes-in-a-chunk-without-choices',
+    { answers: change(/chatcmpl-bothsides/, 'x') },
+    /the id changes|the same/,
+  ],
+  [
+    'doubles the end',
+    'streams/chat-usage-comes-in-a-chunk-without-choices',
+    { answers: (text) => `${text}data: [DONE]\n\n` },
+    /comes after \[DONE\]/,
+  ],
+  [
+    'loses an event',
+    'streams/text-deltas-join-to-the-text',
+    { answers: change(/(event: .*\n)?data: .*wo, th.*\n\n/, '') },
+    /text|disorder/,
+  ],
+  [
+    'doubles an event',
+    'streams/text-deltas-join-to-the-text',
+    { answers: change(/((?:event: .*\n)?data: .*wo, th.*\n\n)/, '$1$1') },
+    /text|disorder/,
+  ],
+  ['swaps two events', 'streams/text-deltas-join-to-the-text', { answers: swap }, /text|disorder/],
+  [
+    'leaves the end out',
+    'streams/text-deltas-join-to-the-text',
+    {
+      answers: change(
+        /(event: (message_stop|response.completed)\n)?data: (\[DONE\]|{"type":"(message_stop|response.completed)".*)\n\n/,
+        '',
+      ),
+    },
+    /done is false|text/,
+  ],
+  [
+    'sends no stream',
+    'streams/text-deltas-join-to-the-text',
+    { headers: { 'content-type': 'application/json' } },
+    /headers.content-type/,
+  ],
+  [
+    'asks the model for no stream',
+    'streams/text-deltas-join-to-the-text',
+    { asks: change(/"stream":true/, '"stream":false') },
+    /headers.content-type|asked.stream/,
+  ],
+  [
+    'breaks the JSON of an event',
+    'streams/text-deltas-join-to-the-text',
+    { answers: change(/data: {/, 'data: {{') },
+    /an event is not a JSON object|text/,
+  ],
+  [
+    'hides that the model broke off',
+    'robustness/cut-stream-is-no-complete-stream',
+    { hidesCuts: true },
+    /stop is "end"|disorder/,
+  ],
+  [
+    'drops what came before a break',
+    'robustness/cut-stream-is-no-complete-stream',
+    { answers: change(/Once upon/g, ''), hidesCuts: true },
+    /text is|disorder/,
+  ],
+]
+
+for (const [what, id, badness, says] of wrongs) {
+  test(`a stand-in that ${what} fails`, async () => {
+    const one = cases.find((entry) => entry.id === id)!
+    const results = (await runStandIn([one], badness)).filter(({ pair }) => isSameWire(pair))
+    for (const { verdict, pair, differences } of results) {
+      assert.equal(verdict, 'fail', `${pair} ${verdict}`)
+      assert.match(differences[0]!, says)
+    }
+    assert.ok(results.length > 0)
+  })
+}
+
+test('a case that fails and then passes is flaky', async () => {
+  const results = await runStandIn(
+    [first!],
+    { answers: (text) => text.replace('Grüße', ''), isFlaky: true },
+    { jobs: 1, pairs: ['chat>chat'] },
+  )
+  const [result] = results.filter(({ pair }) => pair === 'chat>chat')
+  assert.deepEqual([result?.verdict, result?.note], ['flaky', 'a second try: pass'])
+})
+
+const refuse =
+  (status: number, message: string) => (response: { writeHead: (status: number) => { end(text: string): void } }) =>
+    response.writeHead(status).end(JSON.stringify({ error: { message, type: 'invalid_request_error', param: null } }))
+const withFields: Case = { ...first!, fields: ['messages', 'input'] }
+const chatOnly = { pairs: ['chat>chat'] }
+
+/** Answers without the model, with the verdict on a case that names its fields. */
+const refusals: [status: number, message: string, verdict: string][] = [
+  [400, 'messages cannot be carried', 'refused'],
+  [422, 'messages cannot be carried', 'refused'],
+  [400, 'something is wrong', 'fail'],
+  [500, 'messages cannot be carried', 'fail'],
+  [404, 'no such page', 'unsupported'],
+  [405, 'no such method', 'unsupported'],
+  [501, 'not implemented', 'unsupported'],
+  [404, 'no such page for messages', 'refused'],
+]
+
+for (const [status, message, verdict] of refusals) {
+  test(`a ${status} that says "${message}" is ${verdict}`, async () => {
+    const results = await runStandIn([withFields], { instead: refuse(status, message) as never }, chatOnly)
+    assert.equal(results.find(({ pair }) => pair === 'chat>chat')?.verdict, verdict)
+  })
+}
+
+test('a model that is asked on another wire than that of the pair is unsupported, with the wire in the note', async () => {
+  const results = await runStandIn([first!], { path: () => '/v1/responses' }, chatOnly)
+  const result = results.find(({ pair }) => pair === 'chat>chat')
+  assert.deepEqual(
+    [result?.verdict, result?.note],
+    ['unsupported', 'the gateway asked this model on responses, not on chat'],
+  )
+})
+
+test('a failure that the gateway’s documentation names is a declared deviation, on the pairs that it names', async () => {
+  const broken: Badness = { answers: (text) => text.replace('Grüße', '') }
+  const declared = (cases: string[], pairs?: string[]) =>
+    runStandIn([first!], broken, {
+      deviations: [{ cases, page: 'docs/x.md', says: 'It drops greetings.', ...(pairs && { pairs }) }],
+    })
+  const verdicts = async (cases: string[], pairs?: string[]) =>
+    (await declared(cases, pairs)).filter(({ pair }) => isSameWire(pair)).map(({ verdict }) => verdict)
+  assert.deepEqual(await verdicts(['answers/text-is-kept']), ['deviation', 'deviation', 'deviation'])
+  assert.deepEqual(await verdicts(['answers/*'], ['chat>*']), ['deviation', 'fail', 'fail'])
+  assert.deepEqual(await verdicts(['answers/*'], ['*>messages']), ['fail', 'deviation', 'fail'])
+  assert.deepEqual(await verdicts(['answer/*', 'answers/text']), ['fail', 'fail', 'fail'])
+  const [result] = await declared(['answers/*'])
+  assert.equal(result?.note, 'It drops greetings. (docs/x.md)')
+})
+
+test('an answer that does not come within the time limit is late, and fails', async () => {
+  const one = { ...first!, timeLimitMs: 150 }
+  const [result] = await runStandIn([one], { instead: () => {} }, chatOnly)
+  assert.equal(result?.verdict, 'fail')
+  assert.match(result?.differences.join(' ') ?? '', /ended is "late"/)
+})
+
+test('a bill is read after the case, and compared to a billionth', async () => {
+  const bill = loadCases().find(({ id }) => id === 'money/cached-tokens-have-their-price')!
+  const spend = async (amount: number) => {
+    let calls = 0
+    const readSpent = async () => (calls++ === 0 ? 5 : 5 + amount)
+    // What is declared has no second try, whose bill would begin at another sum.
+    const deviations = [{ cases: [bill.id], page: 'x', says: 'x' }]
+    return (await runStandIn([bill], {}, { ...chatOnly, readSpent, deviations })).find(
+      ({ pair }) => pair === 'chat>chat',
+    )
+  }
+  assert.equal((await spend(0.00126))?.verdict, 'pass')
+  const wrong = await spend(0.00252)
+  assert.deepEqual(
+    [wrong?.verdict, wrong?.differences],
+    ['deviation', ['bill: amount is 0.00252; expected 0.00126 to a billionth']],
+  )
+  const [unread] = await runStandIn([bill], {}, chatOnly)
+  assert.deepEqual([unread?.verdict, unread?.note], ['unsupported', 'the bill cannot be read'])
+  const [unset] = await runStandIn([bill], {}, { ...chatOnly, features: [] })
+  assert.equal(unset?.note, 'it needs prices, which is not switched on')
+})
+
+/** A case as JSON, with parts that the kept ones do not have. */
+const made = (members: object) =>
+  readCase(
+    'robustness/made.json',
+    JSON.stringify({
+      title: 'A case that this test has made',
+      level: 'MAY',
+      clause: { source: 'x', url: 'https://example.com', day: '2026-11-20', says: 'x' },
+      ...members,
+    }),
+  )
+const ask = { ask: { text: 'Hi', stream: true } }
+
+test('a client that leaves sees its part, and the model sees that it was left', async () => {
+  const hello = {
+    data: { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'Hello' } }] },
+  }
+  const one = (left: boolean) =>
+    made({
+      client: {
+        chat: { steps: [{ request: { ...ask, leaveAfter: { events: 1 } }, expect: { ended: 'left', text: 'Hello' } }] },
+      },
+      model: { chat: { exchanges: [{ expect: { left }, reply: { events: [hello, { hang: true }] } }] } },
+    })
+  const run = async (left: boolean, keepsAsking: boolean) =>
+    (await runStandIn([one(left)], { keepsAsking }, chatOnly))[0]?.verdict
+  assert.equal(await run(true, false), 'pass')
+  assert.equal(await run(false, false), 'fail')
+  assert.equal(await run(false, true), 'pass')
+  assert.equal(await run(true, true), 'fail')
+})
+
+test('exchanges are played in order, the last one again, and all of them must be asked', async () => {
+  const step = (text: string) => ({ request: { ask: { text: 'Hi' } }, expect: { text } })
+  const exchanges = [{ reply: { answer: { text: 'one' } } }, { reply: { answer: { text: 'two' } } }]
+  const one = (steps: object[], more: object = {}) =>
+    made({ client: { chat: { steps } }, model: { chat: { exchanges, ...more } } })
+  const run = async (entry: Case) => (await runStandIn([entry], {}, chatOnly))[0]
+  assert.equal((await run(one([step('one'), step('two'), step('two')])))?.verdict, 'pass')
+  assert.match((await run(one([step('one')])))?.differences[0] ?? '', /requests is 1; expected at least 2/)
+  assert.match(
+    (await run(one([step('one'), step('two'), step('two')], { asked: 2 })))?.differences[0] ?? '',
+    /requests is 3; expected 2/,
+  )
+})
+
+test('a later request that needs what was not seen ends the case with the name', async () => {
+  const use = {
+    request: { body: { model: '$model', messages: [{ role: 'user', content: { $use: 'id' } }] } },
+    expect: { status: 200 },
+  }
+  const one = made({
+    client: { chat: { steps: [{ ...use, expect: {} }, use] } },
+    model: { chat: { exchanges: [{ reply: { answer: {} } }] } },
+  })
+  const [result] = await runStandIn([one], {}, chatOnly)
+  assert.match(result?.differences[0] ?? '', /nothing was seen for .*id.*, which a later request needs/)
+})
+
+test('replies in bytes arrive as they are: raw, base64, cut after bytes, with a status and headers', async () => {
+  const reply = async (script: object, expect: object) =>
+    (
+      await runStandIn(
+        [
+          made({
+            client: { chat: { steps: [{ request: { ask: {} }, expect }] } },
+            model: { chat: { exchanges: [{ reply: script }] } },
+          }),
+        ],
+        {},
+        chatOnly,
+      )
+    )[0]
+  const bytes = { raw: '{"a":1}', status: 201 }
+  assert.equal((await reply(bytes, { status: 201, body: { $equals: { a: 1 } }, ended: 'complete' }))?.verdict, 'pass')
+  assert.equal((await reply({ base64: 'eyJhIjoxfQ==' }, { 'body.a': 1 }))?.verdict, 'pass')
+  assert.equal((await reply({ raw: '{"a":1}', splitBytes: 1, pauseMs: 1 }, { 'body.a': 1 }))?.verdict, 'pass')
+  assert.equal((await reply({ raw: '{"a":1}', cutAfterBytes: 4 }, { ended: 'cut' }))?.verdict, 'pass')
+  assert.equal(
+    (
+      await reply(
+        { raw: 'x', headers: { 'content-type': 'text/plain' } },
+        { 'headers.content-type': 'text/plain', raw: 'x' },
+      )
+    )?.verdict,
+    'pass',
+  )
+})
