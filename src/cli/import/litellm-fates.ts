@@ -35,6 +35,8 @@ export const litellmFates: Readonly<Record<string, Readonly<Record<string, Setti
     timeout: modelTime,
     stream_timeout: modelTime,
     request_timeout: modelTime,
+    guardrails: guard,
+    enable_azure_ad_token_refresh: replaced('triwire renews the tokens of clouds by itself'),
     max_retries: retries,
     num_retries: retries,
     cooldown_time: retries,
@@ -78,7 +80,7 @@ export const litellmFates: Readonly<Record<string, Readonly<Record<string, Setti
     supports_pdf_input: known,
     supports_system_messages: known,
     supports_parallel_function_calling: known,
-    access_groups: left('name the models of a key with `--models`; patterns such as `small-*` are taken'),
+    access_groups: replaced('triwire import litellm --keys gives keys the models of their groups'),
     health_check_model: replaced('triwire check --online asks each account'),
     health_check_timeout: replaced('triwire check --online asks each account'),
     description: left('the models list has no descriptions'),
@@ -192,12 +194,28 @@ export const litellmFates: Readonly<Record<string, Readonly<Record<string, Setti
   },
 }
 
+/** Families of settings, by `section.key`, for those that have no row of their own. The first that fits counts. */
+export const litellmPatterns: readonly (readonly [names: RegExp, fate: SettingFate])[] = [
+  [/^model_info\.supports_/, known],
+  [/^environment_variables\.(LANGFUSE|LANGSMITH|HELICONE|DD|OTEL|SENTRY|ARIZE|PHOENIX|LITELLM_LOG)/, logging],
+  [/^environment_variables\.REDIS/, redis],
+  [/^environment_variables\.(DATABASE_|DIRECT_URL|STORE_MODEL)/, database],
+  [/^environment_variables\.(LITELLM_(MASTER|SALT)_KEY|UI_)/, operators],
+  [/^(general|litellm|router)_settings\.redis_/, redis],
+  [/^general_settings\.database_/, database],
+  [/^general_settings\.alert|slack/, replaced('`webhooks` report low credit, budgets and upstreams')],
+  [/^general_settings\.(.*health_check)/, replaced('requests show how accounts are; none is asked without need')],
+  [/^general_settings\.ui_/, operators],
+  [/^(general|litellm|router)_settings\.(.*callback|.*_logs?$|.*verbose|langfuse|.*logging|otel)/, logging],
+  [/^router_settings\.(.*affinity|.*cooldown|.*_fails|.*retr|enable_pre_call|.*pre_call_checks)/, routing],
+]
+
 /** Top-level sections that no table has, with the reason. */
 export const litellmSections: Readonly<Record<string, SettingFate>> = {
   environment_variables: left(
     'set it in the environment of the server, or with systemd or Compose in a file of variables',
   ),
-  include: left('other files are not read: put their settings into one file'),
+  include: replaced('the settings of the files are here'),
   guardrails: guard,
   prompts: left('triwire stores no prompts'),
   mcp_servers: left('triwire is no MCP gateway'),

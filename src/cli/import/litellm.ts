@@ -1,5 +1,7 @@
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parse } from 'yaml'
+import { asObject } from '../../bytes/json.ts'
 import { readPriceFile } from '../catalog/price-files.ts'
 import { today } from '../catalog/propose.ts'
 import { listText } from './import-report.ts'
@@ -68,20 +70,45 @@ function planKeys(
 }
 
 function convert(file: string, options: Parameters<typeof convertLitellm>[1]) {
-  let value: unknown
-  try {
-    value = parse(readText(file, "name LiteLLM's configuration"), { merge: true, logLevel: 'error' })
-  } catch (error) {
-    // The message of the parser would quote lines, in which keys may be.
-    if ((error as Error).name === 'YAMLParseError')
-      throw new Error(`${file} is not valid YAML: name LiteLLM's configuration`)
-    throw error
-  }
+  const value = withIncluded(file, readYaml(file, "name LiteLLM's configuration"))
   try {
     return convertLitellm(value, options)
   } catch (error) {
     throw new Error(`${file} is no configuration of LiteLLM's: ${(error as Error).message}`)
   }
+}
+
+function readYaml(file: string, cure: string): unknown {
+  try {
+    return parse(readText(file, cure), { merge: true, logLevel: 'error' })
+  } catch (error) {
+    // The message of the parser would quote lines, in which keys may be.
+    if ((error as Error).name === 'YAMLParseError') throw new Error(`${file} is not valid YAML: ${cure}`)
+    throw error
+  }
+}
+
+/**
+ * Adds the settings of the files that `include` names (litellm 1.110, `resolve_includes`). As in LiteLLM, lists are joined, and
+ * all else takes the place of what is there. Each file is read once.
+ */
+function withIncluded(file: string, value: unknown, seen = new Set([resolve(file)])): unknown {
+  const source = asObject(value)
+  const names = source?.['include']
+  if (!source || !Array.isArray(names)) return value
+  const whole = { ...source }
+  for (const name of names) {
+    const path = resolve(dirname(file), `${name}`)
+    if (seen.has(path)) continue
+    seen.add(path)
+    const included = withIncluded(path, readYaml(path, `the include of ${file} names it`), seen)
+    for (const [key, part] of Object.entries(asObject(included) ?? {})) {
+      if (key === 'include') continue
+      const there = whole[key]
+      whole[key] = Array.isArray(there) && Array.isArray(part) ? [...there, ...part] : part
+    }
+  }
+  return whole
 }
 
 function readJson(file: string): unknown {

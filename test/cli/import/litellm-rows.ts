@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 
 export type Entry = Record<string, unknown>
-/** @property models the ids in our catalog, in order @property left places that must be listed as not carried */
+/** @property models the ids in our catalog, in order @property left places that must be listed as not carried
+ * @property isEdge it is there for what cannot be carried */
 export type LitellmRow = {
+  isEdge?: true
   name: string
   file: string
   models: string[]
@@ -127,6 +129,7 @@ export const rows: LitellmRow[] = [
   },
   {
     name: 'Bedrock: a region, a role, a model of another family, and one for Converse only',
+    isEdge: true,
     file: list(
       entry(
         'c',
@@ -195,6 +198,7 @@ export const rows: LitellmRow[] = [
   },
   {
     name: 'a star beside a model of the exact name, limits beside the parameters, and providers that are not known',
+    isEdge: true,
     file: list(
       entry('deepseek-flash', `model: deepseek/deepseek-flash, api_key: ${env('A')}`, 'tpm: 3, rpm: 1'),
       entry('*', `model: deepseek/*, api_key: ${env('B')}`),
@@ -251,6 +255,7 @@ export const rows: LitellmRow[] = [
   },
   {
     name: 'default fallbacks, those of a star, and names that are not there',
+    isEdge: true,
     file: `${list(entry('a', 'model: deepseek/deepseek-flash'), entry('b', 'model: xai/grok-4.5'))}litellm_settings: { default_fallbacks: [b] }\nrouter_settings: { fallbacks: [{ "gone": [a] }, { a: [nowhere, b] }] }`,
     models: ['a-only', 'b', 'a'],
     left: ['router_settings.fallbacks[0].gone', 'router_settings.fallbacks[1].a'],
@@ -279,6 +284,7 @@ export const rows: LitellmRow[] = [
   },
   {
     name: 'models that do not chat, by mode and by name',
+    isEdge: true,
     file: list(
       entry('e', 'model: openai/text-embedding-3-small'),
       entry('i', 'model: openai/x, api_base: "http://h:1/v1"', 'model_info: { mode: image_generation }'),
@@ -299,7 +305,7 @@ export const rows: LitellmRow[] = [
     models: ['m'],
     left: ['general_settings.strange', 'environment_variables.A', 'litellm_settings.cache'],
     check: (config) => {
-      assert.deepEqual(config['timeouts'], { first_byte_json: '90s', first_byte_stream: '20s' })
+      assert.deepEqual(config['timeouts'], { first_byte_json: '9s', first_byte_stream: '20s' })
       assert.deepEqual(config['limits'], { body_bytes_max: 2_097_152 })
       assert.deepEqual(config['log'], { format: 'json' })
     },
@@ -319,5 +325,134 @@ export const rows: LitellmRow[] = [
       assert.equal((modelOf(config, 'm')['upstream'] as [Entry])[0]['upstream_model'], 'my/model')
       assert.ok(!JSON.stringify(config).includes('two words'))
     },
+  },
+  {
+    name: 'a proxy of a team, with a database, Redis, alerts and logs',
+    file: `${list(
+      entry(
+        'gpt',
+        `model: openai/gpt-6-luna, api_key: ${env('OPENAI_API_KEY')}, rpm: 500, tpm: 200000`,
+        'model_info: { mode: chat, base_model: gpt-6-luna, supports_vision: true }',
+      ),
+      entry(
+        'claude',
+        `model: anthropic/claude-sonnet-5-5, api_key: ${env('ANTHROPIC_API_KEY')}, max_tokens: 8192`,
+        'model_info: { id: c1, access_groups: [beta] }',
+      ),
+      entry(
+        'gemini',
+        `model: gemini/gemini-3.8-flash, api_key: ${env('GEMINI_API_KEY')}, timeout: 120, stream_timeout: 60`,
+      ),
+    )}litellm_settings: { drop_params: true, set_verbose: false, json_logs: true, num_retries: 2, request_timeout: 600, success_callback: [langfuse], failure_callback: [langfuse], turn_off_message_logging: true }
+router_settings: { routing_strategy: simple-shuffle, num_retries: 2, allowed_fails: 3, cooldown_time: 30, timeout: 300, retry_after: 5, redis_host: ${env('REDIS_HOST')}, redis_port: ${env('REDIS_PORT')}, redis_password: ${env('REDIS_PASSWORD')}, fallbacks: [{ gpt: [claude] }], deployment_affinity_ttl_seconds: 3600 }
+general_settings: { master_key: ${env('LITELLM_MASTER_KEY')}, database_url: ${env('DATABASE_URL')}, database_connection_pool_limit: 10, proxy_batch_write_at: 60, alerting: [slack], alerting_threshold: 300, background_health_checks: true, health_check_interval: 300, store_prompts_in_spend_logs: false, ui_access_mode: admin_only, slack_alerting_args: { x: 1 } }`,
+    models: ['gpt-only', 'claude', 'gemini', 'gpt'],
+    check: (config) => assert.deepEqual(config['timeouts'], { first_byte_json: '300s', first_byte_stream: '300s' }),
+  },
+  {
+    name: 'one name at three providers, each with the key of its own',
+    file: `${list(
+      entry('tier', `model: groq/openai/gpt-oss-20b, api_key: ${env('GROQ_API_KEY')}`),
+      entry('tier', `model: gemini/gemini-3.8-flash, api_key: ${env('GEMINI_API_KEY')}`),
+      entry('tier', `model: openrouter/deepseek/deepseek-chat, api_key: ${env('OPENROUTER_API_KEY')}, ${priced}`),
+    )}router_settings: { fallbacks: [{ tier: [tier] }] }`,
+    models: ['tier'],
+    check: (config) => assert.equal((modelOf(config, 'tier')['upstream'] as unknown[]).length, 3),
+  },
+  {
+    name: 'credentials in a list for all models, and marks of prompt caches',
+    file: `credential_list:\n  - { credential_name: or, credential_values: { api_key: ${env('OPENROUTER_API_KEY')} }, credential_info: { description: all } }\n${list(
+      entry(
+        'opus',
+        `model: openrouter/anthropic/claude-opus, litellm_credential_name: or, cache_control_injection_points: [{ location: message, role: system }], ${priced}`,
+      ),
+      entry('haiku', `model: openrouter/anthropic/claude-haiku, litellm_credential_name: or, ${priced}`),
+    )}general_settings: { master_key: ${env('LITELLM_MASTER_KEY')} }`,
+    models: ['opus', 'haiku'],
+  },
+  {
+    name: 'names of Claude in front of a server at home, for an agent',
+    file: `litellm_settings: { drop_params: true, set_verbose: false }\n${list(
+      entry('claude-haiku-5-5', 'model: ollama/qwen-coder:7b, api_base: "http://localhost:11434"'),
+      entry('claude-sonnet-5-5', 'model: ollama_chat/qwen-coder:480b, api_base: "http://localhost:11434"'),
+      entry('claude-real', `model: anthropic/claude-sonnet-5-5, api_key: ${env('REAL_KEY')}`),
+    )}`,
+    models: ['claude-haiku-5-5', 'claude-sonnet-5-5', 'claude-real'],
+  },
+  {
+    name: 'two accounts of AWS, the second one only if the first has failed',
+    file: `${list(
+      entry(
+        'opus',
+        `model: bedrock/eu.anthropic.claude-opus-5-v1:0, aws_region_name: eu-west-1, aws_profile_name: one, order: 1, ${priced}`,
+      ),
+      entry(
+        'opus',
+        `model: bedrock/eu.anthropic.claude-opus-5-v1:0, aws_region_name: eu-central-1, aws_profile_name: two, order: 2, ${priced}`,
+      ),
+    )}router_settings: { allowed_fails: 3, cooldown_time: 30, enable_pre_call_checks: true, num_retries: 3, timeout: 600 }`,
+    models: ['opus'],
+    check: (config) => assert.equal((modelOf(config, 'opus')['upstream'] as [Entry, Entry])[1]['priority'], 2),
+  },
+  {
+    name: 'Foundry by Entra, with times of its own',
+    file: `${list(
+      entry(
+        'f',
+        `model: azure_ai/m, api_base: "https://r.services.ai.azure.com", tenant_id: ${env('T')}, client_id: ${env('C')}, client_secret: ${env('S')}, timeout: 180, stream_timeout: 180, ${priced}`,
+      ),
+    )}litellm_settings: { request_timeout: 180, drop_params: true, enable_azure_ad_token_refresh: true }`,
+    models: ['f'],
+    check: (config) => assert.deepEqual(config['timeouts'], { first_byte_json: '180s', first_byte_stream: '180s' }),
+  },
+  {
+    name: 'variables in the file itself, which are put where they are used',
+    file: `${list(
+      entry('a', `model: openai/x, api_base: ${env('BASE')}, api_key: ${env('KEY')}, ${priced}`),
+      entry('b', 'model: deepseek/deepseek-flash'),
+    )}environment_variables: { BASE: "https://h.example/v1", KEY: plain-k1, DEEPSEEK_API_KEY: ${env('OTHER')}, LANGFUSE_HOST: h, REDIS_HOST: r }`,
+    models: ['a', 'b'],
+    check: (config) => {
+      assert.equal(upstreamOf(config, 'openai')['base_url'], 'https://h.example/v1')
+      assert.match(JSON.stringify(upstreamOf(config, 'openai')), /"key":"plain-k1"/)
+      assert.match(JSON.stringify(upstreamOf(config, 'deepseek')), /"key":"\$\{OTHER\}"/)
+    },
+  },
+  {
+    name: 'fields that an upstream does not take, and fields beyond its wire',
+    file: list(
+      entry(
+        'v',
+        'model: hosted_vllm/q, api_base: "http://10.0.0.5:8000/v1", additional_drop_params: [parallel_tool_calls, user], allowed_openai_params: [top_k], drop_params: true, extra_headers: { x-team: a }',
+      ),
+      entry('w', 'model: hosted_vllm/q2, api_base: "http://10.0.0.5:8000/v1"'),
+    ),
+    models: ['v', 'w'],
+    check: (config) => {
+      assert.deepEqual(modelOf(config, 'v')['profile'], {
+        extends: 'vllm',
+        drops: ['parallel_tool_calls', 'user'],
+        accepts: ['top_k'],
+      })
+      assert.equal(modelOf(config, 'w')['profile'], 'vllm')
+    },
+  },
+  {
+    name: 'deployments of Azure in three regions, by their limits',
+    file: `${list(
+      ...['eu', 'us', 'ca'].map((region, at) =>
+        entry(
+          'gpt',
+          `model: azure/gpt-${region}, api_base: "https://${region}.openai.azure.com/", api_version: "2025-01-01-preview", api_key: ${env(`AZURE_${region.toUpperCase()}`)}, rpm: ${(at + 1) * 600}, tpm: 90000`,
+          'model_info: { base_model: azure/gpt-6-luna, mode: chat }',
+        ),
+      ),
+    )}router_settings: { routing_strategy: simple-shuffle, allowed_fails_policy: { RateLimitErrorAllowedFails: 2 }, retry_policy: { TimeoutErrorRetries: 2 }, disable_cooldowns: false }`,
+    models: ['gpt'],
+    check: (config) =>
+      assert.deepEqual(
+        (modelOf(config, 'gpt')['upstream'] as Entry[]).map(({ weight = 1 }) => weight),
+        [1, 2, 3],
+      ),
   },
 ]

@@ -1,0 +1,104 @@
+import { asObject } from '../../bytes/json.ts'
+import {
+  aliasPlaces,
+  firstFree,
+  isId,
+  type LitellmMaking,
+  objectsOf,
+  type SourceFields,
+  wordOf,
+} from './litellm-settings.ts'
+
+/** Models of one name that speak one wire. */
+export type ImportGroup = { id: string; name: string; wire: string; entry: SourceFields }
+
+type Fallback = { targets: readonly string[]; when: readonly string[] }
+
+/** Makes chains of fallbacks. A chain takes the name that clients use, and its first model becomes `NAME-only`. */
+export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]): SourceFields[] {
+  const names = new Set(groups.flatMap(({ id, name }) => [id, name]))
+  const fallbacks = findFallbacks(made, names)
+  const aliases = findAliases(made, names)
+  const byName = Map.groupBy(groups, ({ name }) => name)
+  const plain = new Map<string, string>()
+  for (const [name, own] of byName)
+    plain.set(name, own.length > 1 || fallbacks.has(name) ? firstFree(`${name}-only`, names) : own[0]!.id)
+  const models: SourceFields[] = []
+  const chains: SourceFields[] = []
+  for (const [name, own] of byName) {
+    const { targets = [], when } = fallbacks.get(name) ?? {}
+    const isChain = own.length > 1 || targets.length > 0
+    const also = [...aliases].filter(([, target]) => target === name).map(([alias]) => alias)
+    const ids = own.map(({ id }, at) => (at === 0 ? plain.get(name)! : id))
+    for (const [at, { entry }] of own.entries())
+      models.push({ id: ids[at], ...(!isChain && also.length > 0 && { also }), ...entry })
+    if (!isChain) continue
+    const chain = [...new Set([...ids, ...targets.flatMap((target) => plain.get(target) ?? [])])].slice(0, 4)
+    for (const id of [name, ...also]) chains.push({ id, chain, when: when ?? ['capacity', 'unavailable'] })
+  }
+  return [...models, ...chains]
+}
+
+function findFallbacks(made: LitellmMaking, names: ReadonlySet<string>): Map<string, Fallback> {
+  const found = new Map<string, Fallback>()
+  const add = (name: string, targets: unknown, causes: readonly string[], path: string) => {
+    const all = (Array.isArray(targets) ? targets : [targets]).map((one) => wordOf(asObject(one)?.['model'] ?? one))
+    const wanted = all.filter((one) => one !== name)
+    const known = wanted.filter((one) => names.has(one))
+    if (!names.has(name)) return made.note(path, 'left', 'the model was left out, or is not in model_list')
+    const there = found.get(name) ?? { targets: [], when: [] }
+    const chain = [...new Set([...there.targets, ...known])]
+    if (chain.length > 0) found.set(name, { targets: chain, when: [...new Set([...there.when, ...causes])] })
+    if (all.length > 0 && wanted.length === 0)
+      made.note(path, 'replaced', 'each deployment of the model is tried anyway')
+    else if (known.length < wanted.length)
+      made.note(
+        path,
+        'left',
+        `in part: ${wanted.filter((one) => !known.includes(one)).join(', ')} was left out, or is not in model_list`,
+      )
+    else if (chain.length > 3) made.note(path, 'left', 'in part: a chain has at most four models')
+    else made.note(path, 'carried', 'a chain')
+  }
+  const usual = ['capacity', 'unavailable']
+  const kinds = { fallbacks: usual, context_window_fallbacks: ['over_long'] }
+  for (const section of ['router_settings', 'litellm_settings'])
+    for (const [kind, causes] of Object.entries(kinds))
+      for (const [at, entry] of objectsOf(asObject(made.source[section])?.[kind]).entries())
+        for (const [name, targets] of Object.entries(entry))
+          if (name !== '*') add(name, targets, causes, `${section}.${kind}[${at}].${name}`)
+  for (const section of ['router_settings', 'litellm_settings']) {
+    const own = asObject(made.source[section])
+    const stars = objectsOf(own?.['fallbacks']).flatMap((entry, at) =>
+      '*' in entry ? [{ targets: entry['*'], path: `${section}.fallbacks[${at}].*` }] : [],
+    )
+    const all =
+      own?.['default_fallbacks'] === undefined
+        ? stars
+        : [...stars, { targets: own['default_fallbacks'], path: `${section}.default_fallbacks` }]
+    for (const { targets, path } of all) {
+      const before = new Set([...found].filter(([, { when }]) => when.includes('capacity')).map(([name]) => name))
+      for (const name of names) if (!before.has(name)) add(name, targets, usual, path)
+    }
+  }
+  return found
+}
+
+function findAliases(made: LitellmMaking, names: ReadonlySet<string>): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [section, key] of aliasPlaces)
+    for (const [alias, target] of Object.entries(asObject(asObject(made.source[section])?.[key]) ?? {})) {
+      const path = `${section}.${key}.${alias}`
+      const name = wordOf(asObject(target)?.['model'] ?? target)
+      const why = !isId(alias)
+        ? 'it cannot be an id'
+        : names.has(alias) || found.has(alias)
+          ? 'a model has this name already'
+          : names.has(name)
+            ? ''
+            : 'the model was left out, or is not in model_list'
+      if (why === '') found.set(alias, name)
+      made.note(path, why === '' ? 'carried' : 'left', why || 'also')
+    }
+  return found
+}

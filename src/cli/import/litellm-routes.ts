@@ -1,0 +1,231 @@
+import { asObject } from '../../bytes/json.ts'
+import { keyMistake } from '../../config/values.ts'
+import { calendarsOf } from '../catalog/presets-file.ts'
+import { costOf, hasCallPrices, type ImportFigures, type ImportPrices } from './litellm-figures.ts'
+import type { DeploymentWay } from './litellm-places.ts'
+import {
+  countOf,
+  type Deployment,
+  firstFree,
+  type LitellmMaking,
+  type SourceFields,
+  textOf,
+} from './litellm-settings.ts'
+
+/** A deployment with the way to reach it, and its figures. */
+type DeploymentFigures = { deployment: Deployment; way: DeploymentWay; figures: ImportFigures }
+
+type ImportRoute = {
+  name: string
+  model: string
+  profile: string | SourceFields
+  weight: number
+  priority: number
+  headers: SourceFields | undefined
+}
+
+/** Other names of parameters of a deployment. */
+export const sameAs: Readonly<Record<string, string>> = {
+  api_base: 'base_url',
+  tenant_id: 'azure_tenant_id',
+  client_id: 'azure_client_id',
+  client_secret: 'azure_client_secret',
+  vertex_project: 'vertex_ai_project',
+  vertex_location: 'vertex_ai_location',
+  vertex_credentials: 'vertex_ai_credentials',
+}
+
+/** Parameters that are carried by the place of a deployment. */
+const carriedParams = [
+  ...['model', 'custom_llm_provider', 'api_key', 'api_base', 'base_url', 'api_version', 'organization', 'order'],
+  ...Object.entries(sameAs).flat(),
+  ...['aws_region_name', 'aws_profile_name', 'aws_role_name', 'aws_session_name', 'aws_external_id'],
+  'aws_bedrock_runtime_endpoint',
+]
+
+/** Credentials of AWS. Ours come from its variables, profiles and roles. */
+const awsSecrets = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
+
+/** Makes the entry of a model, without its id. @param dearest the prices for all its deployments */
+export function entryOf(
+  made: LitellmMaking,
+  wire: string,
+  priced: readonly DeploymentFigures[],
+  dearest: ImportPrices,
+): SourceFields {
+  for (const { deployment, figures } of priced)
+    if (figures.prices && costOf(figures.prices) !== costOf(dearest))
+      made.notes.add(`${deployment.name}: its deployments cost different prices; the dearest is taken for all.`)
+  for (const name of calendarsOf(dearest as Parameters<typeof calendarsOf>[0])) made.calendars.add(name)
+  const routes = routesOf(made, priced)
+  const [first] = routes
+  const isPlain = routes.length === 1 && first!.headers === undefined
+  const profiles = new Set(routes.map(({ profile }) => JSON.stringify(profile)))
+  const route = ({ name, model, weight, priority, headers, profile }: ImportRoute) => ({
+    name,
+    upstream_model: model,
+    ...(profiles.size > 1 && { profile }),
+    ...(priority !== 1 && { priority }),
+    ...(weight !== 1 && { weight }),
+    ...(headers && { headers }),
+  })
+  const maxOutput = Math.min(...priced.map(({ figures }) => figures.maxOutput))
+  const windows = priced.flatMap(({ figures }) => figures.window ?? [])
+  const window = windows.length > 0 ? Math.min(...windows) : undefined
+  return {
+    wire,
+    ...(isPlain ? { upstream: first!.name, upstream_model: first!.model } : { upstream: routes.map(route) }),
+    max_output_tokens: maxOutput,
+    ...(window !== undefined && window >= maxOutput && { context_window: window }),
+    profile: first!.profile,
+    ...(!hasCallPrices(dearest) && { hosted_tools: 'refuse' }),
+    prices: dearest,
+  }
+}
+
+/** Makes the routes of a model. Deployments that differ in their key only become accounts of one upstream. */
+function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): ImportRoute[] {
+  const weights = weightsOf(
+    made,
+    priced.map(({ deployment }) => deployment),
+  )
+  const places = new Map<
+    string,
+    Omit<ImportRoute, 'name' | 'model'> & { first: DeploymentFigures; accounts: SourceFields[] }
+  >()
+  for (const [at, one] of priced.entries()) {
+    const { deployment, way } = one
+    const { path, params } = deployment
+    const carried = ['model_name', ...carriedParams.map((key) => `litellm_params.${key}`)]
+    for (const key of carried) made.note(`${path}.${key}`, 'carried', 'catalog.models and upstreams')
+    for (const key of awsSecrets)
+      if (params[key] === `os.environ/${key.toUpperCase()}`)
+        made.note(`${path}.litellm_params.${key}`, 'replaced', 'it is read from the same variable')
+      else
+        made.note(`${path}.litellm_params.${key}`, 'left', 'put it into a profile of AWS, and name that: `aws.profile`')
+    const headers = headersOf(made, deployment)
+    const priority = (countOf(params['order']) ?? 0) || 1
+    const weight = weights[at]!
+    const profile = profileOf(made, deployment, way)
+    const place = JSON.stringify([way.upstream, way.model, headers, priority, profile])
+    const there = places.get(place)
+    const account = accountOf(made, deployment, way)
+    if (!there) places.set(place, { first: one, accounts: [account], weight, priority, headers, profile })
+    else {
+      there.weight += weight
+      if (!there.accounts.some((other) => JSON.stringify(other) === JSON.stringify(account)))
+        there.accounts.push(account)
+    }
+  }
+  const least = places.size > 1 ? [...places.values()].map(({ weight }) => weight).reduce(commonDivisor) : 0
+  const used = new Set<string>()
+  return [...places.values()].map(({ first, accounts, weight, priority, headers, profile }) => ({
+    name: upstreamOf(made, first, accounts, used),
+    model: first.way.model,
+    profile,
+    weight: places.size > 1 ? Math.min(1_000_000, weight / least) : 1,
+    priority,
+    headers,
+  }))
+}
+
+const rateKeys = ['rpm', 'tpm'] as const
+
+/** LiteLLM spreads requests by `weight`, else by `rpm`, else by `tpm` (its simple-shuffle). */
+function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): number[] {
+  if (deployments.length > 1)
+    for (const key of ['weight', 'rpm', 'tpm']) {
+      const values = deployments.map(({ params }) => countOf(params[key]))
+      if (!values.every((value) => value !== undefined)) continue
+      for (const { path } of deployments) {
+        made.note(`${path}.litellm_params.${key}`, 'carried', 'weight of a route')
+        for (const other of rateKeys) made.note(`${path}.litellm_params.${other}`, 'replaced', `${key} weighs here`)
+      }
+      return values
+    }
+  for (const { path } of deployments) {
+    made.note(`${path}.litellm_params.weight`, 'replaced', 'each deployment has the same weight, or is the only one')
+    // LiteLLM's usual strategy weighs by them and limits nothing (docs.litellm.ai/docs/routing, November 2026).
+    const { routing_strategy: strategy = 'simple-shuffle' } = asObject(made.source['router_settings']) ?? {}
+    if (deployments.length === 1 && strategy === 'simple-shuffle')
+      for (const key of rateKeys)
+        made.note(
+          `${path}.litellm_params.${key}`,
+          'replaced',
+          'it weighs the deployments of a name, and this name has one',
+        )
+  }
+  return deployments.map(() => 1)
+}
+
+function headersOf(made: LitellmMaking, { path, params }: Deployment): SourceFields | undefined {
+  const headers: SourceFields = {}
+  const organization = textOf(params['organization'])
+  if (organization !== undefined) headers['openai-organization'] = organization
+  for (const key of ['extra_headers', 'headers'])
+    for (const [name, value] of Object.entries(asObject(params[key]) ?? {})) {
+      headers[name] = textOf(value)
+      made.note(`${path}.litellm_params.${key}`, 'carried', 'headers of a route')
+    }
+  return Object.keys(headers).length > 0 ? headers : undefined
+}
+
+function accountOf(made: LitellmMaking, { path }: Deployment, { account }: DeploymentWay): SourceFields {
+  const { key } = account
+  if (typeof key !== 'string' || /^\$\{/.test(key) || keyMistake(key) === undefined) return { ...account }
+  made.overrule(`${path}.litellm_params.api_key`, 'it cannot be a key: set the variable that stands there now')
+  return { ...account, key: `\${${path.replace(/\W+/g, '_').toUpperCase()}KEY}` }
+}
+
+/**
+ * Returns the name of the upstream with these accounts. It creates that upstream if it does not exist.
+ * @param used pairs of upstream and model that routes of the same model have: none may have one twice
+ */
+function upstreamOf(
+  made: LitellmMaking,
+  { deployment, way }: DeploymentFigures,
+  accounts: readonly SourceFields[],
+  used: Set<string>,
+): string {
+  let place = JSON.stringify([way.upstream, accounts])
+  const find = () => made.upstreams.get(place)?.name
+  let there = find()
+  for (; there !== undefined && used.has(`${there} ${way.model}`); there = find()) place += '+'
+  if (there !== undefined) {
+    used.add(`${there} ${way.model}`)
+    return there
+  }
+  const base = (deployment.provider ?? 'upstream').replace(/[^\w-]/g, '-')
+  const taken = new Set([...made.upstreams.values()].map(({ name }) => name))
+  const name = firstFree(base, taken)
+  used.add(`${name} ${way.model}`)
+  const named = accounts.map((account, at) => ({
+    name: accounts.length === 1 ? 'main' : `key-${at + 1}`,
+    ...account,
+  }))
+  made.upstreams.set(place, { name, entry: { ...way.upstream, accounts: named } })
+  return name
+}
+
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b)
+}
+
+/** Returns the profile of a deployment; a map if it names fields to drop, or to take beyond those of the profile. */
+function profileOf(
+  made: LitellmMaking,
+  { path, params }: Deployment,
+  { profile }: DeploymentWay,
+): string | SourceFields {
+  const lists = { drops: 'additional_drop_params', accepts: 'allowed_openai_params' }
+  const more: SourceFields = {}
+  for (const [ours, theirs] of Object.entries(lists)) {
+    const fields = params[theirs]
+    // A path into a field, such as `tools[*].examples`, has no counterpart.
+    if (!Array.isArray(fields) || !fields.every((one) => typeof one === 'string' && /^[a-z][a-z0-9_]*$/.test(one)))
+      continue
+    if (fields.length > 0) more[ours] = [...new Set(fields)]
+    made.note(`${path}.litellm_params.${theirs}`, 'carried', `${ours} of the profile`)
+  }
+  return Object.keys(more).length > 0 ? { extends: profile, ...more } : profile
+}

@@ -1,0 +1,152 @@
+import { asObject } from '../../bytes/json.ts'
+import type { ListedModel } from '../catalog/price-files.ts'
+import type { ImportedSetting } from './import-report.ts'
+import type { DeploymentWay } from './litellm-places.ts'
+
+/** Settings of LiteLLM, as the file has them. */
+export type SourceFields = Record<string, unknown>
+
+export type LitellmOptions = {
+  /** The day for `catalog.pinned`. */
+  today: string
+  /** Models of a published price file, for prices and limits that neither LiteLLM's file nor the presets have. */
+  listed?: readonly ListedModel[]
+  /** Whether models without a known price cost nothing. Otherwise they are left out, unless the server is the operator's own. */
+  isUnpricedFree?: boolean
+}
+
+/** One entry of `model_list` that can be reached from here. */
+export type Deployment = {
+  name: string
+  path: string
+  params: SourceFields
+  info: SourceFields
+  ways: readonly DeploymentWay[]
+  provider: string | undefined
+  /** The model's names in lists of figures, the best first. */
+  figureNames: readonly string[]
+}
+
+/** The conversion of one file, as its parts share it. */
+export class LitellmMaking {
+  readonly source: SourceFields
+  readonly options: LitellmOptions
+  /** Settings by their places, each reported once. */
+  readonly report = new Map<string, ImportedSetting>()
+  readonly upstreams = new Map<string, { name: string; entry: SourceFields }>()
+  /** Names of the calendars that prices use. */
+  readonly calendars = new Set<string>()
+  /** Sentences about figures that were assumed. */
+  readonly notes = new Set<string>()
+  /** Names of models, to tell exact ones from those of a pattern. */
+  readonly exactNames: ReadonlySet<unknown>
+
+  constructor(source: SourceFields, options: LitellmOptions) {
+    this.source = source
+    this.options = options
+    this.exactNames = new Set(objectsOf(source['model_list']).map((entry) => entry['model_name']))
+  }
+
+  /** Reports what became of a setting, unless another part has. */
+  note(setting: string, fate: ImportedSetting['fate'], why: string): void {
+    if (!this.report.has(setting)) this.report.set(setting, { setting, fate, why })
+  }
+
+  /** Reports that a setting is left, whatever another part has said. */
+  overrule(setting: string, why: string): void {
+    this.report.set(setting, { setting, fate: 'left', why })
+  }
+
+  /** Reports that all settings of a deployment are left. @returns no deployment */
+  leave(one: Pick<Deployment, 'path' | 'params' | 'info'>, why: string): [] {
+    for (const { path } of settingsOf({}, one)) this.note(path, 'left', why)
+    return []
+  }
+}
+
+export const aliasPlaces = [
+  ['router_settings', 'model_group_alias'],
+  ['litellm_settings', 'model_alias_map'],
+] as const
+
+export type SettingPlace = { path: string; section: string; key: string }
+
+/** Lists the settings of a file, each with the section that a table of fates has it in. @param one a single model instead */
+export function settingsOf(
+  source: SourceFields,
+  one?: { path: string; params: SourceFields; info: SourceFields },
+): SettingPlace[] {
+  if (one)
+    return [
+      { path: `${one.path}.model_name`, section: '', key: 'model_name' },
+      ...Object.keys(one.params).map((key) => ({
+        path: `${one.path}.litellm_params.${key}`,
+        section: 'litellm_params',
+        key,
+      })),
+      ...Object.keys(one.info).map((key) => ({ path: `${one.path}.model_info.${key}`, section: 'model_info', key })),
+    ]
+  return Object.entries(source).flatMap(([section, value]): SettingPlace[] => {
+    if (section === 'model_list')
+      return objectsOf(value).flatMap((entry, index) => {
+        const path = `model_list[${index}]`
+        const [params, info] = [asObject(entry['litellm_params']) ?? {}, asObject(entry['model_info']) ?? {}]
+        const rest = Object.keys(entry).filter((key) => !['model_name', 'litellm_params', 'model_info'].includes(key))
+        return [
+          ...settingsOf(source, { path, params, info }),
+          ...rest.map((key) => ({ path: `${path}.${key}`, section: 'litellm_params', key })),
+        ]
+      })
+    if (section === 'credential_list')
+      return objectsOf(value).map((_, at) => ({ path: `${section}[${at}]`, section: '', key: section }))
+    const map = asObject(value)
+    if (!map) return [{ path: section, section: '', key: section }]
+    return Object.entries(map).flatMap(([key, inner]): SettingPlace[] => {
+      const path = `${section}.${key}`
+      if (/(^|_)fallbacks$/.test(key) && key !== 'default_fallbacks')
+        return objectsOf(inner).flatMap((entry, at) =>
+          Object.keys(entry).map((name) => ({ path: `${path}[${at}].${name}`, section, key })),
+        )
+      if (aliasPlaces.some(([of, name]) => of === section && name === key))
+        return Object.keys(asObject(inner) ?? {}).map((alias) => ({ path: `${path}.${alias}`, section, key }))
+      return [{ path, section, key }]
+    })
+  })
+}
+
+/** Returns the objects of a list; an empty one for anything else in it. */
+export function objectsOf(value: unknown): SourceFields[] {
+  return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
+}
+
+/** Returns a text as we write it: `os.environ/NAME` is `${NAME}`, and a `${` of the text itself is escaped. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value !== 'string')
+    return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+  const [, name] = /^os\.environ\/([A-Za-z_]\w*)$/.exec(value) ?? []
+  return name === undefined ? value.replaceAll('${', '$${') : `\${${name}}`
+}
+
+/** Returns a text or a number as text; anything else is empty. */
+export function wordOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+/** Returns a whole number above 0, also of a text; undefined for anything else. */
+export function countOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : undefined
+}
+
+/** Returns the name, or the first of `name-2`, `name-3`, … that is free. */
+export function firstFree(name: string, taken: ReadonlySet<string>): string {
+  for (let at = 1; ; at += 1) {
+    const one = at === 1 ? name : `${name}-${at}`
+    if (!taken.has(one)) return one
+  }
+}
+
+/** Whether a name can be an id of our catalog. */
+export function isId(name: string): boolean {
+  return /^[^*\p{Cc}\p{Cf}]{1,256}$/u.test(name)
+}
