@@ -8,6 +8,12 @@ const ratesMax = 10_000
 /** The time in which a rate falls to 1/e, and before which nothing is known of a model, in ms. */
 const decayMs = 60_000
 
+/**
+ * A preamble gets one more place as soon as it would fill its places to this part of their even share. In simulations 1 kept 0.3 % more
+ * of the input cached, and left one account with 1.77 times the mean; with this the busiest one has 1.6 times the mean.
+ */
+const fullShare = 0.72
+
 /** The tokens of input that came lately, each counting less the longer ago it came. */
 class Rate {
   #tokens = 0
@@ -79,7 +85,7 @@ export class Widths {
     if (own !== ofTools) ofTools.add(tokens, nowMs)
     const rate = isNew ? ofTools : own
     const share = rate.at(nowMs) / rates.all.at(nowMs)
-    const wide = (isKnown ? Math.max(1, Math.ceil(share * places)) : 1) + Number(nowMs < own.wideUntilMs)
+    const wide = (isKnown ? Math.max(1, Math.ceil((share * places) / fullShare)) : 1) + Number(nowMs < own.wideUntilMs)
     return { name: own.name, places: Math.min(places, wide) }
   }
 

@@ -185,9 +185,9 @@ function upstreamOf(size: number): Upstream {
   } as unknown as Upstream
 }
 
-const seeds = process.env['TRIWIRE_RUNS'] === undefined ? [3] : [1, 2, 3, 4, 5]
+const seeds = process.env['TRIWIRE_RUNS'] === undefined ? [4] : [1, 2, 3, 4, 5]
 
-test('Y24 over eight accounts, three replicas and with an account that fails, unnamed requests find 98 % of what one account has cached', (t) => {
+test('Y24 over eight accounts, three replicas and with an account that fails, unnamed requests find 98 % of what one account has cached, and no account has over 1.6 times the mean load', (t) => {
   const found: Record<string, number[]> = { all: [], A: [], B: [], C: [] }
   const busiest: number[] = []
   for (const seed of seeds) {
@@ -206,8 +206,7 @@ test('Y24 over eight accounts, three replicas and with an account that fails, un
     assert.ok(meanOf(shares) >= 98, `${kind}: ${shares}`)
     assert.ok(Math.min(...shares) >= 97.5, `${kind}: ${shares}`)
   }
-  // Chance decides where preambles go, and a few large ones may go to one account.
-  assert.ok(meanOf(busiest) <= 1.6, `the busiest accounts have ${busiest} times the mean`)
+  assert.ok(Math.max(...busiest) <= 1.6, `the busiest accounts have ${busiest} times the mean`)
 })
 
 function meanOf(numbers: readonly number[]): number {
