@@ -9,8 +9,8 @@ const ratesMax = 10_000
 const decayMs = 60_000
 
 /**
- * A preamble gets one more place as soon as it would fill its places to this part of their even share. In simulations 1 kept 0.3 % more
- * of the input cached, and left one account with 1.77 times the mean; with this the busiest one has 1.6 times the mean.
+ * A preamble gets one more place as soon as it would fill its places to this part of their even share. With 1, simulations keep
+ * 0.3 % more of the input cached, but the busiest account has 1.77 times the mean instead of 1.6 times.
  */
 const fullShare = 0.72
 
