@@ -29,6 +29,13 @@ const parts: Record<string, string[]> = {
   'prices by the hour, and a second oracle': ['scripts/price-oracle.ts', '10000'],
   'surplus answers': ['scripts/surplus-answers.ts', '--trials', '100', '--honest', '100000', '--seed', seed],
   'clients of the admin API': ['scripts/admin-clients.ts'],
+  'the conformance suite, and the proof of its cases': [
+    'conformance/bin/bothsides.mjs',
+    'run',
+    '--adapter',
+    'triwire',
+    '--prove',
+  ],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Adapter, adapterNames } from './adapter.ts'
+import { proveCase } from './bad-traces.ts'
 import type { Case, Wire } from './case.ts'
 import { levels, wires } from './case.ts'
 import { explain } from './explain.ts'
@@ -19,6 +20,7 @@ import {
   writeMarkdown,
 } from './report.ts'
 import { runCases, type Subject } from './run.ts'
+import { findDifferences } from './verdict.ts'
 
 const help = `Usage: bothsides COMMAND [options]
 
@@ -40,6 +42,7 @@ Options of run:
   --level LEVEL     run cases of this level only
   --jobs N          cases at a time; the gateway then needs N models of each wire; default 1, or the adapter's
   --baseline FILE   expected failures, as JSON: [{"case", "pair", "why"}]; an entry that does not fail is an error
+  --prove           make wrong runs of each that passed, and check that every expectation notices one
   --out FOLDER      write results.json, results.md, results.xml and a badge for each level
 
 Exit codes: 0 no MUST and no SHOULD fails that the baseline does not have; 1 one fails, or an entry of the baseline is stale;
@@ -82,6 +85,7 @@ async function main(words: string[]): Promise<number> {
       jobs: { type: 'string' },
       baseline: { type: 'string' },
       out: { type: 'string' },
+      prove: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   })
@@ -128,20 +132,24 @@ type Options = {
   jobs?: string
   baseline?: string
   out?: string
+  prove?: boolean
 }
 
 async function run(options: Options): Promise<number> {
   const cases = choose(loadCases(), options)
   const baseline = readBaseline(options.baseline)
   const started = Date.now()
+  const proofs = createProofs()
+  const onTrace = options.prove ? { onTrace: proofs.add } : {}
   const { gateway, switchedOn, results } = options.adapter
-    ? await runAdapter(options.adapter, cases, options)
-    : await runGateway(cases, options)
+    ? await runAdapter(options.adapter, cases, options, onTrace)
+    : await runGateway(cases, options, onTrace)
   const seconds = Math.round((Date.now() - started) / 1_000)
   const day = new Date().toISOString().slice(0, 10)
   const report: Report = { suite, gateway, day, node: process.versions.node, switchedOn, seconds, results }
   if (options.out) writeReport(report, options.out)
-  return conclude(report, baseline)
+  const code = conclude(report, baseline)
+  return options.prove ? Math.max(code, proofs.tell()) : code
 }
 
 function choose(cases: readonly Case[], { only, level, endpoint }: Options): Case[] {
@@ -166,7 +174,12 @@ function readBaseline(file: string | undefined): ExpectedFailure[] {
 
 type Run = { gateway: Report['gateway']; switchedOn: readonly string[]; results: Result[] }
 
-async function runAdapter(name: string, cases: readonly Case[], options: Options): Promise<Run> {
+async function runAdapter(
+  name: string,
+  cases: readonly Case[],
+  options: Options,
+  more: Partial<Subject>,
+): Promise<Run> {
   if (!/^[a-z0-9-]+$/.test(name)) throw new Exit(2, `there is no adapter ${name}`)
   const file = join(import.meta.dirname, '../adapters', name, 'adapter.ts')
   if (!existsSync(file)) throw new Exit(2, `there is no adapter ${name}`)
@@ -188,7 +201,7 @@ async function runAdapter(name: string, cases: readonly Case[], options: Options
     })
     try {
       const jobs = count(options.jobs, '--jobs') ?? adapter.jobs ?? 1
-      const results = await runCases(cases, { ...adapter, ...running, model, names, jobs, onResult: show })
+      const results = await runCases(cases, { ...adapter, ...running, model, names, jobs, onResult: show, ...more })
       const gateway = { name: adapter.title, version: found.version, homepage: adapter.homepage }
       return { gateway, switchedOn: adapter.switchedOn, results }
     } finally {
@@ -200,7 +213,7 @@ async function runAdapter(name: string, cases: readonly Case[], options: Options
   }
 }
 
-async function runGateway(cases: readonly Case[], options: Options): Promise<Run> {
+async function runGateway(cases: readonly Case[], options: Options, more: Partial<Subject>): Promise<Run> {
   const { gateway, endpoint } = options
   const key = options.key ?? process.env['BOTHSIDES_KEY']
   if (!gateway || !key) throw new Exit(2, 'run needs --adapter NAME, or --gateway URL and --key KEY; bothsides --help')
@@ -231,12 +244,36 @@ async function runGateway(cases: readonly Case[], options: Options): Promise<Run
       names: endpoint ? () => named : adapterNames,
       pairs: wires.flatMap((client) => chosen.map((one) => `${client}>${one}`)),
       onResult: show,
+      ...more,
     }
     const asked = endpoint ? cases.map(withoutModel) : cases
     return { gateway: { name: origin, version: 'unknown' }, switchedOn: [], results: await runCases(asked, subject) }
   } finally {
     await model.close()
   }
+}
+
+/** Collects what wrong runs prove of the cases. `tell` prints it, and returns the exit code. */
+function createProofs() {
+  let [made, noticed, expectations, runs] = [0, 0, 0, 0]
+  const blind: string[] = []
+  const add: NonNullable<Subject['onTrace']> = (one, pair, trace, names) => {
+    if (findDifferences(one, pair, trace, names).length > 0) return
+    const proof = proveCase(one, pair, trace, names)
+    runs++
+    made += proof.made
+    noticed += proof.noticed
+    expectations += proof.expectations
+    blind.push(...proof.blind.map((name) => `${one.id} ${pair.client}>${pair.model}, ${name}`))
+  }
+  const tell = () => {
+    for (const name of blind) console.log(`blind: no wrong run was noticed by ${name}`)
+    console.log(
+      `${expectations - blind.length} of ${expectations} expectations of ${runs} runs noticed one of ${made} wrong runs; ${noticed} wrong runs were noticed`,
+    )
+    return blind.length > 0 ? 1 : 0
+  }
+  return { add, tell }
 }
 
 /** The client's side of a case, once for each wire of the client. */

@@ -1,0 +1,130 @@
+import type { Case, Json } from './case.ts'
+import { findDifferences, type ModelNames, type Pair, type Trace } from './verdict.ts'
+
+/*
+ * The proof that a case can fail. From a run that passed, wrong ones are made: each value changed, dropped or added, each list
+ * shorter, doubled or in another order. Every expectation of the case must notice at least one of them.
+ */
+
+/** @property expectation the side and path of an expectation that noticed nothing */
+export type Proof = { made: number; noticed: number; expectations: number; blind: string[] }
+
+/** Tries wrong runs made of one that passed. */
+export function proveCase(one: Case, pair: Pair, trace: Trace, names: ModelNames): Proof {
+  const expectations = expectationsOf(one, pair, trace)
+  const seen = new Set<string>()
+  let [made, noticed] = [0, 0]
+  const judge = (wrong: Trace) => {
+    made++
+    const differences = findDifferences(one, pair, wrong, names)
+    if (differences.length > 0) noticed++
+    for (const { side, path } of differences) {
+      for (const { name, begins } of expectations) if (name.startsWith(side) && path.startsWith(begins)) seen.add(name)
+    }
+  }
+  for (const kind of ['steps', 'asked'] as const) {
+    for (const [at, observation] of trace[kind].entries()) {
+      const put = (wrong: Json) => judge({ ...trace, [kind]: (trace[kind] as unknown[]).with(at, wrong) })
+      const own = expectations.filter((entry) => entry.kind === kind && entry.at === at)
+      for (const wrong of wrongsOf(observation as unknown as Json)) put(wrong)
+      for (const { begins, matcher } of own) {
+        for (const wrong of additions(observation as unknown as Json, begins, matcher)) put(wrong)
+      }
+    }
+  }
+  judge({ ...trace, asked: [] })
+  judge({ ...trace, asked: [...trace.asked, ...trace.asked.slice(-1), ...trace.asked.slice(-1)] })
+  if (trace.bill !== undefined) for (const bill of [trace.bill * 2 + 1, 0, -1]) judge({ ...trace, bill })
+  const blind = expectations.map(({ name }) => name).filter((name) => !seen.has(name))
+  return { made, noticed, expectations: expectations.length, blind }
+}
+
+/** Lists what the case expects of what was seen. */
+function expectationsOf(one: Case, pair: Pair, trace: Trace) {
+  const steps = (one.client[pair.client] ?? one.client['*'])!.steps
+  const exchanges = (one.model && (one.model[pair.model] ?? one.model['*'])?.exchanges) ?? []
+  const of = (kind: 'steps' | 'asked', at: number, side: string, expect: object = {}) =>
+    Object.entries(expect as { [path: string]: Json }).map(([path, matcher]) => {
+      return { kind, at, name: `${side}: ${path}`, begins: path, matcher }
+    })
+  return [
+    ...trace.steps.flatMap((_, at) => of('steps', at, `client, step ${at + 1}`, steps[at]?.expect)),
+    ...trace.asked.flatMap((_, at) => of('asked', at, `model, request ${at + 1}`, exchanges[at]?.expect)),
+    ...(trace.bill === undefined ? [] : of('steps', -1, 'bill', { amount: 0 })),
+  ]
+}
+
+/** Makes wrong copies of a value: one for each change at each place in it. */
+function* wrongsOf(value: Json): Generator<Json> {
+  if (Array.isArray(value)) {
+    yield [...value, ...value.slice(-1)]
+    yield [...value, { added: true }]
+    if (value.length > 0) yield value.slice(0, -1)
+    if (value.length > 0) yield value.slice(1)
+    if (value.length > 1) yield value.toReversed()
+    for (const [at, entry] of value.entries()) for (const wrong of wrongsOf(entry)) yield value.with(at, wrong)
+  } else if (typeof value === 'object' && value !== null) {
+    for (const name of Object.keys(value)) {
+      const { [name]: _, ...rest } = value
+      yield rest
+      yield { ...value, [name]: null }
+      for (const wrong of wrongsOf(value[name]!)) yield { ...value, [name]: wrong }
+    }
+    yield { ...value, added: true }
+  } else if (typeof value === 'string') {
+    yield ''
+    yield `${value}x`
+    yield `x${value}`
+    yield value.slice(1)
+    // A part that must not be there, and JSON in a text that says something else.
+    for (const wrong of wrongJson(value)) yield wrong
+  } else if (typeof value === 'number') {
+    yield value * 2 + 1
+    yield -1
+    yield 599
+  } else yield value !== true
+}
+
+function* wrongJson(text: string): Generator<string> {
+  if (!/^\s*[[{]/.test(text) || text.length > 20_000) return
+  let value: Json
+  try {
+    value = JSON.parse(text) as Json
+  } catch {
+    return
+  }
+  for (const wrong of wrongsOf(value)) yield JSON.stringify(wrong)
+}
+
+/**
+ * Puts values at the place of a path that has only names and entries: for what must be absent. Texts and numbers of the matcher
+ * are among them, for one that forbids them.
+ */
+function* additions(value: Json, path: string, matcher: Json): Generator<Json> {
+  const steps = path.match(/\["[^"]*"\]|\[-?\d+\]|[A-Za-z_$][\w$-]*/g) ?? []
+  const isPlain = !/[|*?]/.test(path)
+  if (!isPlain) return
+  for (const wrong of ['added', 1, true, null, [], {}, ['added'], { added: 1 }, ...scalarsOf(matcher)] as Json[]) {
+    yield putAt(value, steps, wrong)
+  }
+}
+
+function scalarsOf(matcher: Json): Json[] {
+  if (typeof matcher !== 'object' || matcher === null) return [matcher]
+  return Object.values(matcher).flatMap(scalarsOf)
+}
+
+function putAt(value: Json | undefined, [step, ...rest]: readonly string[], wrong: Json): Json {
+  if (step === undefined) return wrong
+  const entry = /^\[(-?\d+)\]$/.exec(step)?.[1]
+  if (entry !== undefined) {
+    const list = Array.isArray(value) ? value : []
+    const at = Number(entry) < 0 ? Math.max(0, list.length + Number(entry)) : Number(entry)
+    const copy = [...list]
+    copy[at] = putAt(list[at], rest, wrong)
+    return copy
+  }
+  const name = step.startsWith('[') ? (JSON.parse(step.slice(1, -1)) as string) : step
+  const object = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+  return { ...object, [name]: putAt(object[name], rest, wrong) }
+}
