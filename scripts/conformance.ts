@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { putGenerated } from './support/generated.ts'
 
-// Writes docs/conformance.md from the titles of the tests: which test pins which rule. With `--check` it only reports
+// Writes docs/conformance-tests.md from the titles of the tests: which test pins which rule. With `--check` it only reports
 // whether the page is up to date.
 
 /** The subjects of rules, by their letters. */
@@ -29,7 +29,7 @@ const caseLiteral = new RegExp(`^(?:${caseId}) .`)
 const ruleId = /(?<!-)\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\b[BE]\d{1,2}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
 const specIds = /\bspec ((?:\d+(?:\.\d+)*(?:, | and )?)+)/g
 
-putGenerated('docs/conformance.md', () => write(collect()))
+putGenerated('docs/conformance-tests.md', () => write(collect()))
 
 /** Maps each rule to the tests that name it, as file and title. */
 function collect(): Map<string, Set<string>> {
@@ -77,7 +77,7 @@ function write(rules: Map<string, Set<string>>): string {
   const missing = builtRulings().filter((rule) => !rules.has(rule))
   const ids = [...rules.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
   const groups = Map.groupBy(ids, (id) => /^(spec|R-|F-[CUSP]|[A-Z]+)/.exec(id)?.[0] ?? '')
-  let page = '# Conformance\n\nWhich tests pin which rule, made from the titles of the tests by `npm run generate`.\n'
+  let page = '# Rules and their tests\n\nWhich tests pin which rule, made from the titles of the tests by `npm run generate`.\n'
   page += 'Where each number leads is said at the end of `docs/rulings.md`.\n'
   if (missing.length > 0) page += `\nRulings that no test names: ${missing.join(', ')}.\n`
   for (const [group, members] of groups) {

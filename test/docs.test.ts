@@ -14,7 +14,7 @@ const pages = globSync(
   ['*.md', 'docs/*.md', 'docs/{decisions,wires}/*.md', 'docs/translation/README.md', 'bench/{*,results/*}.md'],
   { cwd: root },
 )
-  .filter((page) => !page.endsWith('conformance.md'))
+  .filter((page) => !page.endsWith('conformance-tests.md'))
   .sort()
 
 /** Links within the repository, without their anchors. */
