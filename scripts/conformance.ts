@@ -77,7 +77,8 @@ function write(rules: Map<string, Set<string>>): string {
   const missing = builtRulings().filter((rule) => !rules.has(rule))
   const ids = [...rules.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
   const groups = Map.groupBy(ids, (id) => /^(spec|R-|F-[CUSP]|[A-Z]+)/.exec(id)?.[0] ?? '')
-  let page = '# Rules and their tests\n\nWhich tests pin which rule, made from the titles of the tests by `npm run generate`.\n'
+  let page =
+    '# Rules and their tests\n\nWhich tests pin which rule, made from the titles of the tests by `npm run generate`.\n'
   page += 'Where each number leads is said at the end of `docs/rulings.md`.\n'
   if (missing.length > 0) page += `\nRulings that no test names: ${missing.join(', ')}.\n`
   for (const [group, members] of groups) {
