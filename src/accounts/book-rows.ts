@@ -145,3 +145,15 @@ export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend
   if (budget === null || from_ms === null) return undefined
   return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
 }
+
+/** Counts of what the second release does not know in a store. @property isClosed whether it refuses the store for entries of form 3 */
+export type NewerContent = {
+  [Name in
+    | 'foreignKeys'
+    | 'labelledKeys'
+    | 'plans'
+    | 'boundAccounts'
+    | 'persons'
+    | 'sessions'
+    | 'financeOperators']: number
+} & { isClosed: boolean }

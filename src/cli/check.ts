@@ -1,16 +1,22 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
+import { type OlderRelease, olderReleases } from '../config/newer-keys.ts'
 import type { UpstreamAnswered } from '../live/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from './options.ts'
 import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } from './print.ts'
 
-type CheckOptions = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
+type CheckOptions = GlobalOptions & { for?: OlderRelease; online?: true; everyModel?: true; timeout: number }
 
 /** Adds `check`: it reports mistakes in the configuration; with `--online` also problems of the upstreams in it. */
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
     .description('check the configuration without running it')
+    .addOption(
+      new Option('--for <release>', 'also say what an older release cannot read, before going back to it').choices(
+        olderReleases,
+      ),
+    )
     .option('--online', 'ask each upstream account one cheap question, which its provider bills')
     .option('--every-model', 'with --online: ask each account for each of its models')
     .addOption(timeoutOption('with --online: of one answer, such as 500ms, 30s or 2m', '30s'))
@@ -38,8 +44,10 @@ export function addCheckCommand(program: Command): void {
         if (!planless)
           console.error(`note: ${store.shown} does not answer, so the plans of its accounts were not compared`)
       }
+      const older = options.for && (await (await import('./check-older.ts')).checkOlder(options.for, config))
       const failed = asked?.filter(({ ok }) => !ok) ?? []
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
+      const { sayOlder } = await import('./check-older.ts')
       const { changingRows, listChangingPrices } = await import('./price-text.ts')
       const prices = listChangingPrices(catalog.entries, Date.now())
       const { presetNotes, presetsBeside } = await import('./catalog/presets-file.ts')
@@ -48,19 +56,21 @@ export function addCheckCommand(program: Command): void {
         for (const { model, as_of: day, source, message } of presets)
           console.error(`note: ${model} (preset of ${day}, ${source}): ${message}`)
       const data = {
-        ...{ ok: failed.length === 0, ...counts, warnings, proxies },
+        ...{ ok: failed.length === 0 && !older?.refuses.length, ...counts, warnings, proxies },
         ...(presets.length > 0 && { presets }),
         ...(prices.length > 0 && { prices }),
         ...(asked && { online: asked }),
+        ...(older && { older }),
       }
       print(command, data, () =>
         [
           `the configuration is right: models ${counts.models}, upstreams ${counts.upstreams}, store ${store.shown}`,
           ...(prices.length > 0 ? ['', formatTable(changing, changingRows(prices))] : []),
           ...(asked ? ['', describe(asked)] : []),
+          ...(older ? ['', sayOlder(older)] : []),
         ].join('\n'),
       )
-      if (failed.length > 0) process.exitCode = 1
+      if (failed.length > 0 || older?.refuses.length) process.exitCode = 1
     })
 }
 

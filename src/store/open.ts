@@ -1,4 +1,4 @@
-import type { AccountRow } from '../accounts/book-rows.ts'
+import type { AccountRow, NewerContent } from '../accounts/book-rows.ts'
 import type { Introduction, ServerStore, ServingOptions } from '../accounts/server-store.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import { refuseNoRoom } from './files/place.ts'
@@ -69,4 +69,10 @@ export async function startMistake({
 export async function lookForPlanless(store: StorePlace, plans: readonly string[]): Promise<AccountRow[]> {
   if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForPlanless(store.path, plans)
   return (await import('./postgres/look-at.ts')).lookForPlanless(store.url.reveal(), plans)
+}
+
+/** Counts rows of a store that the second release does not know. Undefined: it is older, or missing. @throws as `lookForPlanless` */
+export async function lookForNewer(store: StorePlace): Promise<NewerContent | undefined> {
+  if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForNewer(store.path)
+  return (await import('./postgres/look-at.ts')).lookForNewer(store.url.reveal())
 }

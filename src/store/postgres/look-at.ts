@@ -1,7 +1,8 @@
-import type { AccountRow } from '../../accounts/book-rows.ts'
+import type { AccountRow, NewerContent } from '../../accounts/book-rows.ts'
 import { findPlanless } from '../../accounts/planless.ts'
 import { createQuestions } from '../sql/books.ts'
-import { openDatabase } from './database.ts'
+import { readNewer } from '../sql/newer.ts'
+import { type Database, openDatabase } from './database.ts'
 import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
 
@@ -13,15 +14,29 @@ const patienceMs = 2_000
  * is written. @throws the error of a database that does not answer
  */
 export async function lookForPlanless(url: string, plans: readonly string[]): Promise<AccountRow[]> {
+  const { pageAccounts } = createQuestions(dialect)
+  const look = (database: Database) =>
+    findPlanless({ pageAccounts: (page) => run(database, pageAccounts(page)) }, plans)
+  return (await lookAtDatabase(url, look)) ?? []
+}
+
+/**
+ * Counts rows that the second release does not know. Undefined: the store is missing, or older.
+ * @throws the error of a database that does not answer
+ */
+export async function lookForNewer(url: string): Promise<NewerContent | undefined> {
+  return lookAtDatabase(url, (database) => run(database, readNewer(dialect, 'SELECT oldest FROM triwire.schema', 1)))
+}
+
+async function lookAtDatabase<T>(url: string, look: (database: Database) => Promise<T>): Promise<T | undefined> {
   const settings = { default_transaction_read_only: 'on' }
   const database = openDatabase({ url, max: 1, patienceMs, purpose: 'check', settings })
   try {
     const [there] = await database.query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
-    if (!there!['is_there']) return []
+    if (!there!['is_there']) return undefined
     const [schema] = await database.query('SELECT version FROM triwire.schema')
-    if (schema === undefined || Number(schema['version']) < migrations.length) return []
-    const { pageAccounts } = createQuestions(dialect)
-    return await findPlanless({ pageAccounts: (page) => run(database, pageAccounts(page)) }, plans)
+    if (schema === undefined || Number(schema['version']) < migrations.length) return undefined
+    return await look(database)
   } finally {
     await database.close()
   }

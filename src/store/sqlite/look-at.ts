@@ -2,15 +2,16 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import type { AccountRow } from '../../accounts/book-rows.ts'
+import type { AccountRow, NewerContent } from '../../accounts/book-rows.ts'
 import { findPlanless } from '../../accounts/planless.ts'
 import { lockPathOf } from '../files/lock.ts'
 import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
 import { explainErrors } from '../files/store-error.ts'
 import { createQuestions } from '../sql/books.ts'
+import { readNewer } from '../sql/newer.ts'
 import { readOurVersions, refuseUnfit } from './open.ts'
 import { createDialect, createRun, refuseMoved } from './run.ts'
-import { migrations } from './schema.ts'
+import { migrations, secondRelease } from './schema.ts'
 import { refuseOtherZone } from './store.ts'
 
 /**
@@ -51,6 +52,18 @@ export async function lookForPlanless(path: string, plans: readonly string[]): P
     const { pageAccounts } = createQuestions(createDialect())
     const run = createRun(db)
     return await findPlanless({ pageAccounts: async (page) => run(pageAccounts(page)) }, plans)
+  } finally {
+    db.close()
+  }
+}
+
+/** Counts rows that the second release does not know. Undefined: the store is missing, or older. */
+export function lookForNewer(path: string): NewerContent | undefined {
+  if (!isThere(path)) return undefined
+  const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
+  try {
+    if (readOurVersions(db, path, migrations.length).version < migrations.length) return undefined
+    return createRun(db)(readNewer(createDialect(), 'SELECT user_version FROM pragma_user_version', secondRelease))
   } finally {
     db.close()
   }

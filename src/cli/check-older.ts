@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import type { Config } from '../config/config.ts'
+import { findNewerKeys, type OlderRelease } from '../config/newer-keys.ts'
+import { lookForNewer } from '../store/open.ts'
+
+/** How an older release would do with the configuration and the store. */
+type OlderCheck = {
+  release: OlderRelease
+  /** Sentences about what keeps it from starting. */
+  refuses: readonly string[]
+  /** Sentences about what it would ignore. */
+  ignores: readonly string[]
+}
+
+type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
+
+/** Counts of a store that the release ignores, with the consequence of each. */
+const ignored: readonly (readonly [count: (found: Found) => number, text: string])[] = [
+  [({ foreignKeys }) => foreignKeys, 'keys of another gateway get 401 there'],
+  [({ plans }) => plans, 'accounts with a plan pay the plain prices there'],
+  [
+    ({ boundAccounts }) => boundAccounts,
+    'accounts with a budget, a rate, levels or a monthly grant are not bounded, warned of or given it there',
+  ],
+  [({ labelledKeys }) => labelledKeys, 'keys with labels: entries of that time name none'],
+  [({ persons }) => persons, 'persons: entries of that time name none, and their budgets do not count'],
+  [({ sessions }) => sessions, 'sessions of people who signed in get 401 there'],
+  [
+    ({ financeOperators }) => financeOperators,
+    'operators with the role finance are viewers there, and see accounts, keys and requests',
+  ],
+]
+
+/** Checks what an older release cannot read. @throws the error of a database that does not answer */
+export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store }: Config): Promise<OlderCheck> {
+  const keys =
+    file === undefined || isBuiltIn ? [] : findNewerKeys(release, parse(readFileSync(file, 'utf8'), { merge: true }))
+  const found = await lookForNewer(store)
+  return {
+    release,
+    refuses: [
+      ...keys.map((key) => `${key} is not known to it: take it away`),
+      ...(found?.isClosed
+        ? [`${store.shown} has entries of form 3, which it cannot read: go back with the backup of before, or stay`]
+        : []),
+    ],
+    ignores: found ? ignored.flatMap(([count, text]) => (count(found) > 0 ? [`${count(found)} ${text}`] : [])) : [],
+  }
+}
+
+/** The result in words. */
+export function sayOlder({ release, refuses, ignores }: OlderCheck): string {
+  const list = (some: readonly string[]) => some.map((one) => `  ${one}`)
+  return [
+    refuses.length > 0 ? `${release} would not start:` : `${release} would start with this configuration and store.`,
+    ...list(refuses),
+    ...(ignores.length > 0 ? ['It would ignore:', ...list(ignores)] : []),
+  ].join('\n')
+}

@@ -1,0 +1,24 @@
+import type { NewerContent } from '../../accounts/book-rows.ts'
+import type { Dialect } from './dialect.ts'
+import { askOne, type StoreStep } from './step.ts'
+
+/** Conditions of the rows of a register that are counted. */
+const counts = {
+  foreignKeys: ['keys', 'origin IS NOT NULL AND revoked_ms IS NULL'],
+  labelledKeys: ['keys', '(labels IS NOT NULL OR may_choose IS NOT NULL) AND revoked_ms IS NULL'],
+  plans: ['accounts', 'plan IS NOT NULL'],
+  boundAccounts: ['accounts', 'budget IS NOT NULL OR rpm IS NOT NULL OR warn IS NOT NULL OR monthly_grant IS NOT NULL'],
+  persons: ['persons', 'erased_ms IS NULL'],
+  sessions: ['sign_ins', 'ended_ms IS NULL'],
+  financeOperators: ['operators', "duty = 'finance' AND revoked_ms IS NULL"],
+} as const satisfies Record<Exclude<keyof NewerContent, 'isClosed'>, readonly [table: string, where: string]>
+
+/** @param oldest a SELECT of the oldest schema version that may use the store @param secondRelease that of the second release */
+export function* readNewer(dialect: Dialect, oldest: string, secondRelease: number): StoreStep<NewerContent> {
+  const columns = Object.entries(counts).map(
+    ([name, [table, where]]) => `(SELECT count(*) FROM ${dialect.schema}.${table} WHERE ${where}) AS "${name}"`,
+  )
+  const row = (yield* askOne(dialect, () => `SELECT ${columns.join(', ')}, (${oldest}) AS oldest`))!
+  const read = Object.fromEntries(Object.keys(counts).map((name) => [name, Number(row[name])]))
+  return { ...(read as Record<keyof typeof counts, number>), isClosed: Number(row['oldest']) > secondRelease }
+}
