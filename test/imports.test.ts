@@ -102,7 +102,7 @@ const rules: Record<string, ImportRule> = {
     outside: ['node:crypto'],
   },
   telemetry: {
-    may: ['upstream'],
+    may: ['catalog', 'upstream'],
     types: ['gateway', 'inference', 'config'],
     outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks', 'node:timers/promises'],
   },

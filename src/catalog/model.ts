@@ -187,6 +187,16 @@ export type CostField = (typeof costFieldNames)[number]
 
 const tokensPerPrice = 1_000_000n
 
+/** The most that a cold prompt cache cost a request, in nano-credits: its fresh input at the price of a cache read less. */
+export function missNanos(prices: Prices, usage: Usage): bigint {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage
+  const rates = ratesOf(prices, inputTokens + cacheReadTokens + cacheWriteTokens)
+  const none = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, outputTokens: 0 }
+  const fresh = priceNanos(rates, none)
+  const read = priceNanos(rates, { ...none, inputTokens: 0, cacheReadTokens: inputTokens })
+  return fresh > read ? fresh - read : 0n
+}
+
 /** The cost of an answer, in nano-credits: one rounding, up, per request (rulings C1, C11). */
 export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = usage

@@ -1,6 +1,6 @@
 import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
-import { priceNanos, ratesOf } from '../catalog/model.ts'
+import { missNanos } from '../catalog/model.ts'
 import type { CallRecord, Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from '../log/loggable.ts'
@@ -28,7 +28,9 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
     model: record.model ?? null,
     alias: record.alias ?? null,
     fell_back: record.hops ?? null,
-    moved: record.moved ? { why: record.moved, cost: costOfMove(record) } : null,
+    moved: record.moved
+      ? { why: record.moved, cost: usage && prices ? formatCredits(missNanos(prices, usage)) : null }
+      : null,
     wire: { client: record.wire ?? null, model: record.modelWire ?? null },
     attempts: (record.tries ?? []).map((one) => explainTry(one, record, clockMs)),
     stopped: record.stopped ?? null,
@@ -49,17 +51,6 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
       flags: record.flags ?? [],
     },
   }
-}
-
-/** The fresh input would have come from the prompt cache of the account before, at most. It is computed when it is read. */
-function costOfMove({ usage, prices }: Pick<Recent, 'usage' | 'prices'>): string | null {
-  if (!usage || !prices) return null
-  const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage
-  const rates = ratesOf(prices, inputTokens + cacheReadTokens + cacheWriteTokens)
-  const none = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, outputTokens: 0 }
-  const fresh = priceNanos(rates, none)
-  const read = priceNanos(rates, { ...none, inputTokens: 0, cacheReadTokens: inputTokens })
-  return formatCredits(fresh > read ? fresh - read : 0n)
 }
 
 /** Of a request that only the ledger knows: what it has never had, or no more, is null. Of a chain it knows one step. */

@@ -1,3 +1,4 @@
+import { missNanos } from '../catalog/model.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import type { Usage } from '../inference/usage.ts'
 import { resultOf } from './attempt-results.ts'
@@ -19,8 +20,9 @@ export function createRequestFigures(): RequestFigures {
   const attempts = new Counter(families.attempts)
   const losses = new Counter(families.losses)
   const [fallbacks, doubts] = [new Counter(families.fallbacks), new Counter(families.doubts)]
+  const [moved, movedCredits] = [new Counter(families.moved), new Counter(families.movedCredits)]
   const answers = { tokens, reasoningTokens, credits, duration, firstByte }
-  const all = { requests, refusals, ...answers, attempts, fallbacks, losses, doubts }
+  const all = { requests, refusals, ...answers, attempts, fallbacks, moved, movedCredits, losses, doubts }
   return { note, families: Object.values(all) }
 
   function note(record: CallRecord): void {
@@ -33,6 +35,7 @@ export function createRequestFigures(): RequestFigures {
     if (record.tries) for (const { upstream, cause, status } of record.tries) noteTry(upstream, cause, status)
     if (record.hops)
       for (const { from, to, cause } of record.hops) fallbacks.add(1, record.alias, from, withFourth(to, cause))
+    if (record.moved) noteMove(record, record.moved, model)
     if (record.losses) for (const { field } of record.losses) losses.add(1, pairOf(record), nameOf(field))
     if (record.flags) for (const flag of record.flags) doubts.add(1, model, flag)
     // If the debit was refused, nothing was booked.
@@ -57,6 +60,11 @@ export function createRequestFigures(): RequestFigures {
     addTokens(usage.outputTokens, model, 'output')
     if (usage.reasoningTokens > 0) reasoningTokens.add(usage.reasoningTokens, model)
     credits.add(Number(costNanos) / 1e9, model)
+  }
+
+  function noteMove({ usage, prices }: CallRecord, why: string, model: string): void {
+    moved.add(1, model, why)
+    if (usage && prices) movedCredits.add(Number(missNanos(prices, usage)) / 1e9, model)
   }
 
   function addTokens(count: number, model: string, kind: string): void {

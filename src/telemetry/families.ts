@@ -110,6 +110,16 @@ export const families = {
     ['chain', 'from', 'to', 'cause'],
     'Requests of a chain that went on to a further model.',
   ),
+  moved: counter(
+    'triwire_moved_requests_total',
+    ['model', 'reason'],
+    'Requests of conversations that left the upstream account that has their prompt cache.',
+  ),
+  movedCredits: counter(
+    'triwire_moved_credits_total',
+    ['model'],
+    'The most that those cost: their fresh input at the price of a cache read less.',
+  ),
   losses: counter('triwire_losses_total', ['pair', 'field'], 'Fields of requests that were dropped or changed.'),
   doubts: counter(
     'triwire_usage_doubts_total',

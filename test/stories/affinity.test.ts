@@ -85,7 +85,7 @@ test('P6 Y24 the prompt cache stays warm over 8 accounts, for conversations with
   assert.ok(unnamed >= 0.98 * alone, `${told[3]} without a name, ${told[2]} with one account`)
 })
 
-test('Y24 a conversation that leaves its account is marked as moved, with the reason and with what that cost at most', async () => {
+test('Y24 a conversation that leaves its account is marked as moved, with the reason and with what that cost at most, and counted', async () => {
   const upstream = await startRawUpstream()
   const accounts = ['a', 'b'].map((name) => ({ name, key: `upstream-key-${name}` }))
   const gateway = await startTestGateway({
@@ -123,5 +123,12 @@ test('Y24 a conversation that leaves its account is marked as moved, with the re
   assert.deepEqual([left.why, left.moved, left.explained], ['diverted', 'failed', { why: 'failed', cost: '0.0000135' }])
   const away = await ask()
   assert.deepEqual([away.why, away.moved, away.account], ['diverted', 'cooling', left.account])
+  const metrics = await (await gateway.askAdmin('/metrics')).text()
+  const figures = metrics.split('\n').filter((line) => line.startsWith('triwire_moved_'))
+  assert.deepEqual(figures, [
+    'triwire_moved_requests_total{model="native-chat",reason="failed"} 1',
+    'triwire_moved_requests_total{model="native-chat",reason="cooling"} 1',
+    'triwire_moved_credits_total{model="native-chat"} 0.000027',
+  ])
   await gateway.close()
 })
