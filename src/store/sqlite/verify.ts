@@ -87,11 +87,16 @@ function* findForeignSchema(db: DatabaseSync): Iterable<string> {
   }
 }
 
-function readOurSchema(): Map<string, string> {
+let ourSchema: ReadonlyMap<string, string> | undefined
+
+/** Made once in a process, since to make it takes longer than to verify a small ledger. */
+function readOurSchema(): ReadonlyMap<string, string> {
+  if (ourSchema) return ourSchema
   const db = new DatabaseSync(':memory:', { readBigInts: true })
   try {
     migrate(db, 'memory')
-    return readSchema(db)
+    ourSchema = readSchema(db)
+    return ourSchema
   } finally {
     db.close()
   }
