@@ -18,6 +18,7 @@ import { SpendWindows } from '../../src/store/postgres/spend-windows.ts'
 import { adoptReporting, pruneSome } from '../../src/store/sql/usage-keep.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { atEnd } from '../support/at-end.ts'
+import { copyEmptyStore } from '../support/empty-store.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { patienceMs } from '../support/waiting.ts'
 import { createPath } from './fixtures.ts'
@@ -105,6 +106,7 @@ export function openFile(
   zone = utc,
 ): TestStore {
   const nowMs = () => clock.atMs ?? Date.now()
+  copyEmptyStore(path)
   const store = openStore(path, { nowMs, zone })
   const close = once(async () => store.close())
   atEnd(close)

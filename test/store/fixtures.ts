@@ -5,6 +5,7 @@ import type { Debit } from '../../src/accounts/ledger.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { readKeptList } from '../../src/config/list-text.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
+import { copyEmptyStore } from '../support/empty-store.ts'
 import { testFolder } from '../support/folder.ts'
 import { until } from '../support/waiting.ts'
 
@@ -82,6 +83,7 @@ export async function open(
 ): Promise<OpenLedger & { lines: LogLine[]; fatals: Error[] }> {
   const lines: LogLine[] = []
   const fatals: Error[] = []
+  copyEmptyStore(path)
   const opened = await openLedger({
     path,
     settleDeadlineMs: 5_000,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
@@ -110,17 +110,6 @@ export const nativeModels = [
   testModel('native-responses', 'responses'),
 ]
 
-let emptyStore: string | undefined
-
-/** To make the tables takes ten times as long as to copy a file that has them, and many hundred gateways start. */
-function copyEmptyStore(path: string): void {
-  if (emptyStore === undefined) {
-    emptyStore = join(testFolder('empty'), 'triwire.db')
-    openStore(emptyStore).close()
-  }
-  copyFileSync(emptyStore, path)
-}
-
 /** A whole gateway in this process: real listener, real store in a folder of its own, the simulator as upstream. */
 export async function startTestGateway(options: TestOptions = {}): Promise<TestGateway> {
   const folder = testFolder('gateway')
@@ -161,7 +150,6 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const nowMs = () => startedMs + clockMs() + jumpedMs
   const log = createLog({ level: 'info', isPretty: false, descriptor: openSync(logPath, 'a'), nowMs })
   const storePath = pathOf(config.store)
-  copyEmptyStore(storePath)
   const store = openStore(storePath, { zone: config.reporting })
   store.createAccount('tester', parseCredits(options.credit ?? '100'))
   const { key } = store.createKey('tester')

@@ -17,6 +17,7 @@ import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import type { EntryFilter, ListedEntry } from '../../src/accounts/entries.ts'
 import { onBehalf } from '../../src/accounts/on-behalf.ts'
 import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
+import { copyEmptyStore } from './empty-store.ts'
 
 /** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
 export type Operator = Omit<Store, keyof BookStore> &
@@ -39,6 +40,7 @@ export type Operator = Omit<Store, keyof BookStore> &
 
 /** SQLite is synchronous, so that a test need not await what `Books` returns as promises. */
 export function openStore(path: string, options: Parameters<typeof open>[1] = {}): Operator {
+  copyEmptyStore(path)
   const opened = open(path, options)
   const store = opened.atOnce
   const nowMs = options.nowMs ?? Date.now
