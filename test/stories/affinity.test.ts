@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { filler, type Shape, shapes } from '../support/agent-shapes.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { startTestGateway, testModel } from '../support/gateway.ts'
 import { answers, asks } from '../support/native.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
 
@@ -132,3 +132,57 @@ test('Y24 a conversation that leaves its account is marked as moved, with the re
   ])
   await gateway.close()
 })
+
+/** An hour of tasks, four at once, in which a model is asked every 30 s. @returns shares in percent, and how often the first entry was asked */
+async function playHour(model: string, isNamed: boolean) {
+  const down = await startRawUpstream()
+  down.play(whole({ error: { message: 'no' } }, 503))
+  const accounts = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ name: `a${index}`, key: `upstream-key-${index}` }))
+  const gateway = await startTestGateway({
+    cools: true,
+    models: [
+      testModel('first', 'chat', { upstream: 'down' }),
+      testModel('second', 'chat', { upstream: 'sim' }),
+      { id: 'chain', chain: ['first', 'second'] },
+    ],
+    upstream: (url) => ({
+      upstreams: {
+        down: { base_url: down.url, accounts: accounts(2) },
+        sim: { base_url: url, accounts: accounts(8) },
+      },
+    }),
+  })
+  let [asked, good] = [0, 0]
+  for (let wave = 0; wave < 5; wave++) {
+    const tasks = Array.from({ length: 4 }, (_, index) => {
+      const name = `task-${wave}-${index}`
+      return { name, turns: turnsOf(Object.values(shapes)[index % 3]!, `/home/${name}`) }
+    })
+    for (let turn = 0; turn < 6; turn++)
+      for (const { name, turns } of tasks) {
+        const named = isNamed && { prompt_cache_key: name }
+        const response = await gateway.post('/v1/chat/completions', { ...turns.next().value, ...named, model })
+        asked++
+        if (response.status === 200 && (await response.text()).includes('"finish_reason"')) good++
+        gateway.advance(30_000)
+      }
+  }
+  const bills = [...gateway.store.listEntries({ limit: 1_000 })].flatMap(({ bill }) => bill ?? [])
+  assert.ok(bills.every((bill) => bill.model === 'second'))
+  const cached = bills.reduce((sum, { usage }) => sum + usage.cacheReadTokens, 0)
+  const input = bills.reduce((sum, { usage }) => sum + usage.inputTokens + usage.cacheReadTokens, 0)
+  await gateway.close()
+  return { good: (100 * good) / asked, hits: (100 * cached) / input, tries: down.requests.length, asked }
+}
+
+for (const isNamed of [true, false])
+  test(`48.3 Y23 a chain whose first entry is down for an hour answers 99 %, with 95 % of the cache hits that the second has natively, ${isNamed ? 'named' : 'unnamed'}`, async (t) => {
+    const [native, chain] = [await playHour('second', isNamed), await playHour('chain', isNamed)]
+    t.diagnostic(JSON.stringify({ native, chain }))
+    assert.ok(native.hits > 50, `${native.hits}`)
+    assert.ok(chain.good >= 99, `${chain.good} %`)
+    assert.ok(chain.hits >= 0.95 * native.hits, `${chain.hits} % of ${native.hits} %`)
+    // Conversations stay with the second entry, and the first one cools.
+    assert.ok(chain.tries > 0 && chain.tries < chain.asked, `${chain.tries} tries`)
+  })
