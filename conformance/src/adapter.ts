@@ -53,6 +53,8 @@ export type AdapterSetting = {
 export type RunningGateway = {
   origin: string
   key: string
+  /** Headers of a request for a model on this wire, if the key alone does not do. */
+  headers?(wire: Wire): Readonly<Record<string, string>>
   /** Returns what all requests so far have cost, at the prices of the setting. */
   readSpent?(): Promise<number>
   stop(): Promise<void>

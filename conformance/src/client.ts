@@ -10,8 +10,13 @@ import { replaceModel, replaceUses } from './replace.ts'
 import { EventReader } from './sse.ts'
 import { clientWires } from './wires/index.ts'
 
-/** @property origin the gateway's address, perhaps with a path, without `/v1` */
-export type Target = { origin: string; key: string; model: string }
+/** @property origin the gateway's address, perhaps with a path, without `/v1` @property headers those that the gateway needs besides */
+export type Target = {
+  origin: string
+  key: string
+  model: string
+  headers?: Readonly<Record<string, string>> | undefined
+}
 
 /** A request as bytes. */
 export type BuiltRequest = { method: string; path: string; headers: { [name: string]: string }; body?: Buffer }
@@ -26,6 +31,7 @@ export function buildRequest(wire: Wire, request: ClientRequest, target: Target,
   const path = String(replaceModel(request.path ?? clientWires[wire].path, target.model))
   const headers: { [name: string]: string | null } = {
     ...clientWires[wire].keyHeaders(target.key),
+    ...target.headers,
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     ...request.headers,
   }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Case } from './case.ts'
+import type { Case, Wire } from './case.ts'
 import { buildRequest, send } from './client.ts'
 import type { ScriptedModel } from './model.ts'
 import { bindingsSoFar, type ModelNames, type Pair, type Trace } from './verdict.ts'
@@ -12,6 +12,7 @@ export type Stage = {
   lane: number
   names: ModelNames
   readSpent?: () => Promise<number>
+  headers?: (wire: Wire) => Readonly<Record<string, string>>
 }
 
 export const timeLimitMs = 10_000
@@ -29,7 +30,12 @@ export async function runCase(one: Case, pair: Pair, stage: Stage): Promise<Trac
   const before = one.bill && stage.readSpent ? await stage.readSpent() : 0
   const lane = stage.model.begin(stage.lane, pair.model, script)
   const trace: Trace = { steps: [], asked: lane.seen }
-  const target = { origin: stage.origin, key: stage.key, model: stage.names.client }
+  const target = {
+    origin: stage.origin,
+    key: stage.key,
+    model: stage.names.client,
+    headers: stage.headers?.(pair.model),
+  }
   const end = Date.now() + (one.timeLimitMs ?? timeLimitMs)
   for (const { request } of steps) {
     try {

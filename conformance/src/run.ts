@@ -18,6 +18,7 @@ export type Subject = {
   jobs: number
   names(wire: Wire, lane: number): ModelNames
   readSpent?: (() => Promise<number>) | undefined
+  headers?: ((wire: Wire) => Readonly<Record<string, string>>) | undefined
   onResult?(result: Result): void
   /** Is given each first trace; for proofs of the checkers. */
   onTrace?(one: Case, pair: Pair, trace: Trace, names: ModelNames): void

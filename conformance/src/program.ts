@@ -1,0 +1,116 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/*
+ * What adapters share: where a gateway is installed, how its process starts and ends.
+ */
+
+/** The folder with one folder for each installed gateway. README.md has the commands that install them. */
+export const gateways = process.env['BOTHSIDES_GATEWAYS'] ?? join(homedir(), '.cache/bothsides')
+
+/** Names the folder of a gateway. */
+export function homeOf(name: string): string {
+  return join(gateways, name)
+}
+
+type Found = { version: string } | { missing: string }
+
+/** Finds a package that npm installed into the folder of a gateway. */
+export function findNpm(name: string, packageName: string): Found {
+  const file = join(homeOf(name), 'node_modules', packageName, 'package.json')
+  if (!existsSync(file)) return { missing: `${packageName} is not installed below ${homeOf(name)}` }
+  return { version: JSON.parse(readFileSync(file, 'utf8')).version }
+}
+
+/** Finds a package that pip installed into the folder of a gateway, which is a virtual environment. */
+export function findPython(name: string, packageName: string): Found {
+  const python = join(homeOf(name), 'bin/python')
+  const code = `import importlib.metadata as m; print(m.version(${JSON.stringify(packageName)}))`
+  const { status, stdout } = spawnSync(python, ['-c', code], { encoding: 'utf8' })
+  return status === 0 ? { version: stdout.trim() } : { missing: `${packageName} is not installed in ${homeOf(name)}` }
+}
+
+/** Finds a program of Go, whose version is that of its main module. */
+export function findGo(name: string): Found {
+  const file = join(homeOf(name), 'program')
+  if (!existsSync(file)) return { missing: `${file} is not there` }
+  const { stdout } = spawnSync('go', ['version', '-m', file], { encoding: 'utf8' })
+  return { version: /^\s*mod\s+\S+\s+(v[\d.]+)/m.exec(stdout ?? '')?.[1] ?? 'unknown' }
+}
+
+/** A process that listens on a port of loopback. */
+export type Program = { port: number; origin: string; stop(): Promise<void> }
+
+/** @property write writes a file into the folder and returns its path */
+type Place = { port: number; folder: string; write(file: string, text: string): string }
+
+const limitMs = 120_000
+
+/**
+ * Starts a program in an empty folder, with the path of this environment and no other variable of it, and waits until it listens.
+ * @param build makes the command and its variables for a free port
+ * @throws Error with the end of its output if it ends or does not listen
+ */
+export async function startProgram(
+  folder: string,
+  build: (place: Place) => { command: readonly string[]; env?: Readonly<Record<string, string>> },
+): Promise<Program> {
+  const port = await freePort()
+  const write = (file: string, text: string) => {
+    writeFileSync(join(folder, file), text, { mode: 0o600 })
+    return join(folder, file)
+  }
+  const { command, env = {} } = build({ port, folder, write })
+  const log = join(folder, 'log')
+  const output = openSync(log, 'a')
+  const [program, ...words] = command
+  const child = spawn(program!, words, {
+    cwd: folder,
+    // A group of its own: what the program starts ends with it.
+    detached: true,
+    stdio: ['ignore', output, output],
+    env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8', NODE_ENV: 'production', ...env },
+  })
+  const exited = once(child, 'exit')
+  const send = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-child.pid!, signal)
+    } catch {
+      // All of the group have ended.
+    }
+  }
+  const stop = async () => {
+    send('SIGTERM')
+    await Promise.race([exited, pause(5_000, undefined, { ref: false })])
+    send('SIGKILL')
+  }
+  for (const end = Date.now() + limitMs; !(await listens(port)); await pause(100)) {
+    if (child.exitCode === null && Date.now() < end) continue
+    await stop()
+    throw new Error(readFileSync(log, 'utf8').slice(-2_000))
+  }
+  return { port, origin: `http://127.0.0.1:${port}`, stop }
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const isOpen = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  })
+  socket.destroy()
+  return isOpen
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
