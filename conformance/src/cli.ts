@@ -237,7 +237,7 @@ async function runGateway(cases: readonly Case[], options: Options, more: Partia
       origin,
       key,
       model,
-      features: [],
+      features: ['keys'],
       deviations: [],
       lanes: jobs,
       jobs,

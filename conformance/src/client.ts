@@ -62,7 +62,7 @@ export function send(
   const request = ask(url, { method: built.method, headers: { ...length, ...built.headers }, agent: false })
   const finish = (ended: ClientObservation['ended']) => {
     for (const timer of timers) clearTimeout(timer)
-    resolve(observe(wire, seen, ended, asksUsage(built)))
+    resolve(observe(wire, seen, ended))
     request.destroy()
   }
   const timers = [setTimeout(finish, limitMs, 'late')]
@@ -88,19 +88,10 @@ export function send(
   return promise
 }
 
-function asksUsage({ body }: BuiltRequest): boolean {
-  return /"include_usage":\s*true/.test(body?.toString() ?? '')
-}
-
 type Seen = Pick<ClientObservation, 'status' | 'headers' | 'raw' | 'events'>
 
 /** Reads what came as the wire would: a body, or a stream that is put together. */
-export function observe(
-  wire: Wire,
-  seen: Seen,
-  ended: ClientObservation['ended'],
-  needsUsage: boolean,
-): ClientObservation {
+export function observe(wire: Wire, seen: Seen, ended: ClientObservation['ended']): ClientObservation {
   const reader = clientWires[wire]
   const isStream = seen.events.length > 0
   const body = isStream ? undefined : parse(seen.raw)
@@ -113,7 +104,7 @@ export function observe(
     body,
     ended,
     done: isStream ? collected!.isEnded : false,
-    disorder: isStream ? reader.findDisorder(datas, needsUsage) : undefined,
+    disorder: isStream ? reader.findDisorder(datas) : undefined,
     ...(whole && !(body && failed) ? reader.read(whole) : {}),
     error: failed && compact(reader.readError(failed)!),
   }) as ClientObservation

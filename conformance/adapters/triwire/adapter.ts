@@ -22,7 +22,7 @@ const adapter: Adapter = {
     'A limit of 100,000 requests a minute, as a run has more than the 300 of the default.',
     'Everything else is as without a configuration.',
   ],
-  features: ['prices', 'count-tokens', 'models'],
+  features: ['prices', 'count-tokens', 'models', 'keys'],
   deviations,
   lanes: 120,
   jobs: 4,

@@ -63,14 +63,13 @@ export const chat: ClientWire = {
     }
   },
   readError: readSharedError,
-  findDisorder(datas, needsUsage = false) {
+  findDisorder(datas) {
     let [isFinished, hasUsage, isEnded, hasFailed] = [false, false, false, false]
     let id: Json | undefined
     for (const chunk of datas) {
       if (isEnded) return 'an event comes after [DONE]'
       if (chunk === '[DONE]') {
         if (!isFinished && !hasFailed) return '[DONE] comes without a finish_reason'
-        if (needsUsage && !hasUsage && !hasFailed) return '[DONE] comes without a chunk of usage and no choices'
         isEnded = true
         continue
       }

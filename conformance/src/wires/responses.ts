@@ -54,14 +54,17 @@ export const responses: ClientWire = {
     let last = -1
     let end: Json | undefined
     for (const [at, event] of datas.entries()) {
+      // Open Responses (2026-04-24) ends a stream with [DONE], and OpenAI does not.
+      if (event === '[DONE]' && end !== undefined && at === datas.length - 1) continue
       if (!isObject(event)) return 'an event is not a JSON object'
       const { type, sequence_number: sequence, output_index: item } = event
       if (end !== undefined) return `${type} comes after ${end}`
       if (type === 'error') continue
       if (at === 0 && type !== 'response.created') return `${type} comes before response.created`
-      if (!Number.isInteger(sequence)) return `${type} has no sequence_number`
-      if ((sequence as number) <= last) return `sequence_number ${sequence} comes after ${last}`
-      last = sequence as number
+      if (typeof sequence === 'number') {
+        if (sequence <= last) return `sequence_number ${sequence} comes after ${last}`
+        last = sequence
+      }
       if (type === 'response.output_item.added') open.add(item!)
       else if (item !== undefined && !open.has(item)) return `${type} comes for item ${item}, which is not open`
       if (type === 'response.output_item.done') open.delete(item!)

@@ -16,10 +16,10 @@ export type ClientWire = {
   /** Finds the error in a body or in an event. */
   readError(body: JsonObject): SeenError | undefined
   /**
-   * Finds the first violation of the order of events, as clients rely on it. A stream without an end is in order.
-   * @param needsUsage whether the client has asked for usage, and so the stream must have it
+   * Finds the first violation of the order of events, as clients rely on it. A stream without an end is in order. What SDKs
+   * tolerate has cases of its own, so that one habit of a gateway does not fail every stream.
    */
-  findDisorder(datas: readonly Json[], needsUsage?: boolean): string | undefined
+  findDisorder(datas: readonly Json[]): string | undefined
 }
 
 export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
