@@ -12,7 +12,7 @@ const adapter: Adapter = {
     'A key. Chat models by openai-compatibility, Messages models by claude-api-key, Responses models by codex-api-key.',
     'No retries and no cooling of keys; no statistics and no log file.',
   ],
-  features: [],
+  features: ['models', 'keys'],
   deviations: [],
   lanes: 8,
   jobs: 4,

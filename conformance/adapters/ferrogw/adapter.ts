@@ -12,7 +12,7 @@ const adapter: Adapter = {
     'A master key, with its rate limit out of reach.',
     'The providers openai and anthropic at the address of the model, chosen by the name of the model.',
   ],
-  features: [],
+  features: ['keys'],
   // The messages path and the responses path only pass on to a provider of the same wire that is OpenAI-compatible.
   pairs: ['chat>chat', 'chat>messages', 'responses>responses'],
   deviations: [],

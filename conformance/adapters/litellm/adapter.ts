@@ -33,7 +33,8 @@ const adapter: Adapter = {
     'drop_params; no retries and no cooldowns.',
     'Prices of prices.json in model_info, and a logger that adds up what each request cost.',
   ],
-  features: ['prices'],
+  // Without a database it knows the master key alone, and refuses others as a fault of its own.
+  features: ['prices', 'models'],
   deviations: [],
   lanes: 8,
   jobs: 4,

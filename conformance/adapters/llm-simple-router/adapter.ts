@@ -11,7 +11,7 @@ const adapter: Adapter = {
   title: 'llm-simple-router',
   homepage: 'https://www.npmjs.com/package/llm-simple-router',
   switchedOn: ['A key. One provider for each wire, one mapping for each model, a row of its log for each request.'],
-  features: [],
+  features: ['models', 'keys'],
   deviations: [],
   lanes: 8,
   jobs: 4,

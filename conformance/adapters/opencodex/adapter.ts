@@ -17,7 +17,7 @@ const adapter: Adapter = {
     'One provider for each wire: openai-chat, openai-responses, anthropic. Models are named provider/model.',
     'No key is asked for on loopback.',
   ],
-  features: [],
+  features: ['models'],
   deviations: [],
   lanes: 8,
   jobs: 4,

@@ -13,7 +13,7 @@ const adapter: Adapter = {
     'The gateway alone, without control plane and database: a key of its development mode.',
     'One provider for each wire: openai_compatible, openai, anthropic. One route for each model.',
   ],
-  features: [],
+  features: ['models', 'keys'],
   // A model of kind openai gets its own requests of the responses wire unchanged, and no translated ones.
   pairs: [
     'chat>chat',
