@@ -36,6 +36,7 @@ const parts: Record<string, string[]> = {
     'triwire',
     '--prove',
   ],
+  'commands of the pages': ['scripts/docs-commands.ts'],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],
