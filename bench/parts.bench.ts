@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { digestEntry } from '../src/accounts/chain.ts'
 import { createKey, readKey } from '../src/accounts/keys.ts'
 import { FrameCutter } from '../src/bytes/frame-cutter.ts'
@@ -6,6 +7,9 @@ import { createSseReader } from '../src/bytes/sse.ts'
 import { priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 import { scrub } from '../src/upstream/scrub.ts'
+import { ClientBody } from '../src/wires/requests/client-body.ts'
+import { readLikeness } from '../src/wires/requests/likeness.ts'
+import { wires } from '../src/wires/wires.ts'
 import { streamEvents } from './answers.ts'
 import { prices } from './bill.ts'
 import { formatCost, measureCost } from './micro.ts'
@@ -71,6 +75,31 @@ const refusals = {
 }
 for (const [what, text] of Object.entries(refusals))
   show(`scrub of a refusal: ${what}`, () => scrub(text, context).length)
+
+const phrase = 'The quick brown fox jumps over the lazy dog, "quoted" now and then. '
+const agentBody = Buffer.from(
+  JSON.stringify({
+    model: 'm',
+    tools: Array.from({ length: 20 }, (_, at) => ({
+      type: 'function',
+      function: { name: `tool_${at}`, description: phrase.repeat(18), parameters: { type: 'object', properties: {} } },
+    })),
+    messages: [
+      { role: 'system', content: phrase.repeat(280) },
+      { role: 'user', content: phrase.repeat(100) },
+      { role: 'assistant', content: phrase.repeat(60) },
+      { role: 'user', content: phrase.repeat(60) },
+    ],
+  }),
+)
+const likeness = { count: agentBody.length, unit: 'byte' }
+show(`names of a request of ${Math.round(agentBody.length / 1_000)} KB that names no conversation`, readNames, likeness)
+show('reading its members alone, as a named one does', () => new ClientBody(agentBody).member('tools')!.end, likeness)
+
+function readNames(): number {
+  const digest = createHash('sha256').update('secret of the gateway and its account')
+  return readLikeness(wires.chat.client, new ClientBody(agentBody), digest, 15_000).opener.length
+}
 
 const words = 'The quick brown fox jumps over the lazy dog. '.repeat(1_600)
 show('a text that is kept, word by word', () => keep(words, false), { count: words.length, unit: 'byte' })

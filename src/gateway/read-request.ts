@@ -69,15 +69,16 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   if (model.chain) return readChain(model.chain, model.id)
   const asking = ask(model)
   noteExchange(record, asking.exchange)
-  const likeness = scopedKey === undefined && isPooled(model) ? likenessOf() : undefined
+  const likeness =
+    scopedKey === undefined && isPooled(model) ? likenessOf(asking.exchange.inputTokensEstimate) : undefined
   return { model, affinity: scopedKey, likeness, asking }
 
   function isPooled(model: Model): boolean {
     return model.affinity === 'alike' && reading.pool !== undefined && reading.pool.sizeOf(model, reading.customer) > 1
   }
 
-  function likenessOf(): Likeness {
-    return readLikeness(client, body, gateway.openDigest!(accountId), estimateBytesTokens(body.bytes))
+  function likenessOf(tokens: number): Likeness {
+    return readLikeness(client, body, gateway.openDigest!(accountId), tokens)
   }
 
   function ask(model: Model): UpstreamRequests {
@@ -94,7 +95,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
     // Nothing is remembered of a rehearsal, which has no key for digests.
     const isAlike =
       scopedKey === undefined && gateway.openDigest && chain.entries.some(({ affinity }) => affinity === 'alike')
-    const likeness = isAlike ? likenessOf() : undefined
+    const likeness = isAlike ? likenessOf(estimateBytesTokens(body.bytes)) : undefined
     const conversation = scopedKey ?? likeness?.opener
     const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)
     const lefts = [bounds, reading.personBounds].flatMap((one) =>

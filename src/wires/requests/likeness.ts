@@ -22,6 +22,12 @@ const markPatterns = marks.map((name) => {
   return new RegExp(`,\\s*${member}|${member}\\s*,?`, 'g')
 })
 
+/**
+ * The ends of their names, each from its last underscore, which texts seldom have. A search for a name from its first
+ * character, a quote, takes twenty times as long in JSON.
+ */
+const markEnds = marks.map((name) => Buffer.from(`${name.slice(name.lastIndexOf('_'))}"`))
+
 /** The roles of the operator's turns, on any wire. */
 const operators: ReadonlySet<unknown> = new Set(['system', 'developer'])
 
@@ -65,7 +71,7 @@ export function readLikeness(
     if (range === undefined || left <= 0) return
     const bytes = body.bytes.subarray(range.start, Math.min(range.end, range.start + left))
     left -= bytes.length
-    if (marks.every((name) => !bytes.includes(`"${name}"`))) digest.update(bytes)
+    if (markEnds.every((end) => !bytes.includes(end))) digest.update(bytes)
     else
       digest.update(
         markPatterns.reduce((text, pattern) => text.replace(pattern, ''), bytes.toString('latin1')),
