@@ -35,12 +35,11 @@ export function findPython(name: string, packageName: string): Found {
   return status === 0 ? { version: stdout.trim() } : { missing: `${packageName} is not installed in ${homeOf(name)}` }
 }
 
-/** Finds a program of Go, whose version is that of its main module. */
-export function findGo(name: string): Found {
-  const file = join(homeOf(name), 'program')
-  if (!existsSync(file)) return { missing: `${file} is not there` }
-  const { stdout } = spawnSync('go', ['version', '-m', file], { encoding: 'utf8' })
-  return { version: /^\s*mod\s+\S+\s+(v[\d.]+)/m.exec(stdout ?? '')?.[1] ?? 'unknown' }
+/** Finds a program that was built: the files `program` and `version`. */
+export function findBuilt(name: string): Found {
+  const [program, version] = [join(homeOf(name), 'program'), join(homeOf(name), 'version')]
+  if (!existsSync(program)) return { missing: `${program} is not there` }
+  return { version: existsSync(version) ? readFileSync(version, 'utf8').trim() : 'unknown' }
 }
 
 /** A process that listens on a port of loopback. */

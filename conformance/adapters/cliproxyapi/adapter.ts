@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Adapter } from '../../src/adapter.ts'
 import type { Wire } from '../../src/case.ts'
-import { findGo, homeOf, startProgram } from '../../src/program.ts'
+import { findBuilt, homeOf, startProgram } from '../../src/program.ts'
 
 const key = 'sk-bothsides-0123456789abcdef'
 
@@ -16,7 +16,7 @@ const adapter: Adapter = {
   deviations: [],
   lanes: 8,
   jobs: 4,
-  find: async () => findGo('cliproxyapi'),
+  find: async () => findBuilt('cliproxyapi'),
   async start({ upstream, models, folder }) {
     const named = (wire: Wire) =>
       models.filter((model) => model.wire === wire).map(({ client, upstream: name }) => ({ name, alias: client }))
