@@ -20,7 +20,7 @@ export async function findForeignSchema(database: Database, place: string): Prom
       `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
     ]
   const ours = await readOurSchema(database, (await run(database, readMoved(dialect))) !== undefined)
-  const theirs = await database.transact((transaction) => readSchema(transaction, 'triwire'))
+  const theirs = new Map(await database.transact((transaction) => readSchema(transaction, 'triwire')))
   const findings: string[] = []
   for (const [name, definition] of withMonths(ours, theirs)) {
     const found = theirs.get(name)
@@ -34,7 +34,7 @@ export async function findForeignSchema(database: Database, place: string): Prom
 }
 
 /** By kind and name, what an object was made as. */
-type MadeObjects = Map<string, string>
+type MadeObjects = ReadonlyMap<string, string>
 
 const defaultMonth = 'entries_default'
 
@@ -49,8 +49,20 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
+/** Our schema by the release of the server, which decides how definitions are written, and by whether the store has moved. */
+const ourSchemas = new Map<string, MadeObjects>()
+
+/** Made once in a process for each key, since it takes a hundred statements that write to the catalogs of the database. */
 async function readOurSchema(database: Database, isMoved: boolean): Promise<MadeObjects> {
+  const [row] = await database.query('SHOW server_version')
+  const key = JSON.stringify([row, isMoved])
+  const schema = ourSchemas.get(key) ?? (await makeOurSchema(database, isMoved))
+  ourSchemas.set(key, schema)
+  return schema
+}
+
+/** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
+async function makeOurSchema(database: Database, isMoved: boolean): Promise<MadeObjects> {
   const name = `triwire_${randomText(10).toLowerCase()}`
   let schema: MadeObjects = new Map()
   const undo = new Error('this schema was only to be looked at')
@@ -77,6 +89,9 @@ async function readOurSchema(database: Database, isMoved: boolean): Promise<Made
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
   // A user with the name of our schema has it in the search path, and gets names of its objects without the schema.
   await query('SET LOCAL search_path = pg_catalog')
+  // Definitions of both are written by the same settings, whatever the database or its user has.
+  await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')
+  await query('SET LOCAL TimeZone = UTC; SET LOCAL bytea_output = hex')
   const rows = await query(catalog, [schema])
   return new Map(
     rows.map(({ name, definition }) => [name as string, (definition as string).replaceAll(`${schema}.`, 'triwire.')]),

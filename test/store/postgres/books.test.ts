@@ -8,6 +8,7 @@ import { newRequestId } from '../../../src/ids/request-id.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase, openSession } from '../../../src/store/postgres/database.ts'
 import { makePartitions, migrate } from '../../../src/store/postgres/migrate.ts'
+import { closeStore } from '../../../src/store/postgres/moved.ts'
 import { postCredits, postDebits, postFunctions } from '../../../src/store/postgres/post.ts'
 import { openStore } from '../../../src/store/sqlite/store.ts'
 import { atEnd } from '../../support/at-end.ts'
@@ -181,6 +182,24 @@ test('C1 sums of amounts are exact beyond what one account can hold', { skip }, 
   for (const name of ['one', 'two', 'three']) await books.createAccount(name, 2n ** 63n - 1n)
   const [total] = await books.sumEntries({}, [])
   assert.equal(total?.creditedNanos, 3n * (2n ** 63n - 1n))
+})
+
+test('C15 verify compares a store, moved or not, with the schema of its kind, whatever settings the database has', {
+  skip,
+}, async () => {
+  const verify = async (setting: string | undefined, isMoved: boolean) => {
+    const { url, name, database } = await create()
+    if (setting) postgres.run(`ALTER DATABASE ${name} SET ${setting}`)
+    if (isMoved) await closeStore(database, 'elsewhere')
+    const books = createBooks(createPostgresBooks(open(url)), () => 1)
+    assert.deepEqual(await books.verify(verifyOptions), [], `${setting ?? 'no setting'}`)
+    postgres.run('DROP TRIGGER lists_are_not_changed ON triwire.lists', name)
+    const [finding] = await books.verify(verifyOptions)
+    assert.match(finding!, /trigger lists_are_not_changed on lists is missing/)
+  }
+  for (const isMoved of [false, true, false])
+    for (const setting of [undefined, 'quote_all_identifiers = on', 'bytea_output = escape'])
+      await verify(setting, isMoved)
 })
 
 test('C15 verify finds nothing in a ledger that is written to meanwhile, and a head taken meanwhile holds', {
