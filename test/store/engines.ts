@@ -146,11 +146,17 @@ export function openFile(
 function createPostgres(): Engine {
   let postgres: Postgres
   let admin: Database
+  let stopped: string | undefined
   let count = 0
   const copy = async (template: string) => {
     const name = `store_${++count}`
     await admin.query(postgres.copying(template, name))
     return { name, url: postgres.url.replace(/postgres$/, name) }
+  }
+  const makeStopped = async () => {
+    const { name } = await copy('made')
+    stopClock(postgres, name, 0)
+    return name
   }
   return {
     name: 'PostgreSQL',
@@ -167,10 +173,17 @@ function createPostgres(): Engine {
       postgres.remove()
     },
     async open({ atMs, zone } = {}) {
-      const { name, url } = await copy('made')
-      const clock = { atMs }
-      if (atMs !== undefined) stopClock(postgres, name, atMs)
-      return openUrl(postgres, url, name, clock, zone)
+      if (atMs === undefined) {
+        const { name, url } = await copy('made')
+        return openUrl(postgres, url, name, { atMs }, zone)
+      }
+      stopped ??= await makeStopped()
+      const { name, url } = await copy(stopped)
+      // A copy of a database has not its settings.
+      await admin.query(clockPath(name))
+      const store = openUrl(postgres, url, name, { atMs }, zone)
+      await store.turn(atMs)
+      return store
     },
     async prepare(fill) {
       const { name, url } = await copy('made')
@@ -210,7 +223,7 @@ function openUrl(
     pruneSome: () => run(database, pruneSome(dialect)),
     async turn(ms) {
       clock.atMs = ms
-      postgres.run(`UPDATE turned.clock SET ms = ${ms}`, name)
+      await database.query('UPDATE turned.clock SET ms = $1', [ms])
     },
     forge: (work) => forgeDatabase(url, work),
     async exec(sql) {
@@ -244,10 +257,12 @@ export function stopClock(postgres: Postgres, name: string, atMs: number): void 
      CREATE TABLE turned.clock AS SELECT ${atMs}::bigint AS ms;
      CREATE FUNCTION turned.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
        $$ SELECT 'epoch'::timestamptz + ms * interval '1 millisecond' FROM turned.clock $$;
-     ALTER DATABASE ${name} SET search_path = turned, pg_catalog`,
+     ${clockPath(name)}`,
     name,
   )
 }
+
+const clockPath = (name: string) => `ALTER DATABASE ${name} SET search_path = turned, pg_catalog`
 
 async function forgeDatabase(url: string, work: (forger: Forger) => Promise<void>): Promise<void> {
   const database = openDatabase({ url, max: 1, patienceMs, purpose: 'forger' })
