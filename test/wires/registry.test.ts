@@ -17,7 +17,7 @@ const allowed: Record<string, string> = {
   'catalog/wire-names.ts': 'the one list of names',
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
-  'cli/import/litellm-config.ts': 'which wire each provider of LiteLLM is asked in',
+  'cli/import/litellm-figures.ts': 'no wire: the mode in LiteLLM’s list of prices',
   'cli/import/litellm-fates.ts': 'no wire: a section of LiteLLM’s file',
   'cli/import/litellm-places.ts': 'which wire each provider of LiteLLM is asked in',
   'live/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',

@@ -35,6 +35,20 @@ export function addImportCommands(program: Command): void {
       const { importLitellm } = await import('./litellm.ts')
       await importLitellm(config, options, command)
     })
+  for (const dialect of ['one-api', 'new-api'] as const)
+    group
+      .command(`${dialect} <tables>`)
+      .description(`read the tables of ${dialect}: channels become models, users accounts, and tokens keys`)
+      .requiredOption('--output <file>', 'write the configuration into this file, with the keys of providers')
+      .option('--force', 'replace a file that is there')
+      .option('--prices <file>', "LiteLLM's or models.dev's price file, for models whose price is not known")
+      .option('--unpriced-free', 'take over models without a known price, for nothing (default: they are left out)')
+      .option('--until <time>', 'when its keys end at the latest, such as 180d; none: never', '180d')
+      .option('--dry-run', 'write nothing, and report what would be')
+      .action(async (tables: string, options, command: Command) => {
+        const { importOneApi } = await import('./one-api.ts')
+        await importOneApi(dialect, tables, options, command)
+      })
 }
 
 function collect(file: string, files: readonly string[]): string[] {

@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { asObject } from '../../bytes/json.ts'
-import { readPriceFile } from '../catalog/price-files.ts'
+import { type ListedModel, readPriceFile } from '../catalog/price-files.ts'
 import { today } from '../catalog/propose.ts'
 import { listText } from './import-report.ts'
 import { convertLitellm } from './litellm-config.ts'
@@ -28,11 +28,7 @@ type ImportLitellmOptions = WriteOptions & {
 export async function importLitellm(file: string, options: ImportLitellmOptions, command: Command): Promise<void> {
   const { prices, unpricedFree } = options
   refuseToReplace(options)
-  const listed = prices === undefined ? undefined : readPriceFile(readJson(prices))
-  if (prices !== undefined && listed === undefined)
-    throw new Error(
-      `${prices} is neither LiteLLM's price file (model_prices_and_context_window.json) nor models.dev's (api.json)`,
-    )
+  const listed = readListed(prices)
   const { config, settings, notes, groups } = convert(file, {
     today: today(),
     ...(listed && { listed }),
@@ -50,6 +46,16 @@ export async function importLitellm(file: string, options: ImportLitellmOptions,
     },
     options,
     command,
+  )
+}
+
+/** Reads LiteLLM's or models.dev's price file, if one is named. @throws Error in words for the person */
+export function readListed(prices: string | undefined): ListedModel[] | undefined {
+  if (prices === undefined) return undefined
+  const listed = readPriceFile(readJson(prices))
+  if (listed) return listed
+  throw new Error(
+    `${prices} is neither LiteLLM's price file (model_prices_and_context_window.json) nor models.dev's (api.json)`,
   )
 }
 

@@ -1,0 +1,56 @@
+import { DatabaseSync } from 'node:sqlite'
+import { asObject } from '../../bytes/json.ts'
+import { readText } from './write-import.ts'
+
+export type OneApiRow = Readonly<Record<string, unknown>>
+
+/** The tables of one-api, or of new-api which came from it, that are read (model/channel.go, token.go, user.go, option.go of both). */
+export type OneApiTables = Readonly<Record<'channels' | 'tokens' | 'users' | 'options', readonly OneApiRow[]>>
+
+/**
+ * Reads the tables from a SQLite file, or from JSON with a list of rows for each: `{"channels": […], "tokens": […], …}`. The file is
+ * not changed.
+ * @throws Error in words for the person
+ */
+export function readOneApi(file: string): OneApiTables {
+  const cure = 'name its SQLite file, or JSON with the rows of channels, tokens, users and options'
+  const tables = isSqlite(readText(file, cure)) ? readFile(file) : readJson(file, readText(file, cure))
+  if (tables.channels.length === 0) throw new Error(`${file} has no channel: ${cure}`)
+  return tables
+}
+
+function isSqlite(text: string): boolean {
+  return text.startsWith('SQLite format 3\0')
+}
+
+function readFile(file: string): OneApiTables {
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    const rows = (table: string) => {
+      const there = db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table)
+      return there ? (db.prepare(`SELECT * FROM ${table}`).all() as OneApiRow[]) : []
+    }
+    return tablesOf(rows)
+  } finally {
+    db.close()
+  }
+}
+
+function readJson(file: string, text: string): OneApiTables {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error(`${file} is neither a SQLite file nor JSON`)
+  }
+  const rows = (table: string) => {
+    const list = asObject(value)?.[table]
+    return Array.isArray(list) ? list.map((row) => asObject(row) ?? {}) : []
+  }
+  return tablesOf(rows)
+}
+
+function tablesOf(rows: (table: string) => readonly OneApiRow[]): OneApiTables {
+  const [channels, tokens, users, options] = ['channels', 'tokens', 'users', 'options'].map(rows)
+  return { channels: channels!, tokens: tokens!, users: users!, options: options! }
+}

@@ -1,0 +1,59 @@
+import type { Command } from 'commander'
+import { today } from '../catalog/propose.ts'
+import { type ImportedSetting, listText } from './import-report.ts'
+import { readListed } from './litellm.ts'
+import { convertLitellm } from './litellm-config.ts'
+import { modelListOf, type OneApiDialect, planOneApiKeys } from './one-api-config.ts'
+import { readOneApi } from './one-api-tables.ts'
+import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
+
+type ImportOneApiOptions = WriteOptions & { prices?: string; unpricedFree?: true; until: string }
+
+/**
+ * Runs `import one-api` and `import new-api`: channels become models and upstreams, users accounts, and tokens keys.
+ * @throws Error if the tables cannot be read, or if no model can be carried
+ */
+export async function importOneApi(
+  dialect: OneApiDialect,
+  file: string,
+  options: ImportOneApiOptions,
+  command: Command,
+): Promise<void> {
+  refuseToReplace(options)
+  const tables = readOneApi(file)
+  const { source, channelOf, settings } = modelListOf(tables, dialect)
+  const listed = readListed(options.prices)
+  const converted = convertLitellm(source, {
+    today: today(),
+    ...(listed && { listed }),
+    isUnpricedFree: options.unpricedFree === true,
+  })
+  const report = [...settings, ...channelsOf(converted.settings, channelOf, source.model_list)]
+  if (!('catalog' in converted.config))
+    throw new Error(`no channel of ${file} can be carried:\n${listText('channels', report, [])}`)
+  const nowMs = Date.now()
+  const plan = planOneApiKeys(tables, { dialect, nowMs, untilMs: endOf(options.until, nowMs) })
+  const made = { from: file, gateway: dialect, command: dialect, config: converted.config }
+  await writeImport(
+    {
+      ...made,
+      report: { settings: report, notes: converted.notes },
+      plan: plan.foreign.keys.length > 0 ? plan : undefined,
+    },
+    options,
+    command,
+  )
+}
+
+/** Reports each model of a channel. The names of LiteLLM's settings would say nothing to the person. */
+function channelsOf(
+  settings: readonly ImportedSetting[],
+  channelOf: readonly string[],
+  entries: readonly object[],
+): ImportedSetting[] {
+  return settings.flatMap(({ setting, fate, why }) => {
+    const at = Number(/^model_list\[(\d+)\]\.model_name$/.exec(setting)?.[1] ?? -1)
+    const entry = entries[at] as { model_name: string } | undefined
+    return entry ? [{ setting: `${channelOf[at]}, model ${entry.model_name}`, fate, why }] : []
+  })
+}

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { parse } from 'yaml'
+import { type OneApiDialect, planOneApiKeys } from '../../../src/cli/import/one-api-config.ts'
+import { testFolder } from '../../support/folder.ts'
+import { startTestGateway, testModel } from '../../support/gateway.ts'
+import { until } from '../../support/waiting.ts'
+import { runWarm } from '../run.ts'
+import type { Entry } from './litellm-rows.ts'
+
+/** The tables with those columns of model/*.go that are read, and some that are not (one-api and new-api, November 2026). */
+const schemas: Record<OneApiDialect, string> = {
+  'one-api': `
+    CREATE TABLE channels (id integer PRIMARY KEY, type integer DEFAULT 0, key text, status integer DEFAULT 1, name text, weight integer DEFAULT 0,
+      created_time bigint, base_url text DEFAULT '', other text, models text, "group" varchar(32) DEFAULT 'default', model_mapping varchar(1024) DEFAULT '',
+      priority bigint DEFAULT 0, config text, system_prompt text);
+    CREATE TABLE tokens (id integer PRIMARY KEY, user_id integer, key char(48), status integer DEFAULT 1, name text, expired_time bigint DEFAULT -1,
+      remain_quota bigint DEFAULT 0, unlimited_quota numeric DEFAULT false, used_quota bigint DEFAULT 0, models text DEFAULT '', subnet text DEFAULT '');`,
+  'new-api': `
+    CREATE TABLE channels (id integer PRIMARY KEY, type integer DEFAULT 0, key text NOT NULL, open_ai_organization text, status integer DEFAULT 1, name text,
+      weight integer DEFAULT 0, base_url text DEFAULT '', other text, models text, "group" varchar(64) DEFAULT 'default', model_mapping text,
+      priority bigint DEFAULT 0, status_code_mapping varchar(1024) DEFAULT '', tag text, setting text, param_override text, header_override text, channel_info json);
+    CREATE TABLE tokens (id integer PRIMARY KEY, user_id integer, key varchar(128), status integer DEFAULT 1, name text, expired_time bigint DEFAULT -1,
+      remain_quota integer DEFAULT 0, unlimited_quota numeric, model_limits_enabled numeric, model_limits text, allow_ips text DEFAULT '',
+      used_quota integer DEFAULT 0, "group" text DEFAULT '', deleted_at datetime);`,
+}
+const shared = `
+  CREATE TABLE users (id integer PRIMARY KEY, username text, password text, status integer DEFAULT 1, quota bigint DEFAULT 0, "group" varchar(32) DEFAULT 'default');
+  CREATE TABLE options (key text PRIMARY KEY, value text);`
+
+function makeFile(dialect: OneApiDialect, rows: Record<string, Entry[]>): string {
+  const cwd = testFolder('one-api')
+  mkdirSync(cwd, { recursive: true })
+  const db = new DatabaseSync(join(cwd, 'one-api.db'))
+  db.exec(schemas[dialect] + shared)
+  for (const [table, list] of Object.entries(rows))
+    for (const row of list) {
+      const names = Object.keys(row)
+      const places = names.map(() => '?').join(', ')
+      db.prepare(`INSERT INTO ${table} (${names.map((name) => `"${name}"`).join(', ')}) VALUES (${places})`).run(
+        ...(Object.values(row) as string[]),
+      )
+    }
+  db.close()
+  return cwd
+}
+
+const options = [
+  { key: 'ModelRatio', value: '{"gpt-x": 1.5, "claude-x": 1.5}' },
+  { key: 'CompletionRatio', value: '{"gpt-x": 4, "claude-x": 5}' },
+  { key: 'GroupRatio', value: '{"default": 1, "vip": 0.8}' },
+]
+const users = [
+  { id: 1, username: 'root', password: 'hash', quota: 25_000_000 },
+  { id: 2, username: 'ada', quota: 500_000, group: 'vip' },
+  { id: 3, username: 'off', quota: 500_000, status: 2 },
+]
+const secretOf = (n: number) => `canary${n}`.padEnd(48, 'x')
+
+const dialects: Record<OneApiDialect, { channels: Entry[]; tokens: Entry[] }> = {
+  'one-api': {
+    channels: [
+      {
+        id: 1,
+        type: 1,
+        key: 'k-openai',
+        name: 'main',
+        models: 'gpt-x,gpt-y',
+        base_url: 'https://a.example',
+        model_mapping: '{"gpt-x": "gpt-x-2026"}',
+      },
+      {
+        id: 2,
+        type: 1,
+        key: 'k-spare',
+        name: 'spare',
+        models: 'gpt-x',
+        base_url: 'https://b.example/v1',
+        priority: -1,
+        weight: 3,
+      },
+      {
+        id: 3,
+        type: 14,
+        key: 'k-claude',
+        name: 'claude',
+        models: 'claude-x',
+        group: 'default,vip',
+        system_prompt: 'Be brief',
+      },
+      { id: 4, type: 36, key: 'k-ds', name: 'ds', models: 'deepseek-flash' },
+      { id: 5, type: 18, key: 'a|b|c', name: 'spark', models: 'SparkDesk' },
+      { id: 6, type: 1, key: 'k', name: 'off', status: 2, models: 'gpt-z' },
+    ],
+    tokens: [
+      { id: 1, user_id: 1, key: secretOf(1), name: 'all', unlimited_quota: 1 },
+      {
+        id: 2,
+        user_id: 2,
+        key: secretOf(2),
+        name: 'few',
+        remain_quota: 250_000,
+        models: 'claude-x',
+        subnet: '10.0.0.0/8',
+      },
+      { id: 3, user_id: 1, key: secretOf(3), name: 'old', expired_time: 1_700_000_000 },
+      { id: 4, user_id: 1, key: secretOf(4), name: 'off', status: 2 },
+      { id: 5, user_id: 3, key: secretOf(5), name: 'of off', unlimited_quota: 1 },
+      { id: 6, user_id: 9, key: secretOf(6), name: 'orphan', unlimited_quota: 1 },
+      { id: 7, user_id: 1, key: secretOf(7), name: 'later', unlimited_quota: 1, expired_time: 4_000_000_000 },
+    ],
+  },
+  'new-api': {
+    channels: [
+      {
+        id: 1,
+        type: 1,
+        key: 'k-one\nk-two',
+        name: 'main',
+        models: 'gpt-x,gpt-y',
+        base_url: 'https://a.example',
+        model_mapping: '{"gpt-x": "gpt-x-2026"}',
+        header_override: '{"x-a": "b"}',
+      },
+      {
+        id: 2,
+        type: 1,
+        key: 'k-spare',
+        name: 'spare',
+        models: 'gpt-x',
+        base_url: 'https://b.example/v1',
+        priority: -1,
+        weight: 3,
+        param_override: '{"temperature": 0}',
+      },
+      { id: 3, type: 14, key: 'k-claude', name: 'claude', models: 'claude-x', group: 'default,vip' },
+      { id: 4, type: 43, key: 'k-ds', name: 'ds', models: 'deepseek-flash' },
+      { id: 5, type: 50, key: 'k', name: 'kling', models: 'kling-v1' },
+    ],
+    tokens: [
+      { id: 1, user_id: 1, key: secretOf(1), name: 'all', unlimited_quota: 1 },
+      {
+        id: 2,
+        user_id: 2,
+        key: secretOf(2),
+        name: 'few',
+        remain_quota: 250_000,
+        model_limits_enabled: 1,
+        model_limits: 'claude-x',
+        allow_ips: '10.0.0.1',
+      },
+      { id: 3, user_id: 1, key: secretOf(3), name: 'gone', unlimited_quota: 1, deleted_at: '2026-01-01' },
+      { id: 5, user_id: 3, key: secretOf(5), name: 'of off', unlimited_quota: 1 },
+      { id: 7, user_id: 1, key: secretOf(7), name: 'later', unlimited_quota: 1, expired_time: 4_000_000_000 },
+    ],
+  },
+}
+
+for (const [name, rows] of Object.entries(dialects)) {
+  const dialect = name as OneApiDialect
+  test(`issue 50 import ${dialect} makes models of channels, accounts of users and keys of tokens, which work as they are`, async () => {
+    const gateway = await startTestGateway({
+      pollMs: 10,
+      models: [testModel('gpt-x', 'chat'), testModel('claude-x', 'messages')],
+    })
+    const cwd = makeFile(dialect, { ...rows, users, options })
+    const words = [
+      'import',
+      dialect,
+      'one-api.db',
+      '--output',
+      'triwire.yaml',
+      '--unpriced-free',
+      '--store',
+      gateway.storePath,
+    ]
+    const dry = await runWarm([...words, '--dry-run'], { cwd })
+    assert.match(dry.stdout, /Nothing was written: --dry-run/)
+    const run = await runWarm(words, { cwd })
+    assert.equal(run.code, 0, run.stderr)
+    assert.doesNotMatch(run.stdout + run.stderr, /canary|k-openai|k-spare|k-claude/)
+    assert.equal(statSync(join(cwd, 'triwire.yaml')).mode & 0o777, 0o600)
+    const { catalog, upstreams } = parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8'))
+    const modelOf = (id: string) => catalog.models.find((model: Entry) => model['id'] === id)
+    assert.deepEqual(catalog.models.map(({ id }: Entry) => id).sort(), ['claude-x', 'deepseek-flash', 'gpt-x', 'gpt-y'])
+    assert.deepEqual(modelOf('gpt-x').prices, { input: '3', output: '12' })
+    assert.deepEqual(
+      modelOf('gpt-x').upstream.map(({ name, upstream_model: model, priority = 1 }: Entry) => [
+        upstreams[name as string].base_url,
+        model,
+        priority,
+      ]),
+      [
+        ['https://a.example/v1', 'gpt-x-2026', 1],
+        ['https://b.example/v1', 'gpt-x', 2],
+      ],
+    )
+    assert.equal(modelOf('claude-x').wire, 'messages')
+    if (dialect === 'new-api') assert.equal(upstreams[modelOf('gpt-x').upstream[0].name].accounts.length, 2)
+    assert.match(
+      run.stdout,
+      dialect === 'one-api' ? /channel spark \(5\): channels of type 18/ : /channel kling \(5\): channels of type 50/,
+    )
+    assert.match(run.stdout, /user ada: their group pays 0\.8 times the price/)
+    assert.match(run.stdout, /its addresses: a key is not bound to addresses/)
+    const account = gateway.store.findAccount('ada')
+    assert.equal(account.balanceNanos, 1_000_000_000n)
+    assert.equal(gateway.store.findAccount('off').state, 'suspended')
+    const few = gateway.store.listKeys('ada')[0]!
+    assert.deepEqual([few.bounds.budget?.nanos, few.bounds.models, few.origin], [500_000_000n, ['claude-x'], dialect])
+    await until(() => gateway.ledger.directory.hasForeignKeys === true)
+    const ask = async (n: number, model: string) => {
+      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer sk-${secretOf(n)}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hello' }], max_completion_tokens: 9 }),
+      })
+      await response.text()
+      return response.status
+    }
+    assert.deepEqual([await ask(1, 'gpt-x'), await ask(7, 'gpt-x'), await ask(2, 'claude-x')], [200, 200, 200])
+    // The token may not use the model, its user is off, or it is over.
+    assert.deepEqual(
+      [await ask(2, 'gpt-x'), await ask(5, 'gpt-x'), await ask(3, 'gpt-x')].map((status) => status >= 400),
+      [true, true, true],
+    )
+    const again = await runWarm([...words, '--force'], { cwd })
+    assert.match(again.stdout, /Brought in: 0 keys, 0 accounts, 0 people, 0 credits/)
+  })
+}
+
+test('issue 50 import one-api takes JSON of the tables, and refuses what is neither', async () => {
+  const cwd = testFolder('one-api')
+  mkdirSync(cwd, { recursive: true })
+  const write = (name: string, text: string) => writeFileSync(join(cwd, name), text)
+  write('t.json', JSON.stringify({ ...dialects['one-api'], users, options }))
+  write('no.json', '{}')
+  write('no.txt', 'x')
+  const ask = (file: string) => runWarm(['import', 'one-api', file, '--output', 'o.yaml', '--dry-run'], { cwd })
+  assert.match((await ask('t.json')).stdout, /4 keys of 3 accounts would be brought in/)
+  assert.match((await ask('no.json')).stderr, /no\.json has no channel/)
+  assert.match((await ask('no.txt')).stderr, /no\.txt is neither a SQLite file nor JSON/)
+  assert.match((await ask('gone.db')).stderr, /gone\.db.*ENOENT/)
+})
+
+test('issue 50 a token without models of its own may use those of the group of its user', () => {
+  const channels = [
+    { id: 1, type: 1, models: 'a,b', group: 'default' },
+    { id: 2, type: 1, models: 'c', group: 'vip' },
+  ]
+  const tables = {
+    ...{ channels, options: [], users: [{ id: 1, username: 'u', group: 'vip', quota: 1 }] },
+    tokens: [
+      { id: 1, user_id: 1, key: 'k', unlimited_quota: 1 },
+      { id: 2, user_id: 1, key: 'l', unlimited_quota: 1, models: 'a,c' },
+    ],
+  }
+  const { foreign } = planOneApiKeys(tables, { dialect: 'one-api', nowMs: 0, untilMs: undefined })
+  assert.deepEqual(
+    foreign.keys.map(({ bounds }) => bounds.models),
+    [['c'], ['c']],
+  )
+})
