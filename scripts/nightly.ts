@@ -37,6 +37,7 @@ const parts: Record<string, string[]> = {
     '--prove',
   ],
   'commands of the pages': ['scripts/docs-commands.ts'],
+  'a release, twice': ['scripts/release-trial.ts'],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],

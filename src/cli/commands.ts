@@ -14,6 +14,7 @@ import { addSignInCommand } from './sign-in.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { tableCommands } from './table-commands.ts'
 import { addTranslateCommand } from './translate.ts'
+import { addVersionCommand } from './version.ts'
 
 /** Adds all commands except `serve`. @param args as they were typed */
 export async function addCommands(program: Command, args: readonly string[]): Promise<void> {
@@ -30,6 +31,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addSignInCommand(program)
   addSimulatorCommand(program)
   addTranslateCommand(program)
+  addVersionCommand(program)
   addCompletionCommand(program)
 }
 

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { base62 } from './base62.ts'
 
 /** SHA-256 of the UTF-8 text as 64 lower-case hex characters. */
-export function sha256Hex(text: string): string {
+export function sha256Hex(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex')
 }
 

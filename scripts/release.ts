@@ -1,0 +1,95 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fingerprintOf, verifyInstalled } from '../src/host/installed.ts'
+import { sha256Hex } from '../src/ids/digest.ts'
+import { makeOwnImage } from './image/build.ts'
+import { pack } from './install/packed.ts'
+import { must, newFolder, root } from './install/tools.ts'
+import { lockedPackages } from './release/lock.ts'
+import { findObstacles, releaseOf, sectionOf } from './release/obstacles.ts'
+import { writeLayout } from './release/oci.ts'
+import { pushImage } from './release/push.ts'
+import { startRegistry } from './release/registry.ts'
+import { npmParts, toCycloneDx, toSpdx } from './release/sbom.ts'
+import { signFolder, signPackage } from './release/sign.ts'
+
+// npm run release -- --key FILE [--dry-run] [--registry URL] [--out FOLDER]
+//
+// Packs the package, makes the image, lists their parts, signs all of it, writes notes from CHANGELOG.md, and pushes the image.
+// It refuses to begin with changes in the work tree, or without a section of the changelog. SECURITY.md must have a contact and the
+// public half of the key. `--dry-run` accepts a version that is not released yet, and pushes to a
+// registry in memory unless one is named. TRIWIRE_REGISTRY_AUTHORIZATION is sent to the registry as the header of that name.
+
+const args = process.argv.slice(2)
+const optionOf = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined)
+const isDry = args.includes('--dry-run')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const { version } = JSON.parse(read('package.json')) as { version: string }
+const privateKey = readKey(optionOf('--key'))
+
+const obstacles = findObstacles({
+  ...{ isDry, version, changelog: read('CHANGELOG.md'), security: read('SECURITY.md') },
+  status: must(['git', 'status', '--porcelain'], { cwd: root }),
+  key: privateKey && createPublicKey(privateKey),
+  registry: optionOf('--registry'),
+})
+if (obstacles.length > 0) {
+  for (const sentence of obstacles) console.error(sentence)
+  process.exitCode = 1
+} else await release(privateKey!)
+
+async function release(key: KeyObject): Promise<void> {
+  const out = resolve(optionOf('--out') ?? join(root, '.release'))
+  rmSync(out, { recursive: true, force: true })
+  mkdirSync(out, { recursive: true })
+
+  const self = {
+    type: 'application',
+    name: 'triwire',
+    version,
+    purl: `pkg:npm/triwire@${version}`,
+    license: 'MIT',
+  } as const
+  const parts = npmParts(lockedPackages(root))
+  const lists = { 'sbom.cdx.json': toCycloneDx(self, parts), 'sbom.spdx.json': toSpdx(self, parts) }
+  const tarball = join(out, `triwire-${version}.tgz`)
+  const unpacked = join(newFolder('signed'), 'package')
+  signPackage(pack(), key, lists, tarball, unpacked)
+  const { changed, missing, added, files } = verifyInstalled(unpacked)
+  if (changed.length + missing.length + added.length > 0) throw new Error('the package does not verify')
+  console.log(`package ${sha256Hex(readFileSync(tarball))}: ${files} files, ${parts.length} packages beside it`)
+
+  const { image, folder, lines } = makeOwnImage(tarball)
+  for (const line of lines) console.log(`image ${line}`)
+  for (const name of ['sbom.cdx.json', 'sbom.spdx.json'])
+    writeFileSync(join(out, `image.${name}`), readFileSync(join(folder, 'root/app', name)))
+  for (const [name, text] of Object.entries(lists)) writeFileSync(join(out, `package.${name}`), text)
+  writeLayout(join(out, 'oci'), image, version)
+  writeFileSync(join(out, 'image.digest'), `${image.digest}\n`)
+
+  const { text } = sectionOf(read('CHANGELOG.md'), releaseOf(version))!
+  const sums = `Package SHA-256 ${sha256Hex(readFileSync(tarball))}\nImage ${image.digest}\nKey SHA-256 ${fingerprintOf(createPublicKey(key))}`
+  writeFileSync(
+    join(out, 'notes.md'),
+    `# triwire ${version}\n\n${text}\n\n## Digests\n\n${sums.replace(/^/gm, '    ')}\n`,
+  )
+  signFolder(out, key)
+
+  const standIn = optionOf('--registry') === undefined ? await startRegistry() : undefined
+  try {
+    const repository = optionOf('--registry') ?? `${standIn!.url}/triwire`
+    const sent = await pushImage(repository, image, version, process.env['TRIWIRE_REGISTRY_AUTHORIZATION'])
+    console.log(
+      `pushed: ${sent} blobs, and the registry has ${image.digest} under ${version}${standIn ? ' (a registry in memory)' : ''}`,
+    )
+  } finally {
+    await standIn?.close()
+  }
+  console.log(isDry ? `dry run: all is in ${out}` : `all is in ${out}; now: npm publish ${tarball}`)
+}
+
+/** @throws Error if the file has no private key */
+function readKey(file: string | undefined): KeyObject | undefined {
+  return file === undefined ? undefined : createPrivateKey(readFileSync(file))
+}

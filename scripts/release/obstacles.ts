@@ -1,0 +1,62 @@
+import type { KeyObject } from 'node:crypto'
+import { findPublicKey, fingerprintOf } from '../../src/host/installed.ts'
+
+/** The facts that decide whether a release may begin. @property status of the work tree, as `git status --porcelain` prints it @property version of package.json */
+export type ReleaseInput = {
+  isDry: boolean
+  status: string
+  version: string
+  changelog: string
+  security: string
+  /** The public half of the key that signs; undefined if no key was given. */
+  key: KeyObject | undefined
+  registry: string | undefined
+}
+
+/** The version without a suffix such as `-dev`: the one that CHANGELOG.md has a section for. */
+export function releaseOf(version: string): string {
+  return version.replace(/-dev$/, '')
+}
+
+/** Returns the text of a version's section in CHANGELOG.md, without its heading; undefined if there is none, or it is empty. */
+export function sectionOf(changelog: string, version: string): { heading: string; text: string } | undefined {
+  for (const section of changelog.split(/^(?=## )/m)) {
+    const [heading = '', ...lines] = section.split('\n')
+    const text = lines.join('\n').trim()
+    if (heading.startsWith('## ') && heading.slice(3).split(' ')[0] === version && text !== '') return { heading, text }
+  }
+  return undefined
+}
+
+/** The place where somebody reports a vulnerability: an address on the web or for mail. */
+const contact = /^- Contact: <?(?:https:\/\/[^\s>]+|[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+)>?$/m
+
+/** Returns a sentence for each reason not to release, with its cure. */
+export function findObstacles({ isDry, status, version, changelog, security, key, registry }: ReleaseInput): string[] {
+  const section = sectionOf(changelog, releaseOf(version))
+  const checks: [isWrong: boolean, sentence: string][] = [
+    [status.trim() !== '', `The work tree has changes: commit or stash them.\n${status.trimEnd()}`],
+    [section === undefined, `CHANGELOG.md has no section "## ${releaseOf(version)}" with entries: write it.`],
+    [!contact.test(security), 'SECURITY.md names no contact: complete the line "- Contact: " with an address.'],
+    [!isDry && version !== releaseOf(version), `package.json has the version ${version}: set the one to release.`],
+    [!isDry && /not released/.test(section?.heading ?? ''), 'CHANGELOG.md says "not released yet": put the day there.'],
+    [!isDry && registry === undefined, 'No registry is named: say where the image goes with --registry.'],
+    [key === undefined, 'No key signs: name a private Ed25519 key in PEM form with --key.'],
+    [key !== undefined && key.asymmetricKeyType !== 'ed25519', 'The key is not an Ed25519 key.'],
+  ]
+  const sentences = checks.filter(([isWrong]) => isWrong).map(([, sentence]) => sentence)
+  if (key?.asymmetricKeyType !== 'ed25519') return sentences
+  return [...sentences, ...keyObstacles(security, key)]
+}
+
+/** People verify with the public key in SECURITY.md, so it has to be the one that signs. */
+function keyObstacles(security: string, key: KeyObject): string[] {
+  const pem = key.export({ format: 'pem', type: 'spki' })
+  try {
+    const named = findPublicKey(security)
+    if (named && fingerprintOf(named) === fingerprintOf(key)) return []
+    return [`SECURITY.md ${named ? 'has another public key' : 'has no public key'}: put this one there.\n${pem}`]
+  } catch {
+    return [`The public key in SECURITY.md cannot be read: put this one there.\n${pem}`]
+  }
+}

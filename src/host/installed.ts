@@ -1,0 +1,120 @@
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/*
+ * The files of a release, and what is installed. A release has a manifest in the form of `sha256sum`, and a signature of it
+ * (Ed25519, RFC 8032). So both can be checked without code of ours too: see SECURITY.md.
+ */
+
+export const manifestName = 'SHA256SUMS'
+export const signatureName = 'SHA256SUMS.sig'
+
+/** The digests of files by their paths, which have slashes on every platform. */
+type FileSums = ReadonlyMap<string, string>
+
+type InstalledFiles = {
+  /** The SHA-256 of the public key, in hex. */
+  key: string
+  files: number
+  changed: string[]
+  missing: string[]
+  added: string[]
+}
+
+/** Thrown if nothing can be said about the installed files. The text names the cure. */
+export class NotVerifiable extends Error {}
+
+/** Writes digests as `sha256sum` does. */
+export function formatSums(sums: FileSums): string {
+  return [...sums]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([path, digest]) => `${digest}  ${path}\n`)
+    .join('')
+}
+
+/** The inverse of `formatSums`. @throws NotVerifiable for a line of another form, or a path that leads elsewhere */
+export function parseSums(text: string): Map<string, string> {
+  const sums = new Map<string, string>()
+  for (const line of text.split('\n').slice(0, -1)) {
+    const [, digest = '', path = ''] = /^([0-9a-f]{64}) {2}([^\\]+)$/.exec(line) ?? []
+    const isBelow = path !== '' && !path.split('/').some((part) => ['', '.', '..'].includes(part))
+    if (!isBelow || sums.has(path))
+      throw new NotVerifiable(`${manifestName} has an invalid line: install the package anew.`)
+    sums.set(path, digest)
+  }
+  return sums
+}
+
+/** The public key in a text such as SECURITY.md; undefined if there is none. @throws NotVerifiable for one that is no Ed25519 key */
+export function findPublicKey(text: string): KeyObject | undefined {
+  const [pem] = /-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----/.exec(text) ?? []
+  if (pem === undefined) return undefined
+  try {
+    const key = createPublicKey(pem.replace(/^[ \t]+/gm, ''))
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch {
+    // The reason of OpenSSL says nothing to the reader.
+  }
+  throw new NotVerifiable('The public key is not an Ed25519 key in PEM form.')
+}
+
+/** The SHA-256 of a public key, in hex: what people compare. */
+export function fingerprintOf(key: KeyObject): string {
+  return createHash('sha256')
+    .update(key.export({ format: 'der', type: 'spki' }))
+    .digest('hex')
+}
+
+/**
+ * Compares the files of an installed package with its signed manifest.
+ * @param root the folder of the package. Folders called `node_modules` are left out: the manifest is of our files alone.
+ * @param keyText a text with the public key; undefined: SECURITY.md of the package
+ * @throws NotVerifiable if there is no manifest, no key, or a signature by another key
+ */
+export function verifyInstalled(root: string, keyText?: string): InstalledFiles {
+  const manifest = readMaybe(join(root, manifestName))
+  const signature = readMaybe(join(root, signatureName))
+  if (!manifest || !signature)
+    throw new NotVerifiable(
+      `This is no signed release: ${root} has no ${manifest ? signatureName : manifestName}. Compare a checkout with git status.`,
+    )
+  const key = findPublicKey(keyText ?? readMaybe(join(root, 'SECURITY.md'))?.toString() ?? '')
+  if (!key) throw new NotVerifiable('There is no public key: name a file that has it with --key.')
+  if (!verify(null, manifest, key, signature))
+    throw new NotVerifiable(
+      `${manifestName} is not signed by the key ${fingerprintOf(key)}: do not use this installation. Install it anew.`,
+    )
+  const sums = parseSums(manifest.toString())
+  const found = new Set(listFiles(root).filter((path) => path !== manifestName && path !== signatureName))
+  const paths = [...sums.keys()]
+  return {
+    key: fingerprintOf(key),
+    files: sums.size,
+    changed: paths.filter((path) => found.has(path) && digestOf(join(root, path)) !== sums.get(path)),
+    missing: paths.filter((path) => !found.has(path)),
+    added: [...found].filter((path) => !sums.has(path)).sort(),
+  }
+}
+
+/** @returns undefined for anything but a file, such as a link to one */
+function digestOf(path: string): string | undefined {
+  return lstatSync(path).isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : undefined
+}
+
+function readMaybe(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Lists everything but folders below a folder. */
+export function listFiles(root: string, below = ''): string[] {
+  return readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`
+    if (!entry.isDirectory()) return [path]
+    return entry.name === 'node_modules' ? [] : listFiles(root, path)
+  })
+}

