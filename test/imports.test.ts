@@ -124,6 +124,11 @@ const rules: Record<string, ImportRule> = {
     types: ['config'],
     outside: ['node:*'],
   },
+  'store/archive': {
+    may: ['accounts', 'store/sql', 'store/sqlite', 'store/postgres', 'store/files'],
+    types: ['config'],
+    outside: ['node:*'],
+  },
   config: {
     may: ['catalog', 'bytes', 'accounts'],
     types: ['clouds'],
@@ -144,6 +149,7 @@ const rules: Record<string, ImportRule> = {
       'sign-in',
       'simulator',
       'store',
+      'store/archive',
       'store/copy',
       'store/files',
       'bytes',

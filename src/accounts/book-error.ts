@@ -42,6 +42,11 @@ export type BookErrorCode =
   | 'no_session'
   | 'no_grant'
   | 'grant_decided'
+  | 'month_away'
+  | 'month_open'
+  | 'month_order'
+  | 'month_unfolded'
+  | 'zone_unrecorded'
 
 /** A rule of the books forbids what was asked for. The text that people see is chosen in src/operations. */
 export class BookError extends Error {

@@ -1,4 +1,5 @@
 import { hasEnded } from './account.ts'
+import type { Archive, ArchivedEntry } from './archive.ts'
 import { BookError } from './book-error.ts'
 import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book-rows.ts'
 import {
@@ -168,6 +169,9 @@ const readingNames = [
     'takeWarnings',
     'settleWarning',
     'noteNeeds',
+    'listArchives',
+    'findArchived',
+    'sumSpend',
     'listAudit',
   ] as const),
 ]
@@ -360,6 +364,10 @@ export interface BookStore {
   listAhead(): Promise<AheadAccount[]>
   /** Some entries of such an account, also after its correction. */
   pageAhead(page: AheadPage): Promise<AheadEntry[]>
+  /** Months that were detached, the oldest first (src/accounts/archive.ts). */
+  listArchives(): Promise<Archive[]>
+  /** The debit of a request that is or was away, as far as the index of archived entries has it. */
+  findArchived(requestId: string): Promise<ArchivedEntry | undefined>
   /** Records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /**

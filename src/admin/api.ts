@@ -169,7 +169,8 @@ export function createApi(parts: ApiParts): AdminHandler {
   function tellOutcome(operation: Operation, outcome: WholeOutcome, sent: object, site: Site): ApiAnswer {
     if ('items' in outcome) {
       const next = outcome.next ? formatCursor(operation.id, sent, outcome.next) : null
-      return { status: 200, headers: {}, body: formatJson({ items: outcome.items, next }) }
+      const { items, away } = outcome
+      return { status: 200, headers: {}, body: formatJson({ items, next, ...(away && { away }) }) }
     }
     const { body, isNew, version, session } = outcome
     const headers: Record<string, string> = version === undefined ? {} : { etag: `"${version}"` }

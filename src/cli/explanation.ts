@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { BookError } from '../accounts/book-error.ts'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Explanation } from '../operations/shapes.ts'
 import type { AdminReply } from './admin.ts'
@@ -97,7 +98,12 @@ export async function explainWithout(command: Command, requestId: string, told: 
       `There is no request ${withoutKeys(requestId)}: it is not among the last ones that the server remembers, and has no debit; refused and failed requests have none`,
     )
   note(command, 'trouble' in told ? told.trouble : `the server says: ${(told.body as { detail?: string }).detail}`)
-  const debit = await withStore(command, (books) => books.findDebit(requestId))
+  const debit = await withStore(command, async (books) => {
+    const found = await books.findDebit(requestId)
+    const archived = found ? undefined : await books.findArchived(requestId)
+    if (archived) throw new BookError('month_away', archived.month)
+    return found
+  })
   if (!debit)
     throw new Error(
       `The ledger has no debit of request ${requestId}, and no server could be asked: refused and failed requests have none`,

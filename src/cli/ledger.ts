@@ -12,6 +12,7 @@ import { filterFields, filterFlags } from '../operations/ledger.ts'
 import type { Context } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
+import { addArchiveCommands, verifyArchives } from './archive.ts'
 import { confirm } from './confirm.ts'
 import { addOptions, inWords, typedOptions } from './operations.ts'
 import { clearProgress, isJson, note, print, printPieces, showProgress } from './print.ts'
@@ -48,6 +49,7 @@ export function addLedgerCommands(program: Command): void {
     .option('--dry-run', 'only list the entries, with the times at which they would count')
     .option('--yes', 'do not ask')
     .action(correct)
+  addArchiveCommands(ledger)
   const exporting = ledger.command('export').description('write entries, the oldest first')
   addOptions(exporting, filterFlags, filterFields)
   exporting
@@ -137,7 +139,10 @@ function tellFindings(command: Command, { findings, head }: Pick<Audited, 'findi
 async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
   const { DamageError } = await import('../store/files/store-error.ts')
   try {
-    return await withStore(command, (books) => books.audit({ ...options, progress: showProgress }))
+    return await withStore(command, async (books) => {
+      const audited = await books.audit({ ...options, progress: showProgress })
+      return verifyArchives(await books.listArchives(), audited)
+    })
   } catch (error) {
     if (error instanceof DamageError) return { findings: [error.message], head: undefined }
     throw error

@@ -224,6 +224,7 @@ async function answerOf(
         create: one.id === 'account.create' || one.id === 'operator.create',
         ...zonedOf(one),
       }))
+  if ('away' in outcome && outcome.away) note(command, sayAway(outcome.away))
   if ('items' in outcome) return outcome.items
   if ('text' in outcome) return outcome.text
   if (!('body' in outcome)) throw new Error(`${one.id} is asked of a server`)
@@ -253,23 +254,28 @@ async function readDeclared(command: Command, { labels, may_choose, plan = 'none
   }
 }
 
+function sayAway(months: readonly string[]): string {
+  return `entries of ${months.join(', ')} are away and not listed: bring them back with triwire ledger archive attach ${months[0]}`
+}
+
 async function readPages(
   context: Context,
   one: Operation,
   asked: Record<string, unknown>,
   most: number,
-): Promise<{ items: unknown[] }> {
+): Promise<{ items: unknown[]; away: readonly string[] | undefined }> {
   const items: unknown[] = []
   let beyond: Context['beyond']
+  let away: readonly string[] | undefined
   do {
     const limit = Math.min(pageMax, most - items.length)
     const input = one.input.parse('limit' in one.input.shape ? { ...asked, limit } : asked)
     const outcome: OperationResult<unknown> = await one.run({ ...context, beyond }, input)
     if (!('items' in outcome)) throw new Error(`${one.id} is no list`)
     items.push(...outcome.items)
-    beyond = outcome.next
+    ;({ next: beyond, away } = outcome)
   } while (beyond && items.length < most)
-  return { items }
+  return { items, away }
 }
 
 /** Stand-ins for the parts that only a running gateway has. */
@@ -322,7 +328,8 @@ async function askRunning(
     if (!('status' in told) || told.status !== 200) break
     if (told.unreached && cursor === null) note(command, `these servers could not be asked: ${told.unreached}`)
     if (one.kind !== 'list') return told.body
-    const page = told.body as { items: unknown[]; next: string | null }
+    const page = told.body as { items: unknown[]; next: string | null; away?: string[] }
+    if (page.away) note(command, sayAway(page.away))
     items.push(...page.items)
     cursor = page.next
     if (cursor === null || items.length >= most) return items

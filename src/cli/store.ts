@@ -93,7 +93,7 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
 }
 
 /** The person at the command line, as the audit names them. */
-function cliActor(): string {
+export function cliActor(): string {
   return `cli:${userName()}@${hostname()}`
 }
 

@@ -154,6 +154,32 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     say: (time) => `The clock that dates entries shows ${time}, which is in doubt`,
     cure: 'set the clock right, or confirm that time with triwire clock confirm',
   },
+  month_away: {
+    problem: 'conflict',
+    say: (months) => `Entries of ${months} are away: they were archived`,
+    cure: 'name times after that, or bring them back with triwire ledger archive attach MONTH',
+  },
+  month_open: {
+    problem: 'invalid_request',
+    field: 'month',
+    say: (month) => `${month} is no month that has been over for a week, in the zone of the store`,
+    cure: 'name a month that has',
+  },
+  month_order: {
+    problem: 'conflict',
+    say: (month) => `Entries of ${month} are not archived yet, and months are detached from the oldest on`,
+    cure: 'detach that one first',
+  },
+  month_unfolded: {
+    problem: 'conflict',
+    say: (account) => `Entries of account ${account} are not in the figures for reports yet`,
+    cure: 'start a server on the store, which adds them within seconds, and try again',
+  },
+  zone_unrecorded: {
+    problem: 'conflict',
+    say: (store) => `${store} has no reporting zone yet, which months follow`,
+    cure: 'start a server on the store once',
+  },
   no_person: {
     problem: 'not_found',
     say: (person) => `There is no person "${person}"`,

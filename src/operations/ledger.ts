@@ -8,7 +8,7 @@ import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter } from './filter.ts'
-import { type Context, type Operation, operation, page } from './operation.ts'
+import { awayOf, type Context, type Operation, operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { toTokens } from './rows.ts'
 import { tokens } from './shapes.ts'
@@ -151,6 +151,7 @@ function sumOperation<Shape extends z.ZodObject>({ tell, amounts, ...words }: Su
     http: `GET /${words.id.replace('.', '/')}`,
     kind: 'list',
     input: totalsInput,
+    problems: ['conflict'],
     atOnce: 2,
     cli: [
       {
@@ -188,12 +189,13 @@ export const ledgerOperations = [
       const [postedMs, accountId, seq] = readPlace(beyond, ['number', 'string', 'number']) ?? []
       const place = seq === undefined ? undefined : { postedMs: postedMs!, accountId: accountId!, seq }
       const rows = await books.listEntries({ ...filter, limit: limit + 1, beyond: place })
-      return page(
+      const listed = page(
         rows,
         limit,
         (row) => toLine(row, seesCosts(context.who)),
         (row) => [row.postedMs, row.accountId, row.seq],
       )
+      return listed.next ? listed : { ...listed, away: await awayOf(books, filter) }
     },
   }),
   sumOperation({
@@ -218,7 +220,7 @@ export const ledgerOperations = [
     role: 'viewer',
     input: z.strictObject({ request: field.text('must be a request id').describe('x-request-id of the answer') }),
     output: debitShape,
-    problems: ['not_found'],
+    problems: ['not_found', 'conflict'],
     text: 'show the debit of one request',
     cli: [{ command: 'ledger show', arguments: ['request'] }],
     async run({ books, who }, { request }) {

@@ -267,7 +267,15 @@ function successOf(one: Operation): Described['responses'] {
     const schema = {
       ...(item['title'] !== undefined && { title: `${item['title']}Page` }),
       type: 'object',
-      properties: { items: { type: 'array', items: item }, next: { type: ['string', 'null'] } },
+      properties: {
+        items: { type: 'array', items: item },
+        next: { type: ['string', 'null'] },
+        away: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Of a last page: detached months, whose rows would follow.',
+        },
+      },
       required: ['items', 'next'],
     }
     return { 200: { description: 'A page; `next` is the cursor of the one behind it.', content: json(schema) } }

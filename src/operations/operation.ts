@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findAway } from '../accounts/archive.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { DeclaredLabels } from '../accounts/labels.ts'
@@ -213,8 +214,11 @@ export type Play = {
 export type OperationResult<T> =
   /** @property isNew for a creation: it is not a repetition. @property version of an object that can be edited */
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
-  /** @property next the place after which the next page begins, if there is one */
-  | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
+  /**
+   * @property next the place after which the next page begins, if there is one
+   * @property away of a last page: months that were detached, whose rows would follow
+   */
+  | { items: readonly T[]; next?: readonly (string | number)[] | undefined; away?: readonly string[] | undefined }
   /** A text of its own form. @property name of a file for it */
   | { text: string; type: string; name: string }
   /** All rows of a table, sent as JSON lines. */
@@ -248,6 +252,15 @@ export function operation<Input extends z.ZodObject = typeof usual.input, Output
 }: OperationEntry<Input, Output>): Operation {
   const [method, path] = http.split(' ') as [Method, string]
   return { ...usual, ...entry, method, path } as unknown as Operation
+}
+
+/** Names the detached months whose entries a list of a span would go on with, for its last page. Undefined if there are none. */
+export async function awayOf(
+  books: Pick<Books, 'listArchives'>,
+  { sinceMs, untilMs }: { sinceMs?: number | undefined; untilMs?: number | undefined },
+): Promise<string[] | undefined> {
+  const away = findAway(await books.listArchives(), sinceMs, untilMs)
+  return away.length > 0 ? away.map(({ month }) => month) : undefined
 }
 
 /** Makes a page of rows. The caller must have read one row more than the page has. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BookError } from '../accounts/book-error.ts'
 import { keysNamedMax } from '../accounts/book-rows.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
@@ -177,6 +178,11 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
         const { accountId, keyIds } = await find({ ...context, books: await context.openBooks() })
         const found = await context.running.explain(request)
         if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
+        const archived =
+          found === 'unknown' && keyIds === undefined
+            ? await (await context.openBooks()).findArchived(request)
+            : undefined
+        if (archived?.accountId === accountId) throw new BookError('month_away', archived.month)
         // The request of another owner is as unknown as one that never was.
         const isTheirs =
           found !== 'unknown' &&
@@ -207,7 +213,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
             .describe(`any of ${measures.join(', ')}`),
         }),
       output: usageShape.omit({ folding: true }),
-      problems: ['range_too_large'],
+      problems: ['range_too_large', 'conflict'],
       text: `show what ${whose} used and what it cost, as a time series`,
       atOnce: 4,
       async run(context, { person, ...input }) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { StoreSilent } from '../accounts/account.ts'
+import { BookError } from '../accounts/book-error.ts'
 import type { Books } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { EntryPlace, ListedEntry } from '../accounts/entries.ts'
@@ -8,7 +9,7 @@ import * as field from './fields.ts'
 import { readFilter, readSpan } from './filter.ts'
 import { filterFields, filterFlags } from './ledger.ts'
 import { type RequestRow, requestRow } from './live-shapes.ts'
-import { type Context, operation } from './operation.ts'
+import { awayOf, type Context, operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import {
   exportRequests,
@@ -98,14 +99,16 @@ export const requestOperations = [
       request: requestId,
     }),
     output: explanation,
-    problems: ['not_found', 'store_unavailable'],
+    problems: ['not_found', 'conflict', 'store_unavailable'],
     text: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
     cli: [{ command: 'explain', arguments: ['request'] }],
     asks: 'server',
     isOfAll: true,
-    async run({ running }, { request }) {
+    async run({ running, openBooks }, { request }) {
       const found = await running.explain(request)
       if (found === 'unknown') {
+        const archived = await (await openBooks()).findArchived(request)
+        if (archived) throw new BookError('month_away', archived.month)
         const unreached = running.listUnreached()
         const rest = unreached.length > 0 ? ` These servers could not be asked: ${unreached.join(', ')}.` : ''
         throw new ProblemError('not_found', `Neither memory nor ledger has such a request.${rest}`)
@@ -121,7 +124,8 @@ export async function listLast(context: Context, filter: RequestFilter, limit: n
   const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
   const beyond = id === undefined ? undefined : { atMs: atMs!, id }
   const { rows, end } = await lastRequests(context, filter, limit, beyond)
-  return { items: rows, next: end && [end.atMs, end.id] }
+  const away = end ? undefined : await awayOf(await context.openBooks(), filter)
+  return { items: rows, next: end && [end.atMs, end.id], away }
 }
 
 type RequestQuery = Omit<z.output<typeof input>, 'sort' | 'limit' | 'cursor'>

@@ -49,7 +49,7 @@ export const statementOperations = [
     role: 'reader',
     input,
     output: statementShape,
-    problems: ['not_found'],
+    problems: ['not_found', 'conflict'],
     text: "show the statement of an account's month: balances, credits, use, and the entries that prove it",
     atOnce: 2,
     texts: ['text/csv', 'text/html'],

@@ -79,7 +79,7 @@ export const usageOperations = [
     role: 'reader',
     input: usageInput,
     output: usageShape,
-    problems: ['range_too_large'],
+    problems: ['range_too_large', 'conflict'],
     text: 'show what was used and what it cost, as a time series',
     atOnce: 4,
     cli: [

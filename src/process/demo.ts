@@ -1,5 +1,6 @@
 import { BookError } from '../accounts/book-error.ts'
 import type { Books } from '../accounts/books.ts'
+import { neverMs } from '../accounts/budget.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import { findPlanless, sayPlanless } from '../accounts/planless.ts'
 import type { Config, StorePlace } from '../config/config.ts'
@@ -25,9 +26,9 @@ export const demoCure = `The account "${demoAccount}" is refused here: its ${dem
  */
 export async function findGift(books: Books): Promise<string | undefined> {
   try {
-    const { id } = await books.findAccount(demoAccount)
-    const [total] = await books.sumEntries({ accountId: id }, [])
-    return total?.creditedNanos === parseCredits(demoCredit) ? id : undefined
+    const { id, balanceNanos } = await books.findAccount(demoAccount)
+    const { spentNanos } = await books.sumSpend({ accountId: id, scope: id, fromMs: 0, untilMs: neverMs })
+    return balanceNanos + spentNanos === parseCredits(demoCredit) ? id : undefined
   } catch (error) {
     if (error instanceof BookError) return undefined
     throw error

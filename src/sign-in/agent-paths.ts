@@ -1,5 +1,5 @@
 import type { Books } from '../accounts/books.ts'
-import { type Budget, renewsAt, spentAt } from '../accounts/budget.ts'
+import { type Budget, neverMs, renewsAt, spentAt } from '../accounts/budget.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import { createWindows } from '../accounts/limits.ts'
 import type { ApiAnswer } from '../admin/answer.ts'
@@ -97,8 +97,8 @@ export function createAgentPaths(parts: AgentPathParts) {
     }
     const { accountId, scope } = row!
     if (signIn?.showBalance) {
-      const [sum] = await own.sumEntries({ accountId }, [])
-      const [spentNanos, { balanceNanos }] = [sum?.billedNanos ?? 0n, await own.findAccount(accountId)]
+      const { spentNanos } = await own.sumSpend({ accountId, scope: accountId, fromMs: 0, untilMs: neverMs })
+      const { balanceNanos } = await own.findAccount(accountId)
       const limitNanos = balanceNanos + spentNanos
       return tellCapped({ limitNanos, spentNanos, per: undefined, resetsMs: undefined }, credits.name)
     }

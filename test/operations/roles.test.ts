@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
@@ -413,8 +414,31 @@ const ways: Partial<Record<ProblemName, Provoke>> = {
   },
 }
 
+/** All entries so far are away, and the one that is asked for is in the index. */
+const away =
+  (more: Record<string, unknown> = {}): Provoke =>
+  async (api, one, fields) => {
+    const db = new DatabaseSync(api.gateway.storePath, { timeout: 5_000 })
+    db.exec(`INSERT INTO archives VALUES ('2026-01', 'UTC', 0, 9000000000000000, 'away', 'f', 'd', 1, 1, '', '', '');
+      INSERT INTO archived VALUES ('req_gone', 'debit', '2026-01', 'acct', 1, 1)`)
+    try {
+      return await withFields({ ...('request' in fields && { request: 'req_gone' }), ...more })(api, one, fields)
+    } finally {
+      db.exec('DELETE FROM archives; DELETE FROM archived')
+      db.close()
+    }
+  }
+
 /** Where the way depends on the operation. */
 const ownWays: Record<string, Provoke> = {
+  'ledger.totals conflict': away(),
+  'ledger.margin conflict': away(),
+  'ledger.show conflict': away(),
+  'request.explain conflict': away(),
+  'statement.show conflict': away(),
+  'usage.show conflict': away({ bucket: 'quarter' }),
+  'own.usage conflict': away({ bucket: 'quarter' }),
+  'people.usage conflict': away({ bucket: 'quarter' }),
   'account.create conflict': withFields({ name: 'b' }),
   'account.update conflict': withFields({ name: 'tester' }),
   'account.credit conflict': withFields({ credits: '9223372036' }),

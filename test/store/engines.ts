@@ -1,4 +1,5 @@
 import { copyFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite } from 'node:test'
 import type { BookChange } from '../../src/accounts/book-rules.ts'
@@ -9,6 +10,9 @@ import type { Debit } from '../../src/accounts/ledger.ts'
 import type { Posting } from '../../src/accounts/poster.ts'
 import type { Reporting } from '../../src/accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../src/accounts/usage/traffic.ts'
+import type { ArchiveStore } from '../../src/store/archive/end.ts'
+import { createPostgresArchive } from '../../src/store/archive/postgres-end.ts'
+import { openSqliteArchive } from '../../src/store/archive/sqlite-end.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts'
 import { createFolding } from '../../src/store/postgres/fold.ts'
@@ -43,6 +47,8 @@ export type TestStore = Books & {
   forge(work: (forger: Forger) => Promise<void>): Promise<void>
   /** Runs statements as somebody does who has a connection and no other tricks. */
   exec(sql: string): Promise<void>
+  /** The same store for commands that archive its months. */
+  archives: ArchiveStore
   /** Another connection to the same store. */
   beside(): Promise<TestStore>
   /** The same after the store was opened as a command opens it. */
@@ -125,6 +131,7 @@ export function openFile(
       clock.atMs = ms
     },
     forge: (work) => forgeFile(path, work),
+    archives: openSqliteArchives(path, nowMs),
     async exec(sql) {
       const db = new DatabaseSync(path)
       try {
@@ -140,6 +147,17 @@ export function openFile(
       return { revision, accountIds: accounts.map(({ id }) => id) }
     },
   }
+}
+
+function openSqliteArchives(path: string, nowMs: () => number): ArchiveStore {
+  let opened: ArchiveStore | undefined
+  const open = () => {
+    if (opened) return opened
+    opened = openSqliteArchive(path, nowMs)
+    atEnd(opened.close)
+    return opened
+  }
+  return new Proxy({} as ArchiveStore, { get: (_, name) => open()[name as keyof ArchiveStore] })
 }
 
 /** One cluster for a file of tests, and a copy of a database with the schema in it for each test. */
@@ -226,6 +244,10 @@ function openUrl(
       await database.query('UPDATE turned.clock SET ms = $1', [ms])
     },
     forge: (work) => forgeDatabase(url, work),
+    archives: {
+      ...createPostgresArchive(database, name),
+      fileOf: (month) => join(dirname(createPath()), `${name}.${month}.archive`),
+    },
     async exec(sql) {
       postgres.run(`SET search_path = triwire; ${sql}`, name)
     },

@@ -46,6 +46,8 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     '99d69a0e14da83ba',
     'c02bfd10e300579d',
     '9ad0963d3bf94734',
+    '32b3f2c9ed955fce',
+    '1c7e6c7246f8c763',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
@@ -58,6 +60,8 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     '1f58a5650a6bbbb2',
     'd8488a3a387e8534',
     '150711e19730a184',
+    'bff83d788bce0368',
+    '5525a88fed5cb936',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

@@ -22,7 +22,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
   const readLists = new Map<string, ReturnType<ReadList>>()
   const returns = indexReturns(facts.returns, findings)
   const unpaired = new Set(returns.keys())
-  return { check, isReturned, end }
+  return { check, isReturned, listUnpaired: () => [...unpaired], pair, end }
 
   function check({ entry }: VerifiedEntry): void {
     const { amountNanos, bill } = entry
@@ -95,6 +95,12 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
 
   function isReturned({ bill }: Entry): boolean {
     return bill !== undefined && returns.has(bill.requestId)
+  }
+
+  /** Pairs a return with its debit, which is away. */
+  function pair(requestId: string, accountId: string, amountNanos: bigint): void {
+    const given = returns.get(requestId)
+    if (given?.accountId === accountId && given.amountNanos === amountNanos) unpaired.delete(requestId)
   }
 
   function end(): void {

@@ -21,7 +21,16 @@ const start: Link = { seq: 0, balanceNanos: 0n, postedMs: 0, digest: null }
  */
 export function createChainCheck(findings: string[]) {
   const ends = new Map<string, Link>()
-  return { check, end }
+  return { check, lastOf, goOn, end }
+
+  function lastOf(accountId: string): Link {
+    return ends.get(accountId) ?? start
+  }
+
+  /** Continues the chain of an account after entries that are not read here. */
+  function goOn(accountId: string, link: Link): void {
+    ends.set(accountId, link)
+  }
 
   function check({ entry, row, keyAccountId }: VerifiedEntry): void {
     const { accountId, seq, kind, amountNanos, balanceAfterNanos, postedMs, digest } = entry

@@ -17,7 +17,7 @@ const counters = {
  */
 export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   const lines = indexLog(log, findings)
-  return { check, end }
+  return { check, listOpen: () => [...lines.keys()], checkAway, end }
 
   function check(reading: VerifiedEntry, isReturned: boolean): void {
     const { bill, amountNanos } = reading.entry
@@ -39,6 +39,18 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
     }
     for (const [what, said, booked] of differences(reading, bill, line))
       findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
+  }
+
+  /** A debit that is away, as far as the index has it. */
+  function checkAway(requestId: string, accountId: string, amountNanos: bigint): void {
+    const line = lines.get(requestId)
+    lines.delete(requestId)
+    if (line?.amountNanos === undefined) return
+    const said = { amount: line.amountNanos, account: line.accountId ?? accountId }
+    if (said.amount !== amountNanos || said.account !== accountId)
+      findings.push(
+        `request ${requestId}: the log says ${said.amount} of ${said.account}, the index of its archive ${amountNanos} of ${accountId}`,
+      )
   }
 
   function* differences(reading: VerifiedEntry, bill: VerifiedBill, line: LogLine): Iterable<Difference> {

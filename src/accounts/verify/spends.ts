@@ -1,3 +1,4 @@
+import type { Archive, SealedSums } from '../archive.ts'
 import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import { kindOfScope } from '../warnings.ts'
@@ -17,11 +18,11 @@ export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
 /** The recorded spend of each budget, of keys, accounts and people, is the sum of the entries of its window. */
 export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) {
-  const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0 }]))
+  const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0, isPartial: false } as Sum]))
   const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
   const byPerson = new Map(rows.flatMap((row) => row.personIds.map((id) => [id, sums.get(row.scope)!])))
   const byAccount = new Map(rows.filter(isOfAccount).map((row) => [row.scope, sums.get(row.scope)!]))
-  return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, end }
+  return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, addAway, end }
 
   function check(reading: VerifiedEntry): void {
     const { entry, row } = reading
@@ -39,11 +40,21 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
     sum.nanos += entry.kind === 'debit' ? entry.amountNanos : -entry.amountNanos
   }
 
+  /** Adds entries that are away. A window that has only some of them can be compared once they are back. */
+  function addAway(accountId: string, { untilMs }: Archive, sealed: readonly SealedSums[]): void {
+    for (const { keyId, person, sums } of sealed)
+      for (const sum of new Set([byKey.get(keyId), byPerson.get(person), byAccount.get(accountId)])) {
+        if (!sum || accountId !== sum.row.accountId || sum.row.fromMs >= untilMs) continue
+        if (sum.row.fromMs > 0 || sum.row.untilMs < untilMs) sum.isPartial = true
+        else sum.nanos += sums.cost
+      }
+  }
+
   /** @param ends all of the rows; those that have another window by now are not among them. */
   function end(ends: Iterable<SpendEnd>): void {
     for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
       const sum = sums.get(scope)
-      if (!sum || sum.row.fromMs !== fromMs || sum.row.untilMs !== untilMs) continue
+      if (!sum || sum.isPartial || sum.row.fromMs !== fromMs || sum.row.untilMs !== untilMs) continue
       const nanos = sum.nanos + tailNanos
       if (spentNanos !== nanos)
         findings.push(`${sayScope(scope)}: has spent ${spentNanos} of its budget, its entries sum to ${nanos}`)
@@ -51,7 +62,8 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 }
 
-type Sum = { row: SpendRow; nanos: bigint; lastSeq: number }
+/** @property isPartial entries of its window are away */
+type Sum = { row: SpendRow; nanos: bigint; lastSeq: number; isPartial: boolean }
 
 function isOfAccount({ scope, accountId }: SpendRow): boolean {
   return scope === accountId

@@ -1,7 +1,9 @@
+import { type Archive, type ArchivedEntry, findAway } from '../archive.ts'
 import { formatHead, HeadHash } from '../chain.ts'
 import { createCorrectionCheck, floorMsOf } from '../corrections.ts'
 import type { Audited, VerifyOptions } from '../entries.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
+import { createArchiveCheck, type SealOfAccount } from './archives.ts'
 import { type BillFacts, createBillCheck } from './bills.ts'
 import { type AccountEnd, createChainCheck } from './chain.ts'
 import { createLogCheck } from './log.ts'
@@ -10,13 +12,18 @@ import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
 /**
  * Does every sum and every digest of a ledger again. It knows no store: that reads the entries to it, once, account by
  * account in the byte order of their ids, the oldest first. What each kind of forgery is found by is in docs/ledger.md.
- * @param facts `entries`: how many there are, for progress; `correctedMs`: when times were corrected
+ * @param facts `entries`: how many there are, for progress; `correctedMs`: when times were corrected; `archives`: all of the store
  * @param findings what was found before; what is found here is added.
  * @param momentMs of the head that is to be made; none without it.
  */
 export function createVerification(
   options: VerifyOptions,
-  facts: BillFacts & { spends: readonly SpendRow[]; entries: number; correctedMs: Iterable<number> },
+  facts: BillFacts & {
+    spends: readonly SpendRow[]
+    entries: number
+    correctedMs: Iterable<number>
+    archives?: readonly Archive[]
+  },
   findings: string[],
   momentMs?: number,
 ) {
@@ -31,7 +38,27 @@ export function createVerification(
   const log = options.log && createLogCheck(options.log, findings)
   const corrections = createCorrectionCheck(findings)
   const spends = createSpendCheck(facts.spends, findings)
-  return { check, lastSeqOf: spends.lastSeqOf, end }
+  const archives = createArchiveCheck(facts.archives ?? [], chain, findings, pass)
+  return {
+    ...{ check, lastSeqOf: spends.lastSeqOf, listUnread, noteAway, end },
+    ...{ isRead: archives.isRead, checkIndex: archives.checkIndex },
+  }
+
+  /** A sealed row stands for entries that are away. */
+  function pass({ seal, sums }: SealOfAccount, archive: Archive): void {
+    spends.addAway(seal.accountId, archive, sums)
+    for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
+  }
+
+  /** Requests that were named, and of which no debit was read: they may be away. */
+  function listUnread(): string[] {
+    return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
+  }
+
+  function noteAway(requestId: string, { accountId, amountNanos }: ArchivedEntry): void {
+    bills.pair(requestId, accountId, amountNanos)
+    log?.checkAway(requestId, accountId, amountNanos)
+  }
 
   function check(reading: VerifiedEntry): void {
     const { accountId, postedMs, digest } = reading.entry
@@ -49,8 +76,15 @@ export function createVerification(
    * @param accounts all of them, as they were when the last of their entries was read.
    * @param spent what keys have spent, as it is now.
    * @param nowMs of the store: entries that lie ahead of it are a finding (ruling Y15).
+   * @param recorded see `createArchiveCheck`
    */
-  function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>, nowMs: number): Audited {
+  function end(
+    accounts: Iterable<AccountEnd>,
+    spent: Iterable<SpendEnd>,
+    nowMs: number,
+    recorded: ReadonlyMap<string, string> = new Map(),
+  ): Audited {
+    archives.end(recorded)
     chain.end(accounts, nowMs)
     bills.end()
     corrections.end()
@@ -58,7 +92,13 @@ export function createVerification(
     log?.end()
     const [head, ...thens] = heads.map((head) => head?.end())
     if (against && !thens.some((then) => then?.hash === against.hash)) {
-      findings.push(`head of ${new Date(against.momentMs).toISOString()}: what it covered was changed, or is gone`)
+      const away = findAway(facts.archives ?? [], 0, against.momentMs).filter(
+        ({ untilMs }) => against.momentMs < untilMs,
+      )
+      const why = away[0]
+        ? `it is of a time in ${away[0].month}, which is away: attach that month, and verify again`
+        : 'what it covered was changed, or is gone'
+      findings.push(`head of ${new Date(against.momentMs).toISOString()}: ${why}`)
     }
     return { findings, head: head && !findings.length ? formatHead(head) : undefined }
   }

@@ -60,6 +60,7 @@ const [lookMs, catchUpMs] = [250, 2_000]
 export async function copyStore(source: CopySource, target: CopyTarget, listener: CopyListener): Promise<CopyReport> {
   await refuseMoved(source, target)
   await refuseOthers(source, target)
+  await refuseArchived(source)
   await target.begin((await source.readOldestMs()) ?? Date.now())
   await refuseItself(source, target)
   const copy = new Copy(source, target, listener)
@@ -232,6 +233,15 @@ export async function refuseMovedElsewhere(source: CopySource, target: string): 
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
   const moved = await refuseMovedElsewhere(source, target.shown)
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
+}
+
+/** A copy has all entries. */
+async function refuseArchived(source: CopySource): Promise<void> {
+  const month = await source.readAwayMonth()
+  if (month !== undefined)
+    throw new StoreError(
+      `${source.shown} lacks entries of ${month}, which were detached: bring back all months with triwire ledger archive attach, then copy`,
+    )
 }
 
 /** The target must have the beginning of the source's content: from an earlier try, or because the source came from it. */

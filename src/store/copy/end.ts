@@ -55,6 +55,8 @@ export type CopyEnd = {
   /** In one moment: all entries, those that the accounts say they have, and references that are taken. */
   count(): Promise<{ entries: number; numbered: number; references: number }>
   /** When the first entry was posted. */
+  /** The first month of which entries are away. */
+  readAwayMonth(): Promise<string | undefined>
   readOldestMs(): Promise<number | undefined>
   /** Whose days reports and budgets are by, where a server has recorded it (ruling X12). */
   readZone(): Promise<Zone | undefined>

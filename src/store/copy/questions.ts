@@ -1,6 +1,8 @@
+import { isAway } from '../../accounts/archive.ts'
 import type { Zone } from '../../accounts/calendar.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
+import { readArchives } from '../sql/archives.ts'
 import { type Dialect, insertAll, type SqlValue } from '../sql/dialect.ts'
 import { raiseMoment, readMoved } from '../sql/moments.ts'
 import { ask, askOne, runAll, type StoreStep } from '../sql/step.ts'
@@ -22,8 +24,12 @@ import {
 export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRevision: string) {
   const { schema } = dialect
   return {
-    ...{ readTails, readRegisters, count, readOldestMs, readZone, readMoved: () => readMoved(dialect) },
+    ...{ readTails, readRegisters, count, readOldestMs, readZone, readAwayMonth, readMoved: () => readMoved(dialect) },
     ...{ addAccounts, addPrices, write, setZone: (zone: Zone) => rezone(dialect, zone) },
+  }
+
+  function* readAwayMonth(): StoreStep<string | undefined> {
+    return (yield* readArchives(dialect)).find((one) => isAway(one))?.month
   }
 
   function* readTails(): StoreStep<ChainEnd[]> {

@@ -15,6 +15,7 @@ import {
 } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { GivenBack, Posted, Posting } from '../../accounts/poster.ts'
+import { repeatOf } from '../sql/archives.ts'
 import { isText } from '../sql/dialect.ts'
 import { readNowMs } from '../sql/moments.ts'
 import type { Row } from '../sql/step.ts'
@@ -76,6 +77,12 @@ export async function postDebits(
     const row = earlier.get(debit.requestId)
     if (row) postings[index] = isSame(readEntry(row), debit) ? 'exists' : 'conflict'
   }
+  const absent = open.filter(({ debit }) => !earlier.has(debit.requestId))
+  const archived = await readArchived(
+    database,
+    absent.map(({ debit }) => debit.requestId),
+  )
+  for (const { debit, index } of absent) postings[index] = repeatOf(debit, archived.get(debit.requestId))
   return { postings, balances: [...balances] }
 
   /** @returns false if the database refuses a value of theirs; then none is posted. */
@@ -120,6 +127,10 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
       `SELECT pg_advisory_xact_lock_shared(${locks.head}), pg_logical_emit_message(true, 'triwire', 'written')`,
     )
     const debits = await readByRequestId(transaction, requestIds)
+    const absent = requestIds.filter((requestId) => !debits.has(requestId))
+    // Of an archived debit, account and amount are known: its return has no key and no model.
+    for (const [requestId, row] of await readArchived(transaction, absent))
+      debits.set(requestId, { ...row, request_id: requestId })
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
     // Before the references are read: every return of an account's debits is made by who holds the account.
     await lockAccounts(transaction, accountIds)
@@ -155,7 +166,9 @@ export async function postCredits(
 /** The debits among these that the ledger has not. */
 export async function findMissing({ query }: Pick<Database, 'query'>, debits: readonly Debit[]): Promise<Set<Debit>> {
   const ids = debits.map(({ requestId }) => entryIdOf(requestId))
-  const rows = await query('SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[])', [ids])
+  const known =
+    'SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[]) UNION ALL SELECT id FROM triwire.archived WHERE id = ANY ($1::uuid[])'
+  const rows = await query(known, [ids])
   const there = new Set(rows.map(({ id }) => (id as string).replaceAll('-', '')))
   return new Set(debits.filter((_, at) => !there.has(ids[at]!)))
 }
@@ -261,15 +274,17 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
   for (let number = 1; open.length > 0; number++) {
     const references = open.map((debit) => returnReference(debit.request_id as string, number))
     const rows = await query(
-      'SELECT e.* FROM triwire.credits c JOIN triwire.entries e ON e.id = c.entry_id WHERE c.reference = ANY ($1)',
+      `SELECT c.reference, coalesce(e.usage_source IS NOT NULL, a.kind = 'return') AS is_return FROM triwire.credits c
+       LEFT JOIN triwire.entries e ON e.id = c.entry_id LEFT JOIN triwire.archived a ON a.id = c.entry_id
+       WHERE c.reference = ANY ($1)`,
       [references],
     )
-    const taken = new Map(rows.map((row) => [row.reference, readEntry(row)]))
+    const taken = new Map(rows.map((row) => [row.reference, row.is_return === true]))
     const blocked: Row[] = []
     for (const [at, debit] of open.entries()) {
-      const entry = taken.get(references[at])
-      if (entry?.returned) continue
-      if (entry) blocked.push(debit)
+      const isReturn = taken.get(references[at])
+      if (isReturn) continue
+      if (isReturn === false) blocked.push(debit)
       else {
         const row = returnRow(debit, references[at]!, nowMs)
         entries.push({ id: newEntryId(), accountId: debit.account_id as string, row })
@@ -296,6 +311,19 @@ async function readByRequestId(
   if (asked.length === 0) return new Map()
   const rows = await query('SELECT * FROM triwire.entries WHERE id = ANY ($1::uuid[])', [asked.map(entryIdOf)])
   return new Map(rows.map((row) => [row.request_id as string, row]))
+}
+
+/** Rows of the index of archives, by request ids. */
+async function readArchived(
+  { query }: Pick<Database, 'query'>,
+  requestIds: readonly string[],
+): Promise<Map<string, Row>> {
+  const byId = new Map(requestIds.filter(isText).map((requestId) => [entryIdOf(requestId), requestId]))
+  if (byId.size === 0) return new Map()
+  const rows = await query(`SELECT * FROM triwire.archived WHERE id = ANY ($1::uuid[]) AND kind = 'debit'`, [
+    [...byId.keys()],
+  ])
+  return new Map(rows.map((row) => [byId.get((row.id as string).replaceAll('-', ''))!, row]))
 }
 
 /** In the one order in which accounts are locked, everywhere. */

@@ -19,6 +19,7 @@ export const dialect: Dialect = {
   credits: 'triwire.credits',
   creditEntry: 'triwire.credits c JOIN triwire.entries e ON e.id = c.entry_id WHERE c.reference',
   isOfRequest: (put, requestId) => `e.id = ${put(entryIdOf(requestId))}`,
+  archivedId: entryIdOf,
   now: () => 'triwire.now_ms()',
   rowsMax: 200,
   headLock: `SELECT pg_advisory_xact_lock_shared(${locks.head})`,

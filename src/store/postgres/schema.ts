@@ -36,6 +36,54 @@ const detailed: PostgresMigration = {
 `,
 }
 
+/** Archives of closed months (src/accounts/archive.ts). All are empty until the first one is detached. */
+const archiving: PostgresMigration = {
+  oldest: 1,
+  sql: `
+  CREATE TABLE triwire.archives (
+    month text COLLATE "C" PRIMARY KEY,
+    time_zone text NOT NULL,
+    from_ms bigint NOT NULL,
+    until_ms bigint NOT NULL,
+    state text NOT NULL CHECK (state IN ('sealing', 'removing', 'away', 'attaching', 'attached')),
+    file text NOT NULL,
+    file_digest text NOT NULL,
+    accounts bigint NOT NULL,
+    entries bigint NOT NULL,
+    seals_digest text NOT NULL,
+    index_digest text NOT NULL,
+    digest text NOT NULL
+  );
+  CREATE TABLE triwire.seals (
+    account_id text COLLATE "C" NOT NULL,
+    month text COLLATE "C" NOT NULL,
+    from_seq bigint NOT NULL,
+    to_seq bigint NOT NULL,
+    credited bigint NOT NULL,
+    debited bigint NOT NULL,
+    balance bigint NOT NULL,
+    first_digest text NOT NULL,
+    last_digest text NOT NULL,
+    posted_ms bigint NOT NULL,
+    PRIMARY KEY (account_id, month)
+  );
+  CREATE TABLE triwire.sealed_sums (
+    account_id text COLLATE "C" NOT NULL, month text COLLATE "C" NOT NULL, key_id text COLLATE "C" NOT NULL,
+    person text COLLATE "C" NOT NULL, ${sums},
+    PRIMARY KEY (account_id, month, key_id, person)
+  );
+  -- By the ids of entries: those of debits are made of their request ids, and credits keep their references.
+  CREATE TABLE triwire.archived (
+    id uuid PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('debit', 'credit', 'return')),
+    month text COLLATE "C" NOT NULL,
+    account_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    amount bigint NOT NULL
+  );
+`,
+}
+
 export const migrations: readonly PostgresMigration[] = [
   {
     oldest: 1,
@@ -537,8 +585,31 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX keys_foreign ON triwire.keys (created_ms, id) WHERE origin IS NOT NULL;
 `,
   },
+  archiving,
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */
 export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.indexOf(detailed) + 1}
   WHERE oldest < ${migrations.indexOf(detailed) + 1}`
+
+/**
+ * The guards of a ledger that has archives. Sealed entries of a month that is being removed may be deleted. What is in the index may
+ * only come back as the same entry. No server that does not know archives may use the ledger.
+ */
+export const archiveGuards = `
+  CREATE FUNCTION triwire.refuse_unsealed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF TG_OP = 'DELETE' AND EXISTS (SELECT FROM triwire.seals s JOIN triwire.archives a ON a.month = s.month AND a.state = 'removing'
+      WHERE s.account_id = OLD.account_id AND s.from_seq <= OLD.seq AND s.to_seq >= OLD.seq) THEN RETURN OLD; END IF;
+    RAISE EXCEPTION '% are never changed or deleted', TG_ARGV[0]; END $$;
+  DROP TRIGGER entries_are_not_changed ON triwire.entries;
+  CREATE TRIGGER entries_are_not_changed BEFORE UPDATE OR DELETE ON triwire.entries
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_unsealed('ledger entries');
+  CREATE FUNCTION triwire.skip_archived() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF EXISTS (SELECT FROM triwire.archived a WHERE a.id = NEW.id AND NOT (a.account_id = NEW.account_id AND a.seq = NEW.seq))
+      THEN RETURN NULL; END IF;
+    RETURN NEW; END $$;
+  CREATE TRIGGER archived_entries_are_not_repeated BEFORE INSERT ON triwire.entries
+    FOR EACH ROW EXECUTE FUNCTION triwire.skip_archived();`
+
+/** The version that knows archives. */
+export const archivingVersion = migrations.indexOf(archiving) + 1

@@ -4,7 +4,7 @@ import type { Database, Transaction } from './database.ts'
 import { closeStore } from './moved.ts'
 import { postFunctions } from './post.ts'
 import { dialect, run } from './run.ts'
-import { migrations } from './schema.ts'
+import { archiveGuards, migrations } from './schema.ts'
 
 /**
  * The guards of the ledger must be there as they were made (ruling C15). They are tables with their constraints, partitions,
@@ -19,8 +19,11 @@ export async function findForeignSchema(database: Database, place: string): Prom
     return [
       `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
     ]
-  const ours = await readOurSchema(database, (await run(database, readMoved(dialect))) !== undefined)
   const theirs = new Map(await database.transact((transaction) => readSchema(transaction, 'triwire')))
+  const isMoved = (await run(database, readMoved(dialect))) !== undefined
+  const isArchived =
+    (await database.query('SELECT FROM triwire.archives LIMIT 1')).length > 0 || theirs.has(archiveGuard)
+  const ours = await readOurSchema(database, { isMoved, isArchived })
   const findings: string[] = []
   for (const [name, definition] of withMonths(ours, theirs)) {
     const found = theirs.get(name)
@@ -32,6 +35,9 @@ export async function findForeignSchema(database: Database, place: string): Prom
     if (/^(trigger|rule) /.test(name)) findings.push(`${place}: ${name} is not triwire's`)
   return findings
 }
+
+/** The trigger that a ledger gets with its first archive. */
+const archiveGuard = 'trigger archived_entries_are_not_repeated on entries'
 
 /** By kind and name, what an object was made as. */
 type MadeObjects = ReadonlyMap<string, string>
@@ -49,20 +55,23 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/** Our schema by the release of the server, which decides how definitions are written, and by whether the store has moved. */
+/** Our schema by the release of the server, which decides how definitions are written, and by what became of the store. */
 const ourSchemas = new Map<string, MadeObjects>()
 
+/** @property isArchived whether a month was ever detached */
+type StoreLife = { isMoved: boolean; isArchived: boolean }
+
 /** Made once in a process for each key, since it takes a hundred statements that write to the catalogs of the database. */
-async function readOurSchema(database: Database, isMoved: boolean): Promise<MadeObjects> {
+async function readOurSchema(database: Database, life: StoreLife): Promise<MadeObjects> {
   const [row] = await database.query('SHOW server_version')
-  const key = JSON.stringify([row, isMoved])
-  const schema = ourSchemas.get(key) ?? (await makeOurSchema(database, isMoved))
+  const key = JSON.stringify([row, life])
+  const schema = ourSchemas.get(key) ?? (await makeOurSchema(database, life))
   ourSchemas.set(key, schema)
   return schema
 }
 
 /** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
-async function makeOurSchema(database: Database, isMoved: boolean): Promise<MadeObjects> {
+async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreLife): Promise<MadeObjects> {
   const name = `triwire_${randomText(10).toLowerCase()}`
   let schema: MadeObjects = new Map()
   const undo = new Error('this schema was only to be looked at')
@@ -71,6 +80,7 @@ async function makeOurSchema(database: Database, isMoved: boolean): Promise<Made
       await transaction.query(`CREATE SCHEMA ${name}`)
       for (const { sql } of migrations) await transaction.query(sql.replace(/\btriwire\b/g, name))
       for (const { create } of postFunctions) await transaction.query(create.replace(/\btriwire\b/g, name))
+      if (isArchived) await transaction.query(archiveGuards.replace(/\btriwire\b/g, name))
       if (isMoved)
         await closeStore(
           { query: (sql, values) => transaction.query(sql.replace(/\btriwire\b/g, name), values) },

@@ -1,4 +1,5 @@
 import type { Audited, VerifyOptions } from '../../accounts/entries.ts'
+import { isAwaySql } from '../sql/archives.ts'
 import type { SliceSizes } from '../sql/listing.ts'
 import { checkMoment, takeMoment } from '../sql/moments.ts'
 import type { Row } from '../sql/step.ts'
@@ -14,6 +15,10 @@ const place = 'the database'
 /** How many rows of the default partition are counted. */
 const countMax = 10_000
 
+/** In SQL: whether the credit of a reference `e` is in an archive that is away. */
+const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
+  WHERE i.id = e.entry_id)`
+
 const verified: Omit<VerifyDialect, 'pageMax'> = {
   lowestId: '00000000-0000-0000-0000-000000000000',
   ends: {
@@ -23,9 +28,13 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
   },
   references: {
     table: 'triwire.credits',
-    columns: 'e.reference AS noted, e.entry_id, entry.*',
+    columns: `e.reference AS noted, e.entry_id, entry.*, ${isArchivedAway} AS archived`,
     joins: 'LEFT JOIN triwire.entries entry ON entry.id = e.entry_id',
     order: ['reference'],
+  },
+  archived: {
+    table: { table: 'triwire.archived', columns: 'e.*', order: ['id'] },
+    first: ['00000000-0000-0000-0000-000000000000'],
   },
   accounts: {
     table: 'triwire.accounts',

@@ -9,7 +9,12 @@ import type { Act } from '../../accounts/trail.ts'
  * Readings of the books that may take seconds. They have a thread, so that signing in or making a key never waits for a
  * report.
  */
-export const slowMethods = ['readUsage', 'rankSpent', 'sumEntries'] as const satisfies readonly (keyof Books)[]
+export const slowMethods = [
+  'readUsage',
+  'rankSpent',
+  'sumEntries',
+  'sumSpend',
+] as const satisfies readonly (keyof Books)[]
 
 /** The store whose books a thread has, as it can be sent to it. @property shown the URL without its password */
 export type BooksPlace =

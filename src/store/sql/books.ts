@@ -17,6 +17,7 @@ import { columnsOf, registers } from '../../accounts/registers.ts'
 import type { SessionPage } from '../../accounts/sign-in/rows.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
+import { findArchived, readArchives } from './archives.ts'
 import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, isOneOf, type Put, update } from './dialect.ts'
 import { findGrants, listReferences, sumGrant } from './grants.ts'
@@ -71,6 +72,8 @@ export function createQuestions(dialect: Dialect) {
     pageSessions: (page: SessionPage) => pageSessions(dialect, page),
     listAhead: () => listAhead(dialect),
     pageAhead: (which: AheadPage) => pageAhead(dialect, which),
+    listArchives: () => readArchives(dialect),
+    findArchived: (requestId: string) => findArchived(dialect, requestId),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
     noteNeeds: (...[needs, isTelling]: Parameters<BookStore['noteNeeds']>) => noteNeeds(dialect, needs, isTelling),

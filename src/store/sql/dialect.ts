@@ -16,6 +16,8 @@ export type Dialect = {
   creditEntry: string
   /** The condition that finds the debit `e` of a request. */
   isOfRequest(put: Put, requestId: string): string
+  /** The id by which the debit of a request is in the index of archived entries. */
+  archivedId(requestId: string): string
   /** The time of the store, in Unix milliseconds. */
   now(put: Put): string
   /** Rows in one statement that inserts many. */

@@ -11,6 +11,7 @@ import {
   type Total,
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
+import { findArchived, monthsAway, refuseAway } from './archives.ts'
 import { type Dialect, isOneOf, isText, type Put } from './dialect.ts'
 import {
   conditions,
@@ -32,13 +33,21 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   const { schema } = dialect
   return { findEntry, findDebit, listEntries, sumEntries }
 
-  function findEntry(requestId: string): StoreStep<ListedEntry | undefined> {
+  function* findEntry(requestId: string): StoreStep<ListedEntry | undefined> {
+    const entry = yield* findHere(requestId)
+    const archived = entry ? undefined : yield* findArchived(dialect, requestId)
+    if (archived) throw monthsAway([archived])
+    return entry
+  }
+
+  function* findHere(requestId: string): StoreStep<ListedEntry | undefined> {
     const text = selectNamed(dialect)
-    return first(query(dialect, readListed, (put) => `${text} WHERE ${dialect.isOfRequest(put, requestId)}`))
+    const select = (put: Put) => `${text} WHERE ${dialect.isOfRequest(put, requestId)}`
+    return yield* first(query(dialect, readListed, select))
   }
 
   function* findDebit(requestId: string): StoreStep<FoundDebit | undefined> {
-    const entry = yield* findEntry(requestId)
+    const entry = yield* findHere(requestId)
     if (!entry?.bill) return undefined
     const { bill } = entry
     const select = (put: Put) => `SELECT * FROM ${schema}.prices WHERE version = ${put(bill.priceVersion)}`
@@ -60,6 +69,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const narrow = yield* narrowed(filter)
     const entries: ListedEntry[] = []
     if (!narrow) return entries
+    // A list that begins with the oldest entry is read to its end.
+    if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     yield* eachSlice(narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
       for (const row of rows) entries.push(readListed(row))
@@ -70,6 +81,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
 
   /** One row for each group that has entries, in the order of the groupings. Without groupings, one row. */
   function* sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): StoreStep<Total[]> {
+    yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     const narrow = yield* narrowed(filter)
     const totals: Total[][] = []
     yield* eachSlice(narrow ?? { keyIds: [] }, narrow ? sumMax : Infinity, { first: 'oldest' }, function* (slice) {

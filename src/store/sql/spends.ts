@@ -6,6 +6,7 @@ import { clampNanos } from '../../accounts/credit.ts'
 import { personBounds } from '../../accounts/key-bounds.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
 import { kindOfScope } from '../../accounts/warnings.ts'
+import { isAwaySql, isHere, listAway, readAwaySums } from './archives.ts'
 import { isSpending } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
@@ -79,12 +80,12 @@ function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromM
           WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
       FROM ${schema}.entries e
       LEFT JOIN ${schema}.keys k ON k.id = e.key_id AND coalesce(k.scope, k.id) = ${put(scope)}
-      WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)}`
+      WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)} AND ${isHere(schema)}`
 }
 
-/** The condition that an entry `e` names the person, or a second identity of theirs. */
-export function isOfPerson(schema: string, person: string): string {
-  return `(e.person IS NOT NULL AND e.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
+/** The condition that an entry names the person, or a second identity of theirs. */
+export function isOfPerson(schema: string, person: string, e = 'e'): string {
+  return `(${e}.person IS NOT NULL AND ${e}.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
 }
 
 /** Entries in one statement, which takes far less than a second. */
@@ -95,39 +96,83 @@ export const sliceMax = 20_000
  * @param afterSeq only entries above this number count
  */
 export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreStep<SpendBase & { throughSeq: number }> {
+  return yield* whileSame(dialect, (away) => sumSlices(dialect, of, afterSeq, away))
+}
+
+/** Sums again if a month was detached or attached meanwhile. @param sum gets the months that are away, in words */
+function* whileSame<T>(dialect: Dialect, sum: (away: string) => StoreStep<T>): StoreStep<T> {
+  for (;;) {
+    const away = yield* listAway(dialect)
+    const result = yield* sum(away)
+    if ((yield* listAway(dialect)) === away) return result
+  }
+}
+
+function* sumSlices(
+  dialect: Dialect,
+  of: SpendOf,
+  afterSeq: number,
+  away: string,
+): StoreStep<SpendBase & { throughSeq: number }> {
+  const isAll = away !== '' && afterSeq === 0 && of.fromMs === 0
   const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(of.accountId)}`
   const throughSeq = Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
-  let spentNanos = 0n
+  let spentNanos = isAll ? yield* sumAway(dialect, of) : 0n
   for (let through = throughSeq; through > afterSeq; through -= sliceMax) {
     const slice = { ...of, after: Math.max(afterSeq, through - sliceMax), through }
     const row = yield* askOne(dialect, sumSlice(dialect, slice))
     const { spent, first } = row as { spent: bigint | null; first: bigint | null }
     spentNanos += spent ?? 0n
     // No entry was posted before the one before it in its account (ruling C15).
-    if (first === null || Number(first) < of.fromMs) break
+    if (first === null ? !isAll : Number(first) < of.fromMs) break
   }
   return { spentNanos, throughSeq }
 }
 
+/** Sums the spending of the keys of a scope, or of an account or a person, by entries that are away. */
+function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bigint> {
+  const { schema } = dialect
+  const counts = {
+    account: () => '1 = 1',
+    key: (put: Put) => `s.key_id IN (SELECT k.id FROM ${schema}.keys k WHERE coalesce(k.scope, k.id) = ${put(scope)})`,
+    person: (put: Put) => isOfPerson(schema, put(scope), 's'),
+  }[kindOfScope(scope)]
+  const row = yield* askOne(
+    dialect,
+    (put) => `SELECT CAST(sum(s.cost) AS bigint) AS spent FROM ${schema}.sealed_sums s
+      JOIN ${schema}.archives x ON x.month = s.month AND ${isAwaySql} WHERE s.account_id = ${put(accountId)} AND ${counts(put)}`,
+  )
+  return (row?.['spent'] as bigint | null) ?? 0n
+}
+
 /** See `BookStore.sumPersons`. Reads slices as `sumSpend` does. */
-export function* sumPersons(
+export function* sumPersons(dialect: Dialect, of: { accountId: string } & TimeSpan): StoreStep<PersonSpending> {
+  return yield* whileSame(dialect, (away) => sumPersonSlices(dialect, of, away !== '' && of.fromMs === 0))
+}
+
+type PersonSpending = { spent: Map<string, bigint>; throughSeq: number }
+
+function* sumPersonSlices(
   dialect: Dialect,
   { accountId, fromMs, untilMs }: { accountId: string } & TimeSpan,
-): StoreStep<{ spent: Map<string, bigint>; throughSeq: number }> {
+  isAll: boolean,
+): StoreStep<PersonSpending> {
   const { schema } = dialect
   const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
   const throughSeq = Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
   const spent = new Map<string, bigint>()
+  for (const { person, cost } of isAll ? yield* readAwaySums(dialect, accountId) : [])
+    if (person !== '') spent.set(person as string, (spent.get(person as string) ?? 0n) + (cost as bigint))
   for (let through = throughSeq; through > 0; through -= sliceMax) {
     const slice = (put: Put) => `SELECT e.person, min(e.posted_ms) AS first, CAST(sum(
         CASE WHEN ${countedMs(schema)} < ${put(fromMs)} OR ${countedMs(schema)} >= ${put(untilMs)} THEN 0
           WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
       FROM ${schema}.entries e WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(through - sliceMax)} AND e.seq <= ${put(through)}
-      GROUP BY e.person`
+        AND ${isHere(schema)} GROUP BY e.person`
     const rows = yield* ask(dialect, slice)
     for (const { person, spent: nanos } of rows)
       if (person !== null) spent.set(person as string, (spent.get(person as string) ?? 0n) + (nanos as bigint))
-    if (rows.length === 0 || rows.some(({ first }) => Number(first) < fromMs)) break
+    if ((rows.length === 0 && !isAll) || rows.some(({ first }) => Number(first) < fromMs)) break
   }
   return { spent, throughSeq }
 }

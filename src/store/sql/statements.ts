@@ -1,7 +1,9 @@
+import { findAway, type Seal } from '../../accounts/archive.ts'
 import { formatHead, HeadHash } from '../../accounts/chain.ts'
 import { readPrices } from '../../accounts/entry-row.ts'
 import type { StatementHeader, StatementMonth, StatementSums } from '../../accounts/statement.ts'
 import { sumColumns } from '../../accounts/usage/rollup.ts'
+import { findSealEnd, monthsAway, readArchives, refuseAway } from './archives.ts'
 import { type Dialect, insertAll, isOneOf, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
 import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
@@ -23,6 +25,7 @@ export function createStatements(dialect: Dialect) {
   }
 
   function* sumMonth({ accountId, fromMs, toMs }: StatementMonth): StoreStep<StatementSums> {
+    yield* refuseAway(dialect, fromMs, toMs)
     const before = yield* findLast(accountId, fromMs)
     const last = yield* findLast(accountId, toMs)
     const [opening, closing] = [yield* readEnd(accountId, before), yield* readEnd(accountId, last)]
@@ -75,6 +78,12 @@ export function createStatements(dialect: Dialect) {
       (put) => `SELECT ${countsAt} AS posted_ms, e.balance_after, e.digest FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq = ${put(seq)}`,
     )
+    // The entry is away, and a sealed row ends with it: the month that is asked for begins after it.
+    const seal = row ?? (seq === 0 ? undefined : yield* findSealEnd(dialect, accountId, seq))
+    if (seal && 'lastDigest' in seal) {
+      const { postedMs, balanceNanos, lastDigest } = seal as Seal
+      return { postedMs, balanceNanos, digest: lastDigest }
+    }
     return {
       postedMs: Number(row?.['posted_ms'] ?? 0),
       balanceNanos: (row?.['balance_after'] ?? 0n) as bigint,
@@ -84,12 +93,18 @@ export function createStatements(dialect: Dialect) {
 
   /** A head of a past moment: `ledger verify --against` takes it. */
   function* makeHead(momentMs: number): StoreStep<string> {
+    const away = findAway(yield* readArchives(dialect)).filter(({ untilMs }) => momentMs < untilMs)
+    if (away.length > 0) throw monthsAway(away)
     const hash = new HeadHash(momentMs)
     for (let after = ''; ; ) {
       const rows = yield* ask(
         dialect,
-        (put) => `SELECT a.account_id, (SELECT e.digest FROM ${schema}.entries e WHERE e.account_id = a.account_id
-            AND e.posted_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY e.seq DESC LIMIT 1) AS digest FROM ${ends} a
+        (
+          put,
+        ) => `SELECT a.account_id, coalesce((SELECT e.digest FROM ${schema}.entries e WHERE e.account_id = a.account_id
+            AND e.posted_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY e.seq DESC LIMIT 1),
+            (SELECT s.last_digest FROM ${schema}.seals s WHERE s.account_id = a.account_id ORDER BY s.month DESC LIMIT 1)) AS digest
+          FROM ${ends} a
           WHERE a.account_id > ${put(after)} ${isShared ? 'AND a.seq > 0' : ''} ORDER BY a.account_id LIMIT ${accountsMax}`,
       )
       for (const { account_id: id, digest } of rows)

@@ -1,7 +1,9 @@
+import { isAway } from '../../accounts/archive.ts'
 import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
 import { findDifferences, findKeyDifferences } from '../../accounts/usage/check.ts'
 import type { UsageState } from '../../accounts/usage/question.ts'
 import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
+import { isHere, readArchives, readAwaySums } from './archives.ts'
 import type { Dialect, Put } from './dialect.ts'
 import { countsWithin } from './entries.ts'
 import { ask, askOne, inSnapshot, type StoreStep } from './step.ts'
@@ -25,7 +27,9 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   const note = (found: readonly string[]) => {
     for (const finding of found) findings.push(finding)
   }
-  for (let from = state.keptFrom; ; ) {
+  // Of days with entries that are away the figures stay, and cannot be compared.
+  const away = (yield* readArchives(dialect)).filter(isAway).map(({ untilMs }) => untilMs / quarterMs)
+  for (let from = Math.max(state.keptFrom, ...away); ; ) {
     const next = (put: Put) => {
       const at = `CAST(${put(from)} AS integer)`
       return `SELECT min(at) AS at FROM (SELECT min(hour) AS at FROM ${schema}.sums_h WHERE hour >= ${at}
@@ -79,8 +83,10 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
         LEFT JOIN ${schema}.usage_words w ON w.kind = 'account' AND w.word = e.account_id WHERE e.account_id = ${put(accountId)}`,
     )
     const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
-    const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}`
+    const here = away.length > 0 ? ` AND ${isHere(schema)}` : ''
+    const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}${here}`
     const entries = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, below(put), []))
+    if (away.length > 0) entries.push(...(yield* readAwaySums(dialect, accountId)))
     const rows = id === null ? [] : yield* readRows('sums_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })
   }

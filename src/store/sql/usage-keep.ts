@@ -3,6 +3,7 @@ import { isRecorded, type UsageState } from '../../accounts/usage/question.ts'
 import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { tableNames } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
+import { refuseAway } from './archives.ts'
 import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
 import { readNowMs } from './moments.ts'
 import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
@@ -83,6 +84,7 @@ function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState
 /** Lets go of what is folded: the entries are folded anew by other hours. Counters of what costs nothing keep theirs. */
 export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const { schema, isShared } = dialect
+  yield* refuseAway(dialect)
   for (const name of [...tableNames, 'sums_marks', 'traffic_d', 'traffic_t'])
     yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
   if (!isShared) yield* ask(dialect, () => `UPDATE ${schema}.sums_state SET folded_id = 0`)

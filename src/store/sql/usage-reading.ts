@@ -8,6 +8,7 @@ import {
   unfoldedMax,
 } from '../../accounts/usage/question.ts'
 import { wordsOf } from '../../accounts/usage/rollup.ts'
+import { refuseAway } from './archives.ts'
 import type { Dialect } from './dialect.ts'
 import { createNames } from './names.ts'
 import { ask, askOne, inSnapshot, rowsOf, type StoreStep } from './step.ts'
@@ -76,6 +77,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   }
 
   function* readEntries(reading: RowReading): StoreStep<FoundRow[]> {
+    yield* refuseAway(dialect, reading.bounds[0]! * quarterMs, reading.bounds.at(-1)! * quarterMs)
     return findRows(reading, yield* rowsOf(selectOfEntries(dialect, reading)), (text) => text as string)
   }
 

@@ -7,9 +7,11 @@ import {
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
+import type { SealOfAccount } from '../../accounts/verify/archives.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
+import { findArchivedAll, readArchivedEntry, readArchives, readSealedSums, readSeals } from './archives.ts'
 import { isSpending, selectBudgeted } from './budgeted.ts'
 import { type Dialect, isOneOf, type Put, type SqlValue } from './dialect.ts'
 import { countedMs, joinNames, readingColumns, readReading } from './entries.ts'
@@ -32,6 +34,8 @@ export type VerifyDialect = {
   /** References with the columns of their entries; `noted` is the reference. */
   references: PagedTable
   accounts: PagedTable
+  /** The index of archived entries. */
+  archived: { table: PagedTable; first: readonly SqlValue[] }
   /** Damage of a row that only this database can have. */
   findWrong?(row: Row): Iterable<string>
 }
@@ -64,13 +68,16 @@ export function* verifyLedger(
   const corrections = yield* readReferred(correctionPrefix)
   const correctedMs = corrections.map(({ createdMs }) => createdMs)
   const lists = new Map<string, string>()
-  const facts = { prices, lists, returns, spends, correctedMs, entries: Number(n ?? 0) }
+  const archives = yield* readArchives(dialect)
+  const facts = { prices, lists, returns, spends, correctedMs, entries: Number(n ?? 0), archives }
   const verification = createVerification(options, facts, findings, momentMs)
   const ends = new Map<string, AccountEnd>()
   yield* eachPage(readingsOf(dialect, verified), ['', -(2n ** 63n), verified.lowestId], function* (rows) {
     yield* readPricesOf(dialect, rows, prices)
     yield* readListsOf(dialect, rows, lists)
+    const sealsOf = yield* readSealsOf(rows)
     for (const row of rows) {
+      if (!verification.isRead(row['account_id'] as string, Number(row['seq']), sealsOf)) continue
       if (verified.findWrong) note(verified.findWrong(row))
       verification.check(readReading(row))
       const end = readEnd(row)
@@ -81,8 +88,39 @@ export function* verifyLedger(
   yield* eachPage(verified.accounts, [''], readIdle)
   if (isShared) yield* eachPage(verified.references, [''], findLost)
   note(yield* findUsageDifferences(dialect, options.progress))
+  if (archives.length > 0)
+    yield* eachPage(verified.archived.table, verified.archived.first, (rows) => {
+      for (const row of rows) verification.checkIndex(readArchivedEntry(row))
+      return true
+    })
+  for (const [requestId, entry] of archives.length === 0
+    ? []
+    : yield* findArchivedAll(dialect, verification.listUnread()))
+    verification.noteAway(requestId, entry)
   const spent = yield* readSpendEnds(dialect, spends, verification.lastSeqOf)
-  return verification.end(ends.values(), spent, yield* readNowMs(dialect))
+  return verification.end(ends.values(), spent, yield* readNowMs(dialect), yield* readRecorded())
+
+  /** The digests of archives that the audit trail has, by month. */
+  function* readRecorded(): StoreStep<Map<string, string>> {
+    const rows = yield* ask(
+      dialect,
+      () => `SELECT object, "after" FROM ${schema}.audit WHERE operation = 'ledger.detach' ORDER BY seq`,
+    )
+    const digestOf = (after: unknown) => /"digest":"([^"]*)"/.exec(`${after}`)?.[1] ?? ''
+    return new Map(rows.map(({ object, after }) => [object as string, digestOf(after)]))
+  }
+
+  /** The sealed rows of the accounts of a page. */
+  function* readSealsOf(rows: readonly Row[]): StoreStep<(accountId: string) => SealOfAccount[]> {
+    if (archives.length === 0 || rows.length === 0) return () => []
+    const [from, to] = [rows[0]!, rows.at(-1)!].map((row) => row['account_id'] as string) as [string, string]
+    const sums = Map.groupBy(yield* readSealedSums(dialect, from, to), (one) => `${one.month}/${one.accountId}`)
+    const all = (yield* readSeals(dialect, from, to)).map((seal) => ({
+      ...{ seal, sums: sums.get(`${seal.month}/${seal.accountId}`) ?? [] },
+    }))
+    const byAccount = Map.groupBy(all, ({ seal }) => seal.accountId)
+    return (accountId) => byAccount.get(accountId) ?? []
+  }
 
   /** Entries whose references begin so. They stand together. */
   function* readReferred(prefix: string): StoreStep<Entry[]> {
@@ -97,8 +135,10 @@ export function* verifyLedger(
 
   /** References that are taken by no entry of theirs. */
   function findLost(rows: readonly Row[]): boolean {
-    for (const { noted, id, reference } of rows)
-      if (id === null || reference !== noted) findings.push(`reference ${noted}: is noted as booked and has no entry`)
+    for (const { noted, id, reference, archived } of rows)
+      if (id === null && archived) continue
+      else if (id === null || reference !== noted)
+        findings.push(`reference ${noted}: is noted as booked and has no entry`)
     return true
   }
 

@@ -6,6 +6,7 @@ import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../ac
 import type { Debit } from '../../accounts/ledger.ts'
 import type { Posting } from '../../accounts/poster.ts'
 import { resultCode } from '../files/store-error.ts'
+import { repeatOf } from '../sql/archives.ts'
 import { type AppendBatch, createAppender } from './append.ts'
 
 export type Entries = ReturnType<typeof createEntries>
@@ -19,6 +20,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   const { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget } = appender
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')
+  const archivedDebit = db.prepare("SELECT * FROM archived WHERE id = ? AND kind = 'debit'")
+  const archivedCredit = db.prepare("SELECT kind FROM archived WHERE id = ? AND kind <> 'debit'")
   const userVersion = db.prepare('PRAGMA user_version')
   const balanceOf = db.prepare('SELECT balance FROM accounts WHERE id = ?')
   const misfits = db.prepare(
@@ -54,7 +57,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
       if (!isAboutTheDebit(error)) throw error
     }
     const earlier = byRequestId.get(debit.requestId)
-    if (!earlier) return 'rejected'
+    if (!earlier) return repeatOf(debit, archivedDebit.get(debit.requestId))
     return isSame(readEntry(earlier), debit) ? 'exists' : 'conflict'
   }
 
@@ -80,17 +83,18 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   function isBooked(requestId: string): boolean {
-    return byRequestId.get(requestId) !== undefined
+    return (byRequestId.get(requestId) ?? archivedDebit.get(requestId)) !== undefined
   }
 
   function postReturn(batch: AppendBatch, requestId: string): 'posted' | 'exists' | 'absent' {
-    const debit = byRequestId.get(requestId)
+    const debit = byRequestId.get(requestId) ?? archivedDebit.get(requestId)
     if (!debit) return 'absent'
     for (let number = 1; ; number++) {
       const reference = returnReference(requestId, number)
       const taken = byReference.get(reference)
-      if (taken && readEntry(taken).returned) return 'exists'
-      if (taken) continue
+      const archived = archivedCredit.get(reference)
+      if (archived?.['kind'] === 'return' || (taken && readEntry(taken).returned)) return 'exists'
+      if (taken || archived) continue
       append(batch, debit.account_id as string, returnRow(debit, reference, batch.nowMs), debit.amount as bigint)
       return 'posted'
     }

@@ -22,9 +22,11 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     accounts:
       'SELECT a.*, s.from_ms, s.until_ms, s.spent FROM main.accounts a LEFT JOIN main.spends s ON s.scope = a.id',
     ends: '(SELECT id AS account_id, balance, seq FROM main.accounts)',
-    credits: 'main.entries',
+    credits: `(SELECT reference, account_id, amount FROM main.entries WHERE reference IS NOT NULL
+      UNION SELECT id, account_id, amount FROM main.archived WHERE kind <> 'debit')`,
     creditEntry: 'main.entries e WHERE e.reference',
     isOfRequest: (put, requestId) => `e.request_id = ${put(requestId)}`,
+    archivedId: (requestId) => requestId,
     now: (put) => put(nowMs()),
     // Its text is always the same, and prepared.
     rowsMax: 1,

@@ -63,6 +63,71 @@ const detailed = `
     BEGIN SELECT RAISE(IGNORE) WHERE EXISTS (SELECT 1 FROM lists WHERE digest = NEW.digest OR rowid = NEW.rowid); END;
 `
 
+/** Archives of closed months (src/accounts/archive.ts). All are empty until the first one is detached. */
+const archiving = `
+  CREATE TABLE archives (
+    month TEXT PRIMARY KEY,
+    time_zone TEXT NOT NULL,
+    from_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('sealing', 'removing', 'away', 'attaching', 'attached')),
+    file TEXT NOT NULL,
+    file_digest TEXT NOT NULL,
+    accounts INTEGER NOT NULL,
+    entries INTEGER NOT NULL,
+    seals_digest TEXT NOT NULL,
+    index_digest TEXT NOT NULL,
+    digest TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE seals (
+    account_id TEXT NOT NULL,
+    month TEXT NOT NULL,
+    from_seq INTEGER NOT NULL,
+    to_seq INTEGER NOT NULL,
+    credited INTEGER NOT NULL,
+    debited INTEGER NOT NULL,
+    balance INTEGER NOT NULL,
+    first_digest TEXT NOT NULL,
+    last_digest TEXT NOT NULL,
+    posted_ms INTEGER NOT NULL,
+    PRIMARY KEY (account_id, month)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE sealed_sums (
+    account_id TEXT NOT NULL, month TEXT NOT NULL, key_id TEXT NOT NULL, person TEXT NOT NULL,
+    ${sums.trim()},
+    PRIMARY KEY (account_id, month, key_id, person)
+  ) STRICT, WITHOUT ROWID;
+  -- Request ids of debits and references of credits.
+  CREATE TABLE archived (
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('debit', 'credit', 'return')),
+    month TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    PRIMARY KEY (id, kind)
+  ) STRICT, WITHOUT ROWID;
+`
+
+/**
+ * The guards of a ledger that has archives. Sealed entries of a month that is being removed may be deleted. What is in the index may
+ * only come back as the same entry.
+ */
+export const archiveGuards = `
+  DROP TRIGGER entries_are_not_deleted;
+  CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries
+    WHEN NOT EXISTS (SELECT 1 FROM seals s JOIN archives a ON a.month = s.month AND a.state = 'removing'
+      WHERE s.account_id = OLD.account_id AND s.from_seq <= OLD.seq AND s.to_seq >= OLD.seq)
+    BEGIN SELECT RAISE(ABORT, 'ledger entries are never deleted'); END;
+  CREATE TRIGGER archived_entries_are_not_repeated BEFORE INSERT ON entries
+    BEGIN
+      SELECT RAISE(IGNORE) WHERE EXISTS (SELECT 1 FROM archived a WHERE a.id = NEW.request_id AND a.kind = 'debit'
+        AND NOT (a.account_id = NEW.account_id AND a.seq = NEW.seq));
+      SELECT RAISE(ABORT, 'ledger entries are never replaced') WHERE EXISTS (SELECT 1 FROM archived a
+        WHERE a.id = NEW.reference AND a.kind <> 'debit' AND NOT (a.account_id = NEW.account_id AND a.seq = NEW.seq));
+    END;
+`
+
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
 
@@ -482,6 +547,7 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE keys ADD COLUMN origin TEXT;
   CREATE INDEX keys_foreign ON keys (created_ms, id) WHERE origin IS NOT NULL;
 `,
+  archiving,
 ]
 
 /** The version of the second release. */
@@ -489,3 +555,6 @@ export const secondRelease = 7
 
 /** The version that has the columns of form 3. */
 export const detailedVersion = migrations.indexOf(detailed) + 1
+
+/** The version that knows archives. */
+export const archivingVersion = migrations.indexOf(archiving) + 1

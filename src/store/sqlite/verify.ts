@@ -6,12 +6,14 @@ import { checkMoment, takeMoment } from '../sql/moments.ts'
 import { type LedgerAudit, type VerifyDialect, verifyLedger } from '../sql/verify.ts'
 import { migrate, readTogether, transact } from './open.ts'
 import type { Run } from './run.ts'
+import { archiveGuards } from './schema.ts'
 
 const verified: VerifyDialect = {
   pageMax: 5_000,
   lowestId: 0,
   ends: { columns: 'a.balance AS end_balance, a.seq AS end_seq', joins: '' },
   references: { table: 'main.entries', columns: 'e.reference AS noted, e.*', order: ['reference'] },
+  archived: { table: { table: 'main.archived', columns: 'e.*', order: ['id', 'kind'] }, first: ['', ''] },
   accounts: { table: 'main.accounts', columns: 'e.id, e.balance, e.seq', order: ['id'] },
 }
 
@@ -75,8 +77,9 @@ function* findDamage(db: DatabaseSync): Iterable<string> {
  * foreign trigger may change written rows. Indexes and views are allowed.
  */
 function* findForeignSchema(db: DatabaseSync): Iterable<string> {
-  const ours = readOurSchema()
   const theirs = readSchema(db)
+  const isArchived = db.prepare('SELECT 1 FROM archives').get() !== undefined || theirs.has(archiveGuard)
+  const ours = readOurSchema(isArchived)
   for (const [name, sql] of ours) {
     const found = theirs.get(name)
     if (found === undefined) yield `the file: ${name} is missing`
@@ -87,16 +90,22 @@ function* findForeignSchema(db: DatabaseSync): Iterable<string> {
   }
 }
 
-let ourSchema: ReadonlyMap<string, string> | undefined
+/** The trigger that a ledger gets with its first archive. */
+const archiveGuard = 'trigger archived_entries_are_not_repeated'
+
+const ourSchemas = new Map<boolean, ReadonlyMap<string, string>>()
 
 /** Made once in a process, since to make it takes longer than to verify a small ledger. */
-function readOurSchema(): ReadonlyMap<string, string> {
-  if (ourSchema) return ourSchema
+function readOurSchema(isArchived: boolean): ReadonlyMap<string, string> {
+  const known = ourSchemas.get(isArchived)
+  if (known) return known
   const db = new DatabaseSync(':memory:', { readBigInts: true })
   try {
     migrate(db, 'memory')
-    ourSchema = readSchema(db)
-    return ourSchema
+    if (isArchived) db.exec(archiveGuards)
+    const schema = readSchema(db)
+    ourSchemas.set(isArchived, schema)
+    return schema
   } finally {
     db.close()
   }

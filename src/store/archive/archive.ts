@@ -1,0 +1,360 @@
+import {
+  type Archive,
+  DigestSum,
+  digestArchive,
+  indexText,
+  type Seal,
+  sealText,
+  sumsText,
+} from '../../accounts/archive.ts'
+import { BookError } from '../../accounts/book-error.ts'
+import { type Calendar, createCalendar } from '../../accounts/calendar.ts'
+import type { VerifyOptions } from '../../accounts/entries.ts'
+import type { Act, Trail } from '../../accounts/trail.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
+import { StoreError } from '../files/store-error.ts'
+import { findSealEnd, readArchives } from '../sql/archives.ts'
+import {
+  type ArchivePlan,
+  beginSealing,
+  dropSealing,
+  moveArchive,
+  neighbours,
+  noteSealed,
+  pageSeals,
+  planArchive,
+  readLink,
+  readNamed,
+  readSlice,
+  removeSlice,
+  restoreSlice,
+  type SealRange,
+  sliceSeals,
+} from '../sql/archiving.ts'
+import { readNowMs } from '../sql/moments.ts'
+import { readUsageState } from '../sql/usage-keep.ts'
+import type { ArchiveStore } from './end.ts'
+import {
+  type ArchiveHeader,
+  type ArchivePiece,
+  digestFile,
+  fileColumns,
+  readArchive,
+  toArchived,
+  writeArchive,
+} from './file.ts'
+
+/** How a month is archived. */
+export type ArchiveWishes = Pick<VerifyOptions, 'priceNanos' | 'readList'> & {
+  month: string
+  /** The path of the file, if it is not the usual one. */
+  file?: string | undefined
+  /** For the audit. */
+  act: Act
+  /** Long work, now and then, in words. */
+  progress?: ((words: string) => void) | undefined
+}
+
+/** The result, for people. @property digest the SHA-256 of the file; undefined for a plan */
+export type ArchiveReport = {
+  month: string
+  state: Archive['state'] | 'here'
+  file: string
+  digest: string | undefined
+  accounts: number
+  entries: number
+}
+
+/**
+ * A month can be archived a week after its end. By then weeks that began in it are over, and so are requests and late posts.
+ */
+const closedAfterMs = 7 * 86_400_000
+
+/** Finds what an export or a detachment would take. Changes nothing. @throws BookError if the month cannot be archived now */
+export async function planMonth(
+  store: ArchiveStore,
+  { month, file }: ArchiveWishes,
+  isAll: boolean,
+): Promise<ArchiveReport> {
+  const known = await findArchive(store, month)
+  if (known && known.state !== 'sealing') return reportOf(known)
+  const { ranges } = await plan(store, month, isAll)
+  return { month, state: 'here', file: file ?? store.fileOf(month), digest: undefined, ...countOf(ranges) }
+}
+
+/** Writes a closed month to a file and proves the file; a month that is archived already has one, which is proved. */
+export async function exportMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
+  const { month, file } = wishes
+  const known = await findArchive(store, month)
+  if (known && known.state !== 'sealing') {
+    const path = file ?? known.file
+    await proveSame(path, known, wishes)
+    return { ...reportOf(known), file: path }
+  }
+  const { ranges, header } = await plan(store, month, false)
+  const path = file ?? store.fileOf(month)
+  const { digest } = await writeAndProve(store, path, { header, ranges }, wishes)
+  return { month, state: 'here', file: path, digest, ...countOf(ranges) }
+}
+
+/**
+ * Moves the entries of a closed month into a file, and keeps sealed rows and an index. The file is proved before anything is removed.
+ * What was broken off is continued.
+ * @throws BookError, StoreError
+ */
+export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
+  const { month } = wishes
+  let archive = await findArchive(store, month)
+  if (archive?.state === 'away') return reportOf(archive)
+  if (archive?.state === 'attaching' || archive?.state === 'attached') {
+    const file = wishes.file ?? archive.file
+    await refuseOther(file, archive)
+    archive = await move(store, { ...archive, state: 'removing', file }, ['attaching', 'attached'], wishes, 'detach')
+  }
+  if (archive?.state !== 'removing') archive = await seal(store, wishes)
+  await remove(store, archive, wishes)
+  const away = await move(store, { ...archive, state: 'away' }, ['removing'])
+  await store.tidy()
+  return reportOf(away)
+}
+
+/** Puts the entries of a detached month back, as they were. The sealed rows and the index stay. */
+export async function attachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
+  const { month } = wishes
+  const archive = await findArchive(store, month)
+  if (!archive || archive.state === 'sealing')
+    throw new StoreError(`${month} is not detached: its entries are all here`)
+  if (archive.state === 'attached') return reportOf(archive)
+  const file = wishes.file ?? archive.file
+  await refuseOther(file, archive)
+  const attaching = { ...archive, file, state: 'attaching' as const }
+  await move(store, attaching, ['removing', 'away', 'attaching'])
+  let count = 0
+  for await (const { rows } of readArchive(file, month, wishes, {})) {
+    await store.run(restoreSlice(store.dialect, fileColumns, rows))
+    count += rows.length
+    wishes.progress?.(`attaching: ${count} of ${archive.entries} entries`)
+  }
+  const attached = await move(store, { ...attaching, state: 'attached' }, ['attaching'], wishes, 'attach')
+  return reportOf(attached)
+}
+
+async function findArchive(store: ArchiveStore, month: string): Promise<Archive | undefined> {
+  return (await store.run(readArchives(store.dialect))).find((one) => one.month === month)
+}
+
+function reportOf({ month, state, file, fileDigest, accounts, entries }: Archive): ArchiveReport {
+  return { month, state, file, digest: fileDigest, accounts, entries }
+}
+
+function countOf(ranges: readonly SealRange[]): { accounts: number; entries: number } {
+  return { accounts: ranges.length, entries: ranges.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0) }
+}
+
+/** @param isAll see `planArchive`: for a detachment, which refuses what an export need not care about */
+async function plan(
+  store: ArchiveStore,
+  month: string,
+  isAll: boolean,
+): Promise<ArchivePlan & { header: ArchiveHeader }> {
+  const { dialect, run } = store
+  const state = await run(readUsageState(dialect))
+  if (!isRecorded(state)) throw new BookError('zone_unrecorded', store.shown)
+  const calendar: Calendar = createCalendar(state)
+  const { startMs: fromMs, endMs: untilMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  if ((await run(readNowMs(dialect))) < untilMs + closedAfterMs) throw new BookError('month_open', month)
+  const { later } = neighbours(await run(readArchives(dialect)), month)
+  if (later) throw new StoreError(`${month} has no entries of its own: they are in the archive of ${later.month}`)
+  const planned = await run(planArchive(dialect, { fromMs, untilMs }, isAll))
+  if (isAll && planned.olderMs !== undefined)
+    throw new BookError('month_order', calendar.dateOf(planned.olderMs).slice(0, 7))
+  if (isAll && planned.unfolded !== undefined) throw new BookError('month_unfolded', planned.unfolded)
+  if (planned.ranges.length === 0)
+    throw new StoreError(`${month} has no entries that can be archived: the last one of each account stays`)
+  return { ...planned, header: { month, timeZone: state.timeZone, fromMs, untilMs } }
+}
+
+type Contents = { header: ArchiveHeader; ranges: readonly SealRange[] }
+
+/** @returns the digest of the file, and what its rows add up to */
+async function writeAndProve(store: ArchiveStore, path: string, contents: Contents, wishes: ArchiveWishes) {
+  await writeArchive(path, contents.header, pieces(store, contents.ranges, wishes))
+  return prove(store, path, contents.ranges, wishes, async () => {})
+}
+
+async function* pieces(
+  store: ArchiveStore,
+  ranges: readonly SealRange[],
+  { progress }: ArchiveWishes,
+): AsyncIterable<ArchivePiece> {
+  const { dialect, run } = store
+  const { entries } = countOf(ranges)
+  const rangeOf = new Map(ranges.map((range) => [range.accountId, range]))
+  const written = { prices: new Set<string>(), lists: new Set<string>() }
+  let count = 0
+  for (const slice of sliceSeals(ranges)) {
+    const rows = await run(readSlice(dialect, slice))
+    const fresh = (table: 'prices' | 'lists', columns: readonly string[]) => {
+      const all = rows.flatMap((row) => columns.map((column) => row[column] as string | null))
+      const names = [...new Set(all)].filter((name): name is string => name !== null && !written[table].has(name))
+      for (const name of names) written[table].add(name)
+      return run(readNamed(dialect, table, names))
+    }
+    for (const price of await fresh('prices', ['price_version', 'cost_version'])) yield { price }
+    for (const { digest, text } of await fresh('lists', ['list']))
+      yield { list: { digest: digest as string, text: text as string } }
+    for (const row of rows) {
+      const range = rangeOf.get(row['account_id'] as string)!
+      if (Number(row['seq']) === range.fromSeq) yield { account: await beginning(store, range) }
+      yield { entry: row }
+    }
+    count += rows.length
+    progress?.(`exporting: ${count} of ${entries} entries`)
+  }
+}
+
+/** The line of an account, with what its first entry builds on. */
+async function beginning(store: ArchiveStore, { accountId, fromSeq, toSeq }: SealRange) {
+  const link = await linkBefore(store, accountId, fromSeq)
+  return {
+    ...{ account: accountId, from: fromSeq, to: toSeq },
+    ...{ before: link?.digest ?? null, balance: link?.balanceNanos ?? 0n },
+  }
+}
+
+async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq: number) {
+  const link = await run(readLink(dialect, accountId, seq - 1))
+  if (link || seq === 1) return link
+  const seal = await run(findSealEnd(dialect, accountId, seq - 1))
+  return seal && { digest: seal.lastDigest, balanceNanos: seal.balanceNanos }
+}
+
+/** The digests of a file and of its parts. */
+type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
+
+/**
+ * Proves a file by itself, and against the store. It has exactly these ranges. Each follows the entry before it, and ends with the
+ * digest that the store has.
+ * @param take gets what the store keeps of each part
+ */
+async function prove(
+  store: ArchiveStore,
+  path: string,
+  ranges: readonly SealRange[],
+  wishes: ArchiveWishes,
+  take: (...parts: DropFirst<Parameters<typeof noteSealed>>) => Promise<void>,
+): Promise<ProvenFile> {
+  const { month, progress } = wishes
+  const [seals, index] = [new DigestSum(), new DigestSum()]
+  const found: { digest?: string } = {}
+  const { entries } = countOf(ranges)
+  let [at, count] = [0, 0]
+  for await (const { rows, end } of readArchive(path, month, wishes, found)) {
+    const noted = rows.map((row) => toArchived(month, row, store.idOf))
+    for (const one of noted) index.add(indexText(one))
+    if (end) {
+      await refuseOtherRange(store, path, ranges[at++], end.seal, end.before)
+      seals.add(sealText(end.seal))
+      for (const one of end.sums) seals.add(sumsText(end.seal.accountId, month, one))
+    }
+    await take(end ? [{ ...end.seal, sums: end.sums }] : [], noted)
+    count += rows.length
+    progress?.(`proving the file: ${count} of ${entries} entries`)
+  }
+  if (at !== ranges.length) throw new StoreError(`${path} lacks accounts: export the month again`)
+  return { digest: found.digest!, sealsDigest: seals.end(), indexDigest: index.end() }
+}
+
+type DropFirst<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never
+
+async function refuseOtherRange(
+  store: ArchiveStore,
+  path: string,
+  range: SealRange | undefined,
+  seal: Seal,
+  before: string | null,
+): Promise<void> {
+  const { accountId, fromSeq, toSeq } = seal
+  const last = await store.run(readLink(store.dialect, accountId, toSeq))
+  const link = await linkBefore(store, accountId, fromSeq)
+  const isPlanned = range?.accountId === accountId && range.fromSeq === fromSeq && range.toSeq === toSeq
+  const isSame =
+    last?.digest === seal.lastDigest && last.balanceNanos === seal.balanceNanos && (link?.digest ?? null) === before
+  if (!isPlanned || !isSame)
+    throw new StoreError(`${path} is not what the store has of account ${accountId}: remove the file, and try again`)
+}
+
+/** Proves the file of a month that is archived. */
+async function proveSame(path: string, archive: Archive, wishes: ArchiveWishes): Promise<void> {
+  await refuseOther(path, archive)
+  let count = 0
+  for await (const { rows } of readArchive(path, archive.month, wishes, {})) {
+    count += rows.length
+    wishes.progress?.(`proving the file: ${count} of ${archive.entries} entries`)
+  }
+}
+
+/** @throws StoreError if the file is not the one that was sealed */
+async function refuseOther(path: string, { month, fileDigest }: Archive): Promise<void> {
+  const digest = await digestFile(path)
+  if (digest === undefined) throw new StoreError(`${path}, the archive of ${month}, is not there: name it with --file`)
+  if (digest !== fileDigest)
+    throw new StoreError(
+      `${path} is not the archive of ${month} as it was sealed: its SHA-256 is ${digest}, and should be ${fileDigest}. Restore the file from a backup of it`,
+    )
+}
+
+/** Writes and proves the file, and keeps what the store needs of it. @returns the archive, whose entries are to be removed */
+async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive> {
+  const { dialect, run } = store
+  const { month, progress } = wishes
+  await run(dropSealing(dialect, month))
+  const { ranges, header } = await plan(store, month, true)
+  const file = wishes.file ?? store.fileOf(month)
+  const { before } = neighbours(await run(readArchives(dialect)), month)
+  await writeArchive(file, header, pieces(store, ranges, wishes))
+  const counts = countOf(ranges)
+  const begun: Archive = {
+    ...{ month, timeZone: header.timeZone, fromMs: before?.untilMs ?? 0, untilMs: header.untilMs },
+    ...{ state: 'sealing', file, fileDigest: '', sealsDigest: '', indexDigest: '', digest: '', ...counts },
+  }
+  await store.begin()
+  await run(beginSealing(dialect, begun))
+  const { digest: fileDigest, ...digests } = await prove(store, file, ranges, { ...wishes, progress }, (...parts) =>
+    run(noteSealed(dialect, ...parts)),
+  )
+  const proven = { ...begun, fileDigest, ...digests }
+  const sealed = { ...proven, state: 'removing' as const, digest: digestArchive(proven, before?.digest ?? null) }
+  return move(store, sealed, ['sealing'], wishes, 'detach')
+}
+
+async function remove(store: ArchiveStore, { month, entries }: Archive, { progress }: ArchiveWishes): Promise<void> {
+  const { dialect, run } = store
+  let count = 0
+  for (let after = ''; ; ) {
+    const seals = await run(pageSeals(dialect, month, after))
+    if (seals.length === 0) return
+    after = seals.at(-1)!.accountId
+    for (const slice of sliceSeals(seals)) {
+      await run(removeSlice(dialect, slice))
+      count += countOf(slice).entries
+      progress?.(`detaching: ${count} of ${entries} entries`)
+    }
+  }
+}
+
+async function move(
+  store: ArchiveStore,
+  archive: Archive,
+  from: readonly Archive['state'][],
+  wishes?: ArchiveWishes,
+  word?: 'detach' | 'attach',
+): Promise<Archive> {
+  const { month, entries, accounts, fileDigest, digest } = archive
+  const after = { entries, accounts, file_digest: fileDigest, digest }
+  const trail: Trail = { operation: `ledger.${word}`, object: month, after }
+  const record = wishes && word ? { act: wishes.act, trail } : undefined
+  if (!(await store.run(moveArchive(store.dialect, archive, from, { lock: store.lock, ...(record && { record }) }))))
+    throw new StoreError(`another command works on ${month}: wait for it, or run this one again`)
+  return archive
+}

@@ -1,0 +1,284 @@
+import { type Archive, type ArchivedEntry, isAway, type Seal, type SealedSums } from '../../accounts/archive.ts'
+import { type Act, auditRow, type Trail } from '../../accounts/trail.ts'
+import { sumColumns } from '../../accounts/usage/rollup.ts'
+import { readArchives, readSeal } from './archives.ts'
+import { make } from './books.ts'
+import { type Dialect, insert, insertAll, type Put, type SqlValue, update } from './dialect.ts'
+import { countedMs } from './entries.ts'
+import { readNowMs } from './moments.ts'
+import { ask, askOne, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
+
+/*
+ * Changes of a store by detaching and attaching a month, in steps that are one transaction each (src/store/archive).
+ */
+
+/** Entries of an account, by their numbers. */
+export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
+
+/** The entries of a month that can be archived. @property olderMs when the oldest one counts that an older archive should have */
+export type ArchivePlan = { ranges: SealRange[]; olderMs: number | undefined; unfolded: string | undefined }
+
+/** Accounts that are planned in one statement. */
+const accountsMax = 500
+
+/**
+ * Finds the entries of each account that count before the end of a month and are in no archive. The last entry of an account
+ * stays, and its last monthly grant with all after it: what follows is computed from them (rulings C15, Y20).
+ * @param isAll whether entries of older months are taken too, which had stayed when those were archived
+ */
+export function* planArchive(
+  dialect: Dialect,
+  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+  isAll: boolean,
+): StoreStep<ArchivePlan> {
+  const { schema } = dialect
+  const plan: ArchivePlan = { ranges: [], olderMs: undefined, unfolded: undefined }
+  const first = (ms: string) => `coalesce((SELECT e.seq FROM ${schema}.entries e WHERE e.account_id = t.account_id
+    AND e.seq > t.sealed AND ${countedMs(schema)} >= ${ms} ORDER BY e.seq LIMIT 1), t.seq + 1)`
+  for (let after = ''; ; ) {
+    const select = (put: Put) => {
+      const bound = (ms: number) => `CAST(${put(ms)} AS bigint)`
+      return `SELECT t.*, ${first(bound(fromMs))} AS first_in, ${first(bound(untilMs))} AS first_after,
+          (SELECT ${countedMs(schema)} FROM ${schema}.entries e WHERE e.account_id = t.account_id AND e.seq = t.sealed + 1) AS first_ms,
+          (SELECT e.seq FROM ${dialect.creditEntry} = t.last_grant) AS grant_seq,
+          coalesce((SELECT m.seq FROM ${schema}.sums_marks m WHERE m.account_id = t.account_id), 0) AS mark
+        FROM (SELECT b.account_id, b.seq, a.last_grant, coalesce((SELECT max(s.to_seq) FROM ${schema}.seals s
+            JOIN ${schema}.archives x ON x.month = s.month AND x.state <> 'sealing' WHERE s.account_id = b.account_id), 0) AS sealed
+          FROM ${dialect.ends} b JOIN ${schema}.accounts a ON a.id = b.account_id
+          WHERE b.account_id > ${put(after)} ORDER BY b.account_id LIMIT ${accountsMax}) t ORDER BY t.account_id`
+    }
+    const rows = yield* ask(dialect, select)
+    for (const row of rows) yield* planAccount(row)
+    if (rows.length < accountsMax) return plan
+    after = rows.at(-1)!['account_id'] as string
+  }
+
+  function* planAccount(row: Row): StoreStep<void> {
+    const number = (column: string) => Number(row[column])
+    const accountId = row['account_id'] as string
+    const grant = row['grant_seq'] === null ? Number.POSITIVE_INFINITY : number('grant_seq')
+    const most = Math.min(number('seq'), grant) - 1
+    const sealed = number('sealed')
+    if (Math.min(number('first_in') - 1, most) > sealed)
+      plan.olderMs = Math.min(plan.olderMs ?? Number.POSITIVE_INFINITY, number('first_ms'))
+    const fromSeq = isAll ? sealed + 1 : Math.max(sealed + 1, number('first_in'))
+    const toSeq = yield* wholeGroups(dialect, accountId, Math.min(number('first_after') - 1, most))
+    if (toSeq < fromSeq) return
+    plan.ranges.push({ accountId, fromSeq, toSeq })
+    if (number('mark') < toSeq) plan.unfolded ??= accountId
+  }
+}
+
+/** Corrected entries stay together with the correction that names them (ruling C15). @returns the number, or a lower one */
+function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
+  const { schema } = dialect
+  const row = yield* askOne(
+    dialect,
+    (put) =>
+      `SELECT count(*) AS n FROM ${schema}.shifted WHERE account_id = ${put(accountId)} AND seq IN (${put(toSeq)}, ${put(toSeq + 1)})`,
+  )
+  if (Number(row!['n']) < 2) return toSeq
+  const last = yield* askOne(
+    dialect,
+    (
+      put,
+    ) => `SELECT e.seq FROM ${schema}.entries e WHERE e.account_id = ${put(accountId)} AND e.seq <= ${put(toSeq)} AND NOT EXISTS (
+      SELECT 1 FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq) ORDER BY e.seq DESC LIMIT 1`,
+  )
+  return Number(last?.['seq'] ?? 0)
+}
+
+/** In SQL: entries `e` of these ranges. */
+function within(put: Put, ranges: readonly SealRange[]): string {
+  const parts = ranges.map(
+    ({ accountId, fromSeq, toSeq }) =>
+      `(e.account_id = ${put(accountId)} AND e.seq >= ${put(fromSeq)} AND e.seq <= ${put(toSeq)})`,
+  )
+  return `(${parts.join(' OR ')})`
+}
+
+/** Cuts ranges into slices of some entries and some accounts. */
+export function* sliceSeals(ranges: Iterable<SealRange>, entriesMax = 2_000, rangesMax = 100): Iterable<SealRange[]> {
+  let slice: SealRange[] = []
+  let room = entriesMax
+  for (const { accountId, fromSeq, toSeq } of ranges)
+    for (let from = fromSeq; from <= toSeq; ) {
+      const to = Math.min(toSeq, from + room - 1)
+      slice.push({ accountId, fromSeq: from, toSeq: to })
+      room -= to - from + 1
+      from = to + 1
+      if (room > 0 && slice.length < rangesMax) continue
+      yield slice
+      ;[slice, room] = [[], entriesMax]
+    }
+  if (slice.length > 0) yield slice
+}
+
+/** The entries of a slice, account by account, with all columns. */
+export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): StoreStep<Row[]> {
+  return yield* ask(
+    dialect,
+    (put) => `SELECT e.* FROM ${dialect.schema}.entries e WHERE ${within(put, slice)} ORDER BY e.account_id, e.seq`,
+  )
+}
+
+/** Deletes the entries of a slice, which are sealed. */
+export function* removeSlice(dialect: Dialect, slice: readonly SealRange[]): StoreStep<void> {
+  const { schema } = dialect
+  yield* inTransaction(ask(dialect, (put) => `DELETE FROM ${schema}.entries AS e WHERE ${within(put, slice)}`))
+}
+
+/** Puts entries back, except those that are there already. @param rows of one slice, by their columns */
+export function* restoreSlice(dialect: Dialect, columns: readonly string[], rows: readonly Row[]): StoreStep<void> {
+  const { schema } = dialect
+  const ranges = [...sliceSeals(rangesOf(rows), rows.length + 1, Number.POSITIVE_INFINITY)].flat()
+  yield* inTransaction(restore())
+
+  function* restore(): StoreStep<void> {
+    const there = yield* ask(
+      dialect,
+      (put) => `SELECT e.account_id, e.seq FROM ${schema}.entries e WHERE ${within(put, ranges)}`,
+    )
+    const known = new Set(there.map(({ account_id, seq }) => `${account_id}/${seq}`))
+    const missing = rows.filter(({ account_id, seq }) => !known.has(`${account_id}/${seq}`))
+    const values = missing.map((row) => columns.map((column) => row[column] as SqlValue))
+    if (values.length > 0) yield* runAll(insertAll(dialect, 'entries', columns, values))
+  }
+}
+
+function* rangesOf(rows: readonly Row[]): Iterable<SealRange> {
+  let range: SealRange | undefined
+  for (const { account_id, seq } of rows) {
+    const [accountId, number] = [account_id as string, Number(seq)]
+    if (range?.accountId === accountId && range.toSeq + 1 === number) range.toSeq = number
+    else {
+      if (range) yield range
+      range = { accountId, fromSeq: number, toSeq: number }
+    }
+  }
+  if (range) yield range
+}
+
+/** Prices and lists that some entries name. */
+export function* readNamed(dialect: Dialect, table: 'prices' | 'lists', names: readonly string[]): StoreStep<Row[]> {
+  const column = table === 'prices' ? 'version' : 'digest'
+  if (names.length === 0) return []
+  return yield* ask(
+    dialect,
+    (put) =>
+      `SELECT * FROM ${dialect.schema}.${table} WHERE ${column} IN (${names.map((name) => put(name)).join(', ')})`,
+  )
+}
+
+/** The digest of an entry and the balance after it. */
+export function* readLink(dialect: Dialect, accountId: string, seq: number) {
+  const row = yield* askOne(
+    dialect,
+    (put) =>
+      `SELECT digest, balance_after FROM ${dialect.schema}.entries WHERE account_id = ${put(accountId)} AND seq = ${put(seq)}`,
+  )
+  return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
+}
+
+/** Writes what the store keeps of some archived entries. It may be repeated. */
+export function* noteSealed(
+  dialect: Dialect,
+  seals: readonly (Seal & { sums: readonly SealedSums[] })[],
+  entries: readonly ArchivedEntry[],
+): StoreStep<void> {
+  const again = 'ON CONFLICT DO NOTHING'
+  yield* inTransaction(note())
+
+  function* note(): StoreStep<void> {
+    const index = entries.map((one) => [one.id, one.kind, one.month, one.accountId, one.seq, one.amountNanos])
+    yield* rowsInto('archived', ['id', 'kind', 'month', 'account_id', 'seq', 'amount'], index)
+    const rows = seals.map((one) => [
+      ...[one.accountId, one.month, one.fromSeq, one.toSeq, one.creditedNanos, one.debitedNanos, one.balanceNanos],
+      ...[one.firstDigest, one.lastDigest, one.postedMs],
+    ])
+    const columns = ['account_id', 'month', 'from_seq', 'to_seq', 'credited', 'debited', 'balance']
+    yield* rowsInto('seals', [...columns, 'first_digest', 'last_digest', 'posted_ms'], rows)
+    const sums = seals.flatMap(({ accountId, month, sums }) =>
+      sums.map((one) => [accountId, month, one.keyId, one.person, ...sumColumns.map((column) => one.sums[column])]),
+    )
+    yield* rowsInto('sealed_sums', ['account_id', 'month', 'key_id', 'person', ...sumColumns], sums)
+  }
+
+  function* rowsInto(table: string, columns: readonly string[], rows: readonly (readonly SqlValue[])[]) {
+    if (rows.length > 0) yield* runAll(insertAll(dialect, table, columns, rows, again))
+  }
+}
+
+/** Forgets an archive that is not in force yet. */
+export function* dropSealing(dialect: Dialect, month: string): StoreStep<void> {
+  yield* inTransaction(drop())
+
+  function* drop(): StoreStep<void> {
+    for (const table of ['archived', 'sealed_sums', 'seals', 'archives'])
+      yield* ask(dialect, (put) => `DELETE FROM ${dialect.schema}.${table} WHERE month = ${put(month)}`)
+  }
+}
+
+/** Notes an archive that is being sealed. */
+export function* beginSealing(dialect: Dialect, archive: Archive): StoreStep<void> {
+  yield* runAll([insert(dialect, 'archives', rowOf(archive))])
+}
+
+function rowOf(archive: Archive) {
+  return {
+    month: archive.month,
+    time_zone: archive.timeZone,
+    from_ms: archive.fromMs,
+    until_ms: archive.untilMs,
+    state: archive.state,
+    file: archive.file,
+    file_digest: archive.fileDigest,
+    accounts: archive.accounts,
+    entries: archive.entries,
+    seals_digest: archive.sealsDigest,
+    index_digest: archive.indexDigest,
+    digest: archive.digest,
+  }
+}
+
+/**
+ * Moves an archive to another state, with the record of the audit if it begins to be one of operators' acts.
+ * @param lock taken before the record is written, if several servers may write @returns false if its state has changed meanwhile
+ */
+export function* moveArchive(
+  dialect: Dialect,
+  archive: Archive,
+  from: readonly Archive['state'][],
+  { lock, record }: { lock?: string | undefined; record?: { act: Act; trail: Trail } } = {},
+): StoreStep<boolean> {
+  return yield* inTransaction(move())
+
+  function* move(): StoreStep<boolean> {
+    if (lock !== undefined) yield* ask(dialect, () => lock)
+    const now = (yield* readArchives(dialect)).find(({ month }) => month === archive.month)
+    if (!now || !from.includes(now.state)) return false
+    yield* runAll([update(dialect, 'archives', rowOf(archive), { month: archive.month })])
+    if (record) {
+      const row = auditRow(record.act, record.trail)
+      yield* make(dialect, { kind: 'post_audit', row, nowMs: yield* readNowMs(dialect) })
+    }
+    return true
+  }
+}
+
+/** Sealed rows of a month, page by page. */
+export function* pageSeals(dialect: Dialect, month: string, afterId: string): StoreStep<Seal[]> {
+  const rows = yield* ask(
+    dialect,
+    (put) => `SELECT * FROM ${dialect.schema}.seals WHERE month = ${put(month)} AND account_id > ${put(afterId)}
+      ORDER BY account_id LIMIT ${accountsMax}`,
+  )
+  return rows.map(readSeal)
+}
+
+/** The last archive before a month, and whether any later one is there. */
+export function neighbours(archives: readonly Archive[], month: string) {
+  const others = archives.filter((one) => one.state !== 'sealing')
+  const before = others.filter((one) => one.month < month).at(-1)
+  return { before, later: others.find((one) => one.month > month), hasAway: others.some(isAway) }
+}

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import test from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { BookError } from '../../src/accounts/book-error.ts'
+import { parseHead } from '../../src/accounts/chain.ts'
+import type { Entry } from '../../src/accounts/entries.ts'
+import {
+  type ArchiveWishes,
+  attachMonth,
+  detachMonth,
+  exportMonth,
+  planMonth,
+} from '../../src/store/archive/archive.ts'
+import type { ArchiveStore } from '../../src/store/archive/end.ts'
+import { readArchive } from '../../src/store/archive/file.ts'
+import { onEachStore, type TestStore } from './engines.ts'
+import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
+
+/*
+ * Closed months that leave the store and come back (issue 48, point 7). Three months of three accounts, in a zone that is an hour ahead
+ * of UTC: one account with a key and people, one quiet account, one that gets grants.
+ */
+
+const day = 86_400_000
+const zone = { timeZone: 'Europe/Berlin', weekStarts: 'monday' } as const
+const reporting = { ...zone, keepMonths: 13 }
+const januaryMs = Date.UTC(2026, 0, 5, 12)
+const months = ['2026-01', '2026-02', '2026-03']
+const perMonth = 6
+
+const act = { actor: 'cli:test@here' }
+
+function wishes(month: string, more: Partial<ArchiveWishes> = {}): ArchiveWishes {
+  return { month, act, ...verifyOptions, ...more }
+}
+
+async function foldAll(store: TestStore): Promise<void> {
+  while (await store.fold(100));
+}
+
+/** Fills January to March; the clock then shows the middle of April. */
+async function fill(store: TestStore) {
+  await store.adoptReporting(reporting)
+  const { id: a } = await store.createAccount('busy', 50_000_000n)
+  const { id: quiet } = await store.createAccount('quiet', 1_000_000n)
+  const { id: b } = await store.createAccount('other', 50_000_000n)
+  const { id: keyId } = await store.createKey(a, { budget: { nanos: 10n ** 12n, per: undefined } })
+  const heads: string[] = []
+  for (const [at, month] of months.entries()) {
+    const fromMs = januaryMs + at * 30 * day
+    for (let n = 0; n < perMonth; n++) {
+      await store.turn(fromMs + n * day)
+      const make = (account: string, more = {}) => ({
+        ...createDebitRow(`req_${month}_${account === a ? 'a' : 'b'}${n}`, account),
+        createdMs: fromMs + n * day,
+        ...more,
+      })
+      assert.deepEqual(await store.postDebits([make(a, { keyId }), make(b)]), ['posted', 'posted'])
+      if (at === 0 && n === 2) heads.push((await store.audit(verifyOptions)).head!)
+    }
+    await store.credit(a, 1_000_000n, `invoice ${month}`)
+    heads.push((await store.audit(verifyOptions)).head!)
+  }
+  await store.postDebits([{ ...createDebitRow('req_quiet', quiet), createdMs: januaryMs }])
+  await store.turn(Date.UTC(2026, 3, 15))
+  await foldAll(store)
+  return { a, b, quiet, keyId, heads }
+}
+
+async function list(store: TestStore): Promise<Entry[]> {
+  return Array.fromAsync(store.eachEntry())
+}
+
+async function stateOf(store: TestStore, month: string): Promise<string | undefined> {
+  return (await store.listArchives()).find((one) => one.month === month)?.state
+}
+
+async function awayIn(work: () => Promise<unknown>, subject: string): Promise<void> {
+  await assert.rejects(
+    work,
+    (error) => error instanceof BookError && error.code === 'month_away' && error.subject === subject,
+  )
+}
+
+/** Changes past the triggers, and the finding. @property sql of the busy account */
+const forgeries: [name: string, sql: (a: string) => string[], finding: RegExp][] = [
+  [
+    'the sum of a sealed row',
+    (a) => [`UPDATE seals SET credited = credited + 5, debited = debited + 5 WHERE account_id = '${a}'`],
+    /archive of 2026-01: its sealed rows/,
+  ],
+  [
+    'the balance of a sealed row',
+    (a) => [`UPDATE seals SET balance = balance + 5 WHERE account_id = '${a}' AND month = '2026-01'`],
+    /sealed row of 2026-01: balance after it is/,
+  ],
+  [
+    'the last digest of a sealed row',
+    (a) => [`UPDATE seals SET last_digest = '1:x' WHERE account_id = '${a}' AND month = '2026-02'`],
+    /is not what its digest was made of/,
+  ],
+  [
+    'a sealed row is gone',
+    (a) => [`DELETE FROM seals WHERE account_id = '${a}' AND month = '2026-01'`],
+    /sealed row of 2026-02: follows entry 0/,
+  ],
+  [
+    'the sums of a key',
+    (a) => [`UPDATE sealed_sums SET cost = cost - 1 WHERE account_id = '${a}'`],
+    /its sealed rows are not as they were made/,
+  ],
+  [
+    'a request is taken out of the index',
+    () => ["DELETE FROM archived WHERE month = '2026-01' AND seq = 3"],
+    /archive of 2026-01: its index/,
+  ],
+  [
+    'the file that was sealed',
+    () => ["UPDATE archives SET file_digest = 'x' WHERE month = '2026-02'"],
+    /archive of 2026-02: its digest does not fit/,
+  ],
+  [
+    'the month in between is gone',
+    () => ["DELETE FROM archives WHERE month = '2026-02'", "DELETE FROM seals WHERE month = '2026-02'"],
+    /archive of 2026-02: the audit trail says that it was detached, and it is missing/,
+  ],
+  [
+    'all traces of a month but the audit',
+    () => [...['archives', 'seals', 'sealed_sums', 'archived'].map((table) => `DELETE FROM ${table}`)],
+    /follows entry 0/,
+  ],
+  [
+    'a month that is said to be here',
+    () => ["UPDATE archives SET state = 'attached' WHERE month = '2026-02'"],
+    /sealed row of 2026-02: is not what the entries end with/,
+  ],
+]
+
+onEachStore((engine) => {
+  const open = () => engine.open({ atMs: januaryMs, zone })
+
+  test('issue 48 a closed month is detached and attached again, and verify holds with and without it', async () => {
+    const store = await open()
+    const { heads } = await fill(store)
+    const all = await list(store)
+    const planned = await planMonth(store.archives, wishes('2026-01'), true)
+    const exported = await exportMonth(store.archives, wishes('2026-01'))
+    assert.equal(planned.entries, exported.entries)
+    assert.deepEqual(await list(store), all, 'an export changes nothing')
+
+    const detached = await detachMonth(store.archives, wishes('2026-01'))
+    assert.equal(detached.state, 'away')
+    assert.equal(await stateOf(store, '2026-01'), 'away')
+    const there = await store.listEntries({ limit: 1_000 })
+    assert.equal(there.length, all.length - detached.entries)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    // The second one was taken after the last entry of January, with which the sealed rows end.
+    for (const head of heads.slice(1))
+      assert.deepEqual(await store.verify({ ...verifyOptions, against: parseHead(head) }), [])
+    const [inside] = await store.verify({ ...verifyOptions, against: parseHead(heads[0]!) })
+    assert.match(inside!, /it is of a time in 2026-01, which is away: attach that month/)
+    assert.deepEqual(await store.verifyAudit().then(({ findings }) => findings), [])
+
+    await attachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await list(store), all)
+    for (const head of heads) assert.deepEqual(await store.verify({ ...verifyOptions, against: parseHead(head) }), [])
+    await detachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 nothing of a detached month is booked twice: debits, credits, returns', async () => {
+    const store = await open()
+    const { a, keyId } = await fill(store)
+    await detachMonth(store.archives, wishes('2026-01'))
+    const before = await store.findAccount(a)
+    const debit = { ...createDebitRow('req_2026-01_a1', a), createdMs: januaryMs + day, keyId }
+    assert.deepEqual(await store.postDebits([debit]), ['exists'])
+    assert.deepEqual(await store.postDebits([{ ...debit, amountNanos: 1n }]), ['conflict'])
+    assert.equal(await store.credit(a, 1_000_000n, 'invoice 2026-01'), 'exists')
+    await assert.rejects(store.credit(a, 2n, 'invoice 2026-01'), { code: 'reference_conflict' })
+    assert.equal((await store.findAccount(a)).balanceNanos, before.balanceNanos)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+
+    // A debit that was refused to its client is given back once, also if it is away.
+    assert.deepEqual(await store.giveBack(['req_2026-01_a1']), ['req_2026-01_a1'])
+    await store.giveBack(['req_2026-01_a1'])
+    assert.equal((await store.findAccount(a)).balanceNanos, before.balanceNanos + costNanos)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    await attachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await store.postDebits([debit]), ['exists'])
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 what would be wrong without the month says what is away; all else is as before', async () => {
+    const store = await open()
+    const { a, keyId } = await fill(store)
+    const aprilMs = Date.UTC(2026, 2, 31, 22)
+    const februaryMs = Date.UTC(2026, 0, 31, 23)
+    const marchMs = Date.UTC(2026, 1, 28, 23)
+    const month = { accountId: a, fromMs: februaryMs, toMs: marchMs }
+    const asked = async () => ({
+      february: await store.sumMonth(month),
+      totals: await store.sumEntries({ sinceMs: februaryMs }, ['account']),
+      head: await store.makeHead(aprilMs - 1),
+      spent: await store.readSpent(a, keyId),
+      key: await store.findKeys(keyId),
+    })
+    const before = await asked()
+    await detachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await asked(), before)
+    await awayIn(() => store.sumMonth({ ...month, fromMs: Date.UTC(2025, 11, 31, 23), toMs: februaryMs }), '2026-01')
+    await awayIn(() => store.sumEntries({}, []), '2026-01')
+    await awayIn(() => store.sumEntries({ untilMs: februaryMs }, []), '2026-01')
+    await awayIn(() => list(store), '2026-01')
+    await awayIn(() => store.findEntry('req_2026-01_a1'), '2026-01')
+    assert.equal(await store.findDebit('req_2026-01_b2'), undefined)
+    assert.equal((await store.findArchived('req_2026-01_b2'))?.month, '2026-01')
+    await awayIn(() => store.makeHead(februaryMs - 1), '2026-01')
+    await awayIn(() => store.rezone('UTC'), '2026-01')
+    assert.equal(await store.findEntry('req_never'), undefined)
+  })
+
+  test('issue 48 R15 a budget for ever counts what is away, whether it was set before or after', async () => {
+    const store = await open()
+    const { a, keyId } = await fill(store)
+    await detachMonth(store.archives, wishes('2026-01'))
+    const used = BigInt(months.length * perMonth) * costNanos
+    await store.updateKey(keyId, { budget: { nanos: 10n ** 13n, per: 'month' } })
+    await store.updateKey(keyId, { budget: { nanos: 10n ** 13n, per: undefined } })
+    assert.equal((await store.findKeys(keyId))[0]!.spend!.spentNanos, used)
+    await store.updateAccount(a, { budget: { nanos: 10n ** 13n, per: undefined } })
+    assert.equal((await store.findAccount(a)).spend!.spentNanos, used)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 months leave in their order, once closed and folded, and a quiet account keeps its last entry', async () => {
+    const store = await open()
+    const { a, quiet } = await fill(store)
+    const detach = (month: string) => detachMonth(store.archives, wishes(month))
+    await assert.rejects(detach('2026-02'), { code: 'month_order', subject: '2026-01' })
+    await assert.rejects(detach('2026-04'), { code: 'month_open' })
+    await assert.rejects(attachMonth(store.archives, wishes('2026-01')), /is not detached/)
+    for (const month of months) {
+      await detach(month)
+      assert.deepEqual(await store.verify(verifyOptions), [], month)
+    }
+    assert.equal((await store.listEntries({ accountId: quiet, limit: 9 })).length, 1)
+    assert.equal((await store.listEntries({ accountId: a, limit: 9 })).length, 1)
+    // Any of them comes back by itself.
+    await attachMonth(store.archives, wishes('2026-02'))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    await store.postDebits([createDebitRow('req_new', a)])
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  for (const [name, sql, finding] of forgeries)
+    test(`issue 48 C15 verify finds a forged archive: ${name}`, async () => {
+      const store = await open()
+      const { a } = await fill(store)
+      for (const month of ['2026-01', '2026-02']) await detachMonth(store.archives, wishes(month))
+      assert.deepEqual(await store.verify(verifyOptions), [])
+      await store.forge(async (forger) => {
+        for (const text of sql(a)) await forger.run(text)
+      })
+      const findings = await store.verify(verifyOptions)
+      assert.ok(
+        findings.some((one) => finding.test(one)),
+        findings.join('\n'),
+      )
+    })
+
+  test('issue 48 a file that was changed, cut or exchanged is refused, and nothing is changed', async () => {
+    const store = await open()
+    await fill(store)
+    const { file } = await detachMonth(store.archives, wishes('2026-01'))
+    const whole = readFileSync(file)
+    const text = gunzipSync(whole).toString()
+    const forged = [
+      gzipSync(text.replace('req_2026-01_a1', 'req_2026-01_a9')),
+      whole.subarray(0, whole.length - 20),
+      gzipSync(text.split('\n').slice(0, -3).join('\n')),
+    ]
+    for (const bytes of forged) {
+      writeFileSync(file, bytes)
+      for (const work of [attachMonth, exportMonth])
+        await assert.rejects(work(store.archives, wishes('2026-01')), /is not the archive of 2026-01 as it was sealed/)
+      // By itself, each of them is found to be forged too.
+      await assert.rejects(async () => {
+        for await (const _ of readArchive(file, '2026-01', verifyOptions, {}));
+      }, /is no whole archive of 2026-01|cannot be read/)
+    }
+    rmSync(file)
+    await assert.rejects(attachMonth(store.archives, wishes('2026-01')), /is not there: name it with --file/)
+    assert.equal(await stateOf(store, '2026-01'), 'away')
+    const moved = `${file}.moved`
+    writeFileSync(moved, whole)
+    await attachMonth(store.archives, wishes('2026-01', { file: moved }))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 entries that are not folded stay, with the cure', async () => {
+    const store = await open()
+    const { a } = await fill(store)
+    await store.turn(Date.UTC(2026, 3, 16))
+    await store.postDebits([createDebitRow('req_1', a), createDebitRow('req_2', a)])
+    await store.turn(Date.UTC(2026, 4, 20))
+    for (const month of months) await detachMonth(store.archives, wishes(month))
+    await assert.rejects(detachMonth(store.archives, wishes('2026-04')), { code: 'month_unfolded' })
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 a command that is killed at any moment leaves a right store, and goes on', async () => {
+    const dies = async (work: (store: ArchiveStore) => Promise<unknown>, store: TestStore, at: number) => {
+      let left = at
+      const run: ArchiveStore['run'] = async (step) => {
+        if (left-- <= 0) throw new Error('killed')
+        return store.archives.run(step)
+      }
+      const begin = async () => {
+        if (left-- <= 0) throw new Error('killed')
+        return store.archives.begin()
+      }
+      const { shown, dialect, fileOf, lock, idOf, tidy } = store.archives
+      return work({ shown, dialect, fileOf, lock, idOf, tidy, close: async () => {}, run, begin }).then(
+        () => false,
+        (error) => {
+          if (error.message !== 'killed') throw error
+          return true
+        },
+      )
+    }
+    const store = await open()
+    await fill(store)
+    const all = (await store.listEntries({ limit: 1_000 })).length
+    for (const [work, word] of [
+      [(archives: ArchiveStore) => detachMonth(archives, wishes('2026-01')), 'detach'],
+      [(archives: ArchiveStore) => attachMonth(archives, wishes('2026-01')), 'attach'],
+      [(archives: ArchiveStore) => detachMonth(archives, wishes('2026-01')), 'detach again'],
+    ] as const) {
+      let moments = 0
+      // Each try is killed one statement later, and begins where the one before it ended.
+      for (let at = 0; await dies(work, store, at); at++) {
+        assert.deepEqual(await store.verify(verifyOptions), [], `${word}, killed at ${at}`)
+        moments++
+      }
+      assert.deepEqual(await store.verify(verifyOptions), [], word)
+      assert.ok(moments >= 5, `${word}: ${moments} moments`)
+    }
+    assert.ok((await store.listEntries({ limit: 1_000 })).length < all)
+    await attachMonth(store.archives, wishes('2026-01'))
+    assert.equal((await list(store)).length, all)
+  })
+})
