@@ -155,7 +155,17 @@ const rules: Record<string, ImportRule> = {
       'bytes',
       'upstream',
     ],
-    outside: ['node:*', 'commander', 'zod', 'yaml', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    // `#probes` is the part of conformance/ that asks and reads as a client does (issue 51).
+    outside: [
+      'node:*',
+      'commander',
+      '#probes',
+      'zod',
+      'yaml',
+      'jsonc-parser',
+      'toml-eslint-parser',
+      '../../bin/signals.mjs',
+    ],
   },
   process: {
     may: [

@@ -2,17 +2,39 @@ import type { Ask, AskTurn, Json, Wire } from './case.ts'
 import type { JsonObject } from './json.ts'
 
 /** Writes a request that is in words of all wires as a body of one. The model is `$model`. */
-export function writeAsk(wire: Wire, { system, text, turns, tools, maxTokens, stream, body = {} }: Ask): JsonObject {
+export function writeAsk(wire: Wire, ask: Ask): JsonObject {
+  const { system, text, turns, tools, toolChoice, maxTokens, reasoning, cacheKey, stream, body = {} } = ask
   const all: AskTurn[] = turns ?? [{ user: text ?? 'Hi' }]
   const written: JsonObject = {
     model: '$model',
     ...writers[wire]({ system, turns: all, maxTokens }),
+    ...(toolChoice === undefined ? {} : { tool_choice: choices[wire](toolChoice) }),
+    ...(reasoning === undefined ? {} : reasonings[wire](reasoning)),
+    ...(cacheKey === undefined ? {} : cached[wire](cacheKey, system ?? '')),
     ...(stream ? { stream: true } : {}),
     ...(stream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),
     ...(tools ? { tools: tools.map((tool) => writeTool(wire, tool)) } : {}),
     ...body,
   }
   return Object.fromEntries(Object.entries(written).filter(([name, value]) => value !== null || body[name] !== null))
+}
+
+const choices: { [wire in Wire]: (name: string) => JsonObject } = {
+  chat: (name) => ({ type: 'function', function: { name } }),
+  responses: (name) => ({ type: 'function', name }),
+  messages: (name) => ({ type: 'tool', name }),
+}
+
+const reasonings: { [wire in Wire]: (effort: string) => JsonObject } = {
+  chat: (effort) => ({ reasoning_effort: effort }),
+  responses: (effort) => ({ reasoning: { effort, summary: 'auto' } }),
+  messages: () => ({ thinking: { type: 'enabled', budget_tokens: 1_024 } }),
+}
+
+const cached: { [wire in Wire]: (key: string, system: string) => JsonObject } = {
+  chat: (key) => ({ prompt_cache_key: key }),
+  responses: (key) => ({ prompt_cache_key: key }),
+  messages: (_, system) => ({ system: [{ type: 'text', text: system, cache_control: { type: 'ephemeral' } }] }),
 }
 
 type Turns = { system: string | undefined; turns: AskTurn[]; maxTokens: number | undefined }
@@ -23,6 +45,7 @@ const writers: { [wire in Wire]: (ask: Turns) => JsonObject } = {
     messages: [
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
       ...turns.flatMap((turn): JsonObject[] => {
+        if ('native' in turn) return turn.native
         if ('user' in turn) return [{ role: 'user', content: turn.user }]
         if ('results' in turn) {
           return turn.results.map((result) => ({ role: 'tool', tool_call_id: result.id, content: result.text }))
@@ -36,6 +59,7 @@ const writers: { [wire in Wire]: (ask: Turns) => JsonObject } = {
   responses: ({ system, turns, maxTokens }) => ({
     ...(system === undefined ? {} : { instructions: system }),
     input: turns.flatMap((turn): JsonObject[] => {
+      if ('native' in turn) return turn.native
       if ('user' in turn) return [{ role: 'user', content: turn.user }]
       if ('results' in turn) {
         return turn.results.map(({ id, text }) => ({ type: 'function_call_output', call_id: id, output: text }))
@@ -51,6 +75,7 @@ const writers: { [wire in Wire]: (ask: Turns) => JsonObject } = {
     max_tokens: maxTokens ?? 1000,
     ...(system === undefined ? {} : { system }),
     messages: turns.map((turn): JsonObject => {
+      if ('native' in turn) return { role: 'assistant', content: turn.native }
       if ('user' in turn) return { role: 'user', content: turn.user }
       if ('results' in turn) {
         const results = turn.results.map(({ id, text }) => ({ type: 'tool_result', tool_use_id: id, content: text }))

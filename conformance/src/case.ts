@@ -41,6 +41,12 @@ export type Ask = {
   tools?: { name: string; description?: string; parameters: Json }[]
   maxTokens?: number
   stream?: boolean
+  /** The name of a tool that must be called. */
+  toolChoice?: string
+  /** An effort; on messages it is a budget of 1,024 tokens, the smallest. */
+  reasoning?: 'low' | 'medium' | 'high'
+  /** Names the conversation to the cache; on messages the system text gets a cache mark. */
+  cacheKey?: string
   /** Members that are added to the body; null removes one. */
   body?: { [name: string]: Json }
 }
@@ -49,6 +55,8 @@ export type AskTurn =
   | { user: string }
   | { assistant: string; calls?: { id: string; name: string; input: Json }[] }
   | { results: { id: string; text: string }[] }
+  /** An answer of the model as its wire has it, sent back. */
+  | { native: { [name: string]: Json }[] }
 
 export type ClientRequest = {
   method?: string

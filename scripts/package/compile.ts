@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
 /** Paths that tsc leaves unchanged: of worker files in scripts, and of all imports in declarations. */
@@ -8,7 +8,7 @@ const declared = /(from |import\()(['"])(\.[^'"]*)\.ts\2/g
 
 /**
  * Compiles `src` to `lib` below the root, with source maps that contain the sources, and with the declarations of the
- * package's exports.
+ * package's exports. The files of `conformance` that it imports go to `lib/conformance`.
  * @param entries the declarations to keep, below `lib` and without an extension
  * @throws if tsc finds a mistake, or if a path to a source is left
  */
@@ -18,6 +18,10 @@ export function compile(root: string, entries: readonly string[]): void {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.package.json')], { stdio: 'inherit' })
   if (status !== 0) throw new Error('tsc found mistakes')
+  // tsc has kept the folder of the sources, because it has compiled another one too.
+  for (const name of readdirSync(join(lib, 'src'))) renameSync(join(lib, 'src', name), join(lib, name))
+  rmSync(join(lib, 'src'), { recursive: true })
+  rewrite('!(conformance)/**/*.js.map', (text) => text.replace('"sources":["../', '"sources":["'))
   rewrite('**/*.js', (text) => text.replace(worker, "new URL('$1.js', import.meta.url)"))
   rewrite('**/*.d.ts', (text) => text.replace(declared, '$1$2$3.js$2'))
   const left = globSync('**/*.js', { cwd: lib }).filter((file) => /'\.[^'\n]*\.ts'/.test(read(file)))

@@ -6,6 +6,7 @@ export type Manifest = {
   version: string
   engines: Record<string, string>
   exports: Record<string, unknown>
+  imports: Record<string, string>
   files: readonly string[]
   [key: string]: unknown
 }
@@ -26,6 +27,8 @@ export function packageManifest(checkout: Manifest): Manifest {
     ...(Object.fromEntries(kept) as Manifest),
     engines: { node: engineRange(oldestNode.package) },
     exports: Object.fromEntries(Object.entries(checkout.exports).map(([name, path]) => [name, compiled(String(path))])),
+    // Bundles have what they need; this is for the modules that they were made of.
+    imports: Object.fromEntries(Object.entries(checkout.imports).map(([name, path]) => [name, compiledCode(path)])),
     files: checkout.files.flatMap((name) => (name === 'bin' ? launchers : name === 'src' ? ['lib'] : [name])),
   }
 }
@@ -37,6 +40,11 @@ export function engineRange(oldest: readonly string[]): string {
 
 function compiled(path: string): unknown {
   if (!path.endsWith('.ts')) return path
-  const stem = path.replace(/^\.\/src\/(.*)\.ts$/, './lib/$1')
-  return { types: `${stem}.d.ts`, default: `${stem}.js` }
+  const code = compiledCode(path)
+  return { types: code.replace(/\.js$/, '.d.ts'), default: code }
+}
+
+/** The place of a compiled source: of `src` directly in `lib`, of others below it. */
+function compiledCode(path: string): string {
+  return path.replace(/^\.\/(?:src\/)?(.*)\.ts$/, './lib/$1.js')
 }

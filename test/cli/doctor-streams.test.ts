@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { probedWires } from '../../src/cli/doctor/wires/index.ts'
+import { clientWires } from '../../conformance/src/wires/index.ts'
 
 type Case = [what: string, wire: 'messages' | 'chat' | 'responses', datas: unknown[], disorder: string | undefined]
 
@@ -91,7 +91,7 @@ const cases: Case[] = [
 
 for (const [what, wire, datas, disorder] of cases) {
   test(`spec 6 doctor judges the order of a ${wire} stream: ${what}`, () => {
-    const texts = datas.map((data) => (typeof data === 'string' ? data : JSON.stringify(data)))
-    assert.equal(probedWires[wire].findDisorder(texts), disorder)
+    const { findDisorder, findMissing } = clientWires[wire]
+    assert.equal(findDisorder(datas as never) ?? findMissing(datas as never), disorder)
   })
 }

@@ -66,6 +66,7 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
       './simulator': { types: './lib/simulator/simulator.d.ts', default: './lib/simulator/simulator.js' },
       './package.json': './package.json',
     },
+    imports: { '#probes': './lib/conformance/src/probes.js' },
   })
   assert.deepEqual(Object.keys(dependencies as object), [
     'commander',

@@ -15,6 +15,7 @@ const textOf = (file: string) => readFileSync(posix.join(src, file), 'utf8')
 const allowed: Record<string, string> = {
   'catalog/built-in-scripts.ts': 'which wire each built-in model speaks',
   'catalog/wire-names.ts': 'the one list of names',
+  'cli/doctor/client-wire.ts': 'judges errors as a client of each wire reads them',
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
   'cli/import/litellm-figures.ts': 'no wire: the mode in LiteLLM’s list of prices',

@@ -36,6 +36,7 @@ export const chat: ClientWire = {
       usage: readUsage(body['usage']),
     })
   },
+  readTurn: (body) => [objectOf(listOf(body['choices'])[0]?.['message'])],
   collect(datas) {
     const body: JsonObject = {}
     const choices: { finish_reason: Json; index: number; message: JsonObject; calls: JsonObject[] }[] = []
@@ -61,6 +62,13 @@ export const chat: ClientWire = {
       }))
       return { object: 'chat.completion', ...body, choices: whole }
     }
+  },
+  findMissing(datas) {
+    const hasUsage = datas.some(
+      (chunk) => isObject(chunk) && isObject(chunk['usage']) && listOf(chunk['choices']).length === 0,
+    )
+    const isWhole = datas.at(-1) === '[DONE]' && !datas.some((chunk) => isObject(chunk) && chunk['error'] !== undefined)
+    return isWhole && !hasUsage ? '[DONE] comes without a chunk of usage and no choices' : undefined
   },
   readError: readSharedError,
   findDisorder(datas) {

@@ -34,6 +34,7 @@ export const messages: ClientWire = {
       usage: readUsage(body['usage']),
     })
   },
+  readTurn: (body) => listOf(body['content']),
   collect(datas) {
     const blocks: JsonObject[] = []
     let whole: JsonObject = {}
@@ -72,6 +73,7 @@ export const messages: ClientWire = {
   },
   readError: (body) =>
     body['type'] === 'error' ? readSharedError(body) : readSharedError({ error: body['error'] ?? null }),
+  findMissing: () => undefined,
   findDisorder(datas) {
     let [isBegun, hasDelta, isEnded] = [false, false, false]
     let started = 0

@@ -36,6 +36,11 @@ export const responses: ClientWire = {
       usage: readUsage(body['usage']),
     })
   },
+  // Without a store, ids are useless, and of reasoning only the encrypted form could be sent back.
+  readTurn: (body) =>
+    listOf(body['output'])
+      .filter(({ type }) => type !== 'reasoning')
+      .map(({ id, ...item }) => item),
   collect(datas) {
     const end = datas.find((event) => isObject(event) && ends.has(event['type']))
     if (isObject(end)) return { body: objectOf(end['response']), isEnded: true }
@@ -47,6 +52,12 @@ export const responses: ClientWire = {
       return { type: 'error', code, param, message } as SeenError
     }
     return readSharedError(body) ?? readSharedError(objectOf(body['response']))
+  },
+  findMissing(datas) {
+    const unnumbered = datas.find(
+      (event) => isObject(event) && event['type'] !== 'error' && !Number.isInteger(event['sequence_number']),
+    )
+    return isObject(unnumbered) ? `${unnumbered['type']} has no sequence_number` : undefined
   },
   findDisorder(datas) {
     const open = new Set<Json>()

@@ -11,6 +11,8 @@ export type ClientWire = {
   keyHeaders(key: string): { [name: string]: string }
   /** Reads a whole answer. */
   read(body: JsonObject): Reading
+  /** Returns an answer as a client sends it back in its next request, for a turn of `ask` with `native`. */
+  readTurn(body: JsonObject): JsonObject[]
   /** Puts the events of a stream together. */
   collect(datas: readonly Json[]): Collected
   /** Finds the error in a body or in an event. */
@@ -20,6 +22,8 @@ export type ClientWire = {
    * tolerate has cases of its own, so that one habit of a gateway does not fail every stream.
    */
   findDisorder(datas: readonly Json[]): string | undefined
+  /** Finds what the vendor sends in every stream with usage and these events lack, although SDKs live without it. */
+  findMissing(datas: readonly Json[]): string | undefined
 }
 
 export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })

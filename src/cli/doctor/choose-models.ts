@@ -1,7 +1,7 @@
+import { clientWires } from '#probes'
 import { builtInScripts } from '../../catalog/built-in-scripts.ts'
 import { type DoctorReply, readModelIds, send } from '../ask.ts'
 import { needKey } from './read-answer.ts'
-import { probedWires } from './wires/index.ts'
 
 /** @property named the models that the person named, instead of the gateway's list */
 type ModelChoice = {
@@ -55,7 +55,7 @@ async function askList({ origin, key, timeoutMs }: ModelChoice): Promise<DoctorR
   const url = `${origin}/v1/models`
   const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })
   if (first.status !== 401 && first.status !== 403) return first
-  const second = await send({ url, headers: probedWires.messages.keyHeaders(key), timeoutMs })
+  const second = await send({ url, headers: clientWires.messages.keyHeaders(key), timeoutMs })
   return second.status === 200 ? second : first
 }
 

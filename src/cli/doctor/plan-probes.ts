@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { clientWires, type JsonObject, probes, reportResult, writeAsk } from '#probes'
 import { asObject, parseObject } from '../../bytes/json.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
-import type { ProbedWire, ProbeQuestion, ProbeReply } from './client-wire.ts'
-import { type Asker, type AskGateway, none, ok, type Probe, type ProbeVerdict } from './probe.ts'
+import { findMistake, type ProbeReply } from './client-wire.ts'
+import { type Asker, type AskModel, none, ok, type Probe, type ProbeVerdict } from './probe.ts'
 import { bodyOf, messageOf, needKey, needRequestId } from './read-answer.ts'
-import { probedWires } from './wires/index.ts'
 
-const wireList = Object.keys(probedWires) as ClientWire[]
+const wireList = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]
 
 /** Lists all probes: those of the gateway's own answers, each model on each wire, then the refusals of each wire. */
 export function planProbes(models: readonly string[]): Probe[] {
@@ -22,7 +22,7 @@ export function planProbes(models: readonly string[]): Probe[] {
             model,
             wire,
             name,
-            run: ({ ask }) => run((question) => ask({ model, ...question })),
+            run: ({ ask }) => run((question) => ask(question, model)),
           }),
         ),
       ),
@@ -34,7 +34,7 @@ export function planProbes(models: readonly string[]): Probe[] {
           wire,
           name,
           isOurs: true,
-          run: (asker) => probeRefusal(probedWires[wire], refusal, models[0] ?? noSuchModel, asker),
+          run: (asker) => probeRefusal(wire, refusal, models[0] ?? noSuchModel, asker),
         }
       }),
     ),
@@ -70,71 +70,67 @@ function probeCount(model: string): Probe['run'] {
 const noSuchKey = 'sk-triwire-doctor-no-such-key'
 const noSuchModel = 'triwire-doctor-no-such-model'
 
-type RefusalProbe = { status: number; change: Partial<ProbeQuestion>; key?: string; isBroken?: boolean }
+type RefusalProbe = { status: number; model?: string; key?: string; isBroken?: boolean }
 
 /** Probes that run once on each wire, which judges the body of the answer. Wrong keys come last, because they are throttled. */
 const refusalProbes: Readonly<Record<string, RefusalProbe>> = {
-  'unknown model': { status: 404, change: { model: noSuchModel } },
-  'malformed body': { status: 400, change: {}, isBroken: true },
-  'wrong key': { status: 401, change: {}, key: noSuchKey },
+  'unknown model': { status: 404, model: noSuchModel },
+  'malformed body': { status: 400, isBroken: true },
+  'wrong key': { status: 401, key: noSuchKey },
 }
 
 async function probeRefusal(
-  clientWire: ProbedWire,
+  wire: ClientWire,
   refusal: RefusalProbe,
   model: string,
   asker: Asker,
 ): Promise<ProbeVerdict> {
-  const question = { model, text: 'Hello.', stream: false, ...refusal.change }
-  const whole = JSON.stringify(clientWire.body(question))
+  const whole = JSON.stringify({ ...writeAsk(wire, probes.text), model: refusal.model ?? model })
   const sent = refusal.isBroken ? whole.slice(0, -1) : whole
-  const seen = await asker.request(clientWire.path, asker.keyHeaders(refusal.key), sent)
+  const seen = await asker.request(clientWires[wire].path, asker.keyHeaders(refusal.key), sent)
   const { status, headers, text } = seen
   const body = parseObject(text)
   if (refusal.key && status === 429) return none('too many failed authentications from here: ask again in a minute')
   if (!refusal.key) needKey(seen)
   if (status !== refusal.status) throw new Error(`status ${status} and not ${refusal.status}: ${messageOf(text)}`)
-  const mistake = body ? clientWire.findMistake(body, status, headers.get('x-request-id')) : 'it is not JSON'
+  const mistake = body ? findMistake(wire, body as JsonObject, status, headers.get('x-request-id')) : 'it is not JSON'
   if (mistake) throw new Error(`the error has not the shape of the wire: ${mistake}`)
   needRequestId(seen)
   return ok(messageOf(text))
 }
 
-/** Long enough for upstreams that cache prefixes from 1,024 tokens on, with any tokenizer. */
-const longText = 'The lighthouse keeper wrote down the weather, the ships and the tides of the day. '.repeat(100)
-
 /** The probes of each model on each wire. */
-const modelProbes: Readonly<Record<string, (ask: AskGateway) => Promise<ProbeVerdict>>> = {
-  text: async (ask) => isText(await ask({})),
-  stream: async (ask) => isText(await ask({ stream: true })),
+const modelProbes: Readonly<Record<string, (ask: AskModel) => Promise<ProbeVerdict>>> = {
+  text: async (ask) => isText(await ask(probes.text)),
+  stream: async (ask) => isText(await ask(probes.stream)),
   'tool call': async (ask) => {
-    const question = { stream: true, text: 'Report that all is well.' }
-    const called = await ask({ ...question, isCall: true })
-    const [call] = called.calls
+    const { toolChoice, text, ...question } = probes.call
+    const called = await ask(probes.call)
+    const calls = called.calls.filter(({ name }) => name === toolChoice)
+    const [call] = calls
     if (call === undefined) throw new Error('the tool was not called')
     if (!parseObject(call.arguments)) throw new Error(`the arguments are not a JSON object: ${call.arguments}`)
-    const after = await ask({ ...question, called })
+    const results = calls.map(({ id }) => ({ id, text: reportResult }))
+    const after = await ask({ ...question, turns: [{ user: text }, { native: called.turn }, { results }] })
     if (after.text === '' && after.calls.length === 0) throw new Error('nothing came after the result of the call')
     return ok(call.arguments)
   },
   reasoning: async (ask) => {
-    const { reasoning } = await ask({ stream: true, isReasoning: true, text: 'Is 91 a prime number? One word.' })
+    const { reasoning } = await ask(probes.reasoning)
     return reasoning ? ok(`${reasoning.length} characters`) : none('this model shows none here')
   },
   'cache hit': async (ask) => {
     // The text is new, so that a cache entry of an earlier run proves nothing.
-    const key = `doctor-${randomBytes(6).toString('hex')}`
-    const cached = { text: `${key}. ${longText}`, key }
-    await ask({ cached })
-    const { cachedTokens, inputTokens } = await ask({ cached })
-    if (cachedTokens === undefined) throw new Error('the count of cached tokens is missing')
-    return cachedTokens > 0
-      ? ok(`${cachedTokens} of ${inputTokens} tokens read from cache`)
-      : none('this model read nothing from cache')
+    const cacheKey = `doctor-${randomBytes(6).toString('hex')}`
+    const question = { ...probes.cache, system: `${cacheKey}. ${probes.cache.system}`, cacheKey }
+    await ask(question)
+    const { usage: { input, cached } = {} } = await ask(question)
+    if (cached === undefined) throw new Error('the count of cached tokens is missing')
+    return cached > 0 ? ok(`${cached} of ${input} tokens read from cache`) : none('this model read nothing from cache')
   },
 }
 
-function isText({ text, inputTokens, outputTokens }: ProbeReply): ProbeVerdict {
-  if (text === '') throw new Error(`the answer has no text, but ${outputTokens} tokens`)
-  return ok(`${inputTokens} tokens in, ${outputTokens} out`)
+function isText({ text, usage }: ProbeReply): ProbeVerdict {
+  if (text === '') throw new Error(`the answer has no text, but ${usage?.output} tokens`)
+  return ok(`${usage?.input} tokens in, ${usage?.output} out`)
 }

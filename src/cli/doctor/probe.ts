@@ -1,6 +1,7 @@
+import type { Ask } from '#probes'
 import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { DoctorReply } from '../ask.ts'
-import type { ProbeQuestion, ProbeReply } from './client-wire.ts'
+import type { ProbeReply } from './client-wire.ts'
 
 /** @property origin of a gateway, without a path */
 export type ProbedGateway = {
@@ -47,13 +48,14 @@ export type ProbeVerdict = { result: 'ok' | 'none'; note: string }
 /** Sends the requests of a probe to the gateway. */
 export type Asker = {
   /** @throws Error unless the answer is complete and has token counts */
-  ask(question: Partial<ProbeQuestion>): Promise<ProbeReply>
+  ask(question: Ask, model: string): Promise<ProbeReply>
   request(path: string, headers: Record<string, string>, body?: string): Promise<DoctorReply>
   /** The headers with which a client of the wire sends its key. */
   keyHeaders(key?: string): Record<string, string>
 }
 
-export type AskGateway = Asker['ask']
+/** Asks one model. */
+export type AskModel = (question: Ask) => Promise<ProbeReply>
 
 export const ok = (note: string): ProbeVerdict => ({ result: 'ok', note })
 export const none = (note: string): ProbeVerdict => ({ result: 'none', note })

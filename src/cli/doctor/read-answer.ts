@@ -1,29 +1,29 @@
+import { clientWires, EventReader, type JsonObject } from '#probes'
 import { asObject, parseObject } from '../../bytes/json.ts'
-import { createSseReader } from '../../bytes/sse.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { DoctorReply } from '../ask.ts'
-import type { ProbeJson, ProbeReply } from './client-wire.ts'
+import type { ProbeReply } from './client-wire.ts'
 import { KeyRefused } from './probe.ts'
-import { probedWires } from './wires/index.ts'
 
 /** Reads an answer as a client of the wire does. @throws Error with the fault that a client would meet */
 export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorReply): ProbeReply {
-  if (seen.status !== 200 || !isStream) return probedWires[wire].read(bodyOf(seen))
+  const reader = clientWires[wire]
+  const read = (body: JsonObject) => ({ ...reader.read(body), turn: reader.readTurn(body) })
+  if (seen.status !== 200 || !isStream) return read(bodyOf(seen))
   const type = seen.headers.get('content-type')
   if (!type?.startsWith('text/event-stream')) throw new Error(`a stream was asked for, and the answer is ${type}`)
-  const reader = createSseReader()
-  const read = [...reader.push(new TextEncoder().encode(seen.text)), ...reader.end()]
-  const frames = read.filter(({ data }) => data !== '')
-  const disorder = probedWires[wire].findDisorder(frames.map(({ data }) => data))
+  const events = new EventReader().push(seen.text)
+  const datas = events.map(({ data }) => data).filter((data) => data !== '')
+  const disorder = reader.findDisorder(datas) ?? reader.findMissing(datas)
   if (disorder) throw new Error(`the stream is out of order: ${disorder}`)
-  const whole = probedWires[wire].collect(frames)
-  if (whole) return probedWires[wire].read(whole)
-  const failures = frames.map(({ data }) => failureOf(parseObject(data))).filter((failure) => failure !== undefined)
+  const { body, isEnded } = reader.collect(datas)
+  const failures = datas.map((data) => failureOf(asObject(data))).filter((failure) => failure !== undefined)
+  if (isEnded && failures.length === 0) return read(body)
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }
 
 /** @throws Error unless the status is 200 and the body is an object */
-export function bodyOf(seen: DoctorReply): ProbeJson {
+export function bodyOf(seen: DoctorReply): JsonObject {
   const { status, headers, text } = seen
   needKey(seen)
   if (status !== 200) {
@@ -33,7 +33,7 @@ export function bodyOf(seen: DoctorReply): ProbeJson {
   }
   const body = parseObject(text)
   if (!body) throw new Error('the answer is not a JSON object: is this base URL a gateway?')
-  return body
+  return body as JsonObject
 }
 
 /** @throws KeyRefused if the key is refused or its account cannot pay */
@@ -54,7 +54,7 @@ export function needRequestId({ headers }: DoctorReply): void {
 }
 
 /** Returns the message of a failure, from a whole body or from an event of a stream. */
-function failureOf(body: ProbeJson | undefined): string | undefined {
+function failureOf(body: Record<string, unknown> | undefined): string | undefined {
   const error = asObject(body?.['error']) ?? asObject(asObject(body?.['response'])?.['error'])
   return typeof error?.['message'] === 'string' ? error['message'] : undefined
 }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { clientWires, writeAsk } from '#probes'
 import { type DoctorReply, send } from '../ask.ts'
-import { type Asker, type AskGateway, KeyRefused, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
+import { type Asker, KeyRefused, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
 import { readAnswer } from './read-answer.ts'
-import { probedWires } from './wires/index.ts'
 
 const noteLengthMax = 240
 
@@ -13,7 +13,7 @@ export async function runProbe(
 ): Promise<ProbeFinding> {
   let last: DoctorReply | undefined
   let tokens = 0
-  const clientWire = probedWires[wire ?? 'chat']
+  const clientWire = clientWires[wire ?? 'chat']
   const keyHeaders = (key = target.key) => clientWire.keyHeaders(key)
   const request: Asker['request'] = async (path, headers, body) => {
     last = undefined
@@ -26,13 +26,15 @@ export async function runProbe(
     last = await send(sending)
     return last
   }
-  const ask: AskGateway = async (change) => {
-    const question = { model: '', text: 'Say hello in one short sentence.', stream: false, ...change }
-    const headers = { ...keyHeaders(), ...clientWire.cacheHeaders(question) }
-    const seen = await request(clientWire.path, headers, JSON.stringify(clientWire.body(question)))
-    const reply = readAnswer(wire ?? 'chat', question.stream, seen)
-    tokens += (reply.inputTokens ?? 0) + (reply.outputTokens ?? 0)
-    if (reply.inputTokens === undefined || !reply.outputTokens) throw new Error('the answer does not count its tokens')
+  const ask: Asker['ask'] = async (question, asked) => {
+    const { cacheKey, stream = false } = question
+    // The messages wire has no field for the key of a conversation.
+    const headers = { ...keyHeaders(), ...(cacheKey && wire === 'messages' ? { 'x-session-id': cacheKey } : {}) }
+    const body = { ...writeAsk(wire ?? 'chat', question), model: asked, ...(wire === 'responses' && { store: false }) }
+    const reply = readAnswer(wire ?? 'chat', stream, await request(clientWire.path, headers, JSON.stringify(body)))
+    const { input, output } = reply.usage ?? {}
+    tokens += (input ?? 0) + (output ?? 0)
+    if (input === undefined || !output) throw new Error('the answer does not count its tokens')
     return reply
   }
   const finish = (result: ProbeFinding['result'], note: string): ProbeFinding => {
