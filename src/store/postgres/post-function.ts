@@ -29,7 +29,7 @@ export const noWindow = 'TR200'
  * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now.
  *   If an entry falls into none of them (because a clock is wrong), nothing is posted: `noWindow`, with the time as detail.
  * - `expected_ms`: the time that the clock of the database should show, else nothing is posted (ruling Y15); null: unknown.
- * - `price_rows`: the content of their price versions; null: they are stored.
+ * - `price_rows`: the content of their price versions.
  * - `list_rows`: the price lists that they name, if an entry is of form 3, else null.
  * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected. An entry is
  *   rejected if there is no such account, or its balance would be no integer of 64 bits.
@@ -76,22 +76,21 @@ DECLARE
 BEGIN
   -- First of all: no entry is dated before a head that was taken while it was under way.
   PERFORM pg_advisory_xact_lock_shared(${locks.head});
+  SELECT h.moment_ms INTO head_ms FROM triwire.head h;
   called_ms := triwire.now_ms();
   IF abs(called_ms - expected_ms) > ${apartMaxMs} THEN
     RAISE EXCEPTION 'the clock of the database is in doubt' USING ERRCODE = 'TR201';
   END IF;
-  SELECT (SELECT h.moment_ms FROM triwire.head h), array_agg(w.below) FILTER (WHERE w.event = 'credit_low' AND w.below > 0),
+  SELECT array_agg(w.below) FILTER (WHERE w.event = 'credit_low' AND w.below > 0),
       coalesce(bool_or(w.event = 'credit_low' AND w.below = 0), false), coalesce(bool_or(w.event = 'key_budget'), false)
-    INTO head_ms, lows, wants_own, warns FROM triwire.watched w;
+    INTO lows, wants_own, warns FROM triwire.watched w;
 
   -- Ahead of all accounts, and in one order like them.
-  IF price_rows IS NOT NULL THEN
-    INSERT INTO triwire.prices (${priceColumns.join(', ')})
-      SELECT ${priceColumns.map((column) => `p.${column}`).join(', ')} FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
-      WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)
-      ORDER BY p.version
-      ON CONFLICT (version) DO NOTHING;
-  END IF;
+  INSERT INTO triwire.prices (${priceColumns.join(', ')})
+    SELECT ${priceColumns.map((column) => `p.${column}`).join(', ')} FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
+    WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)
+    ORDER BY p.version
+    ON CONFLICT (version) DO NOTHING;
   IF list_rows IS NOT NULL THEN
     ${beginDetails};
     begun := FOUND;

@@ -47,8 +47,6 @@ type PostListener = {
   onBooked?: (debit: Debit) => void
   /** The ledger has begun form 3, which older triwires cannot read. Called once in the life of a store. */
   onBegun?: (() => void) | undefined
-  /** Price versions that this connection has stored, which it need not send again. A new connection begins with none. */
-  storedPrices?: Set<string> | undefined
 }
 
 /**
@@ -59,7 +57,7 @@ export async function postDebits(
   database: Database,
   debits: readonly Debit[],
   windows: SpendWindows = new SpendWindows(),
-  { onBooked, onBegun, storedPrices }: PostListener = {},
+  { onBooked, onBegun }: PostListener = {},
 ): Promise<Posted> {
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
@@ -89,11 +87,7 @@ export async function postDebits(
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
-      const {
-        letters,
-        balances: stored,
-        hasBegun,
-      } = await windows.retry(() => postTo(database, some, priced, windows, storedPrices))
+      const { letters, balances: stored, hasBegun } = await windows.retry(() => postTo(database, some, priced, windows))
       if (hasBegun) onBegun?.()
       for (const [at, { debit, index }] of some.entries()) {
         if (letters[at] !== 'r') onBooked?.(debit)
@@ -202,7 +196,6 @@ async function postTo(
   entries: readonly NewEntry[],
   priced: readonly Debit[],
   windows: Pick<SpendWindows, 'text' | 'clock'>,
-  storedPrices: Set<string> = new Set(),
 ): Promise<PostOutcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
@@ -213,12 +206,11 @@ async function postTo(
   )
   const listRows = Array.from(lists, ([digest, text]) => ({ digest, text }))
   const hasDetails = entries.some(({ row }) => formOf(row) === '3')
-  const newPrices = [...prices].filter(([version]) => !storedPrices.has(version))
-  const priceRows = newPrices.map(([version, rates]) => priceRow(version.toWellFormed(), rates))
+  const priceRows = Array.from(prices, ([version, rates]) => priceRow(version.toWellFormed(), rates))
   const priceJson = JSON.stringify(priceRows, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
   const values = [
     `[${rows.join()}]`,
-    newPrices.length > 0 ? priceJson : null,
+    priceJson,
     windows.text,
     windows.clock?.expectedMs,
     hasDetails ? JSON.stringify(listRows) : null,
@@ -230,7 +222,6 @@ async function postTo(
     stored: bigint[]
     begun: boolean | null
   }
-  for (const [version] of newPrices) storedPrices.add(version)
   return {
     hasBegun: begun === true,
     letters: postings,

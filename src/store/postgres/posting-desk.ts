@@ -112,18 +112,11 @@ export class PostingDesk implements Desk {
 
   #openLane(idleMs: number): PostingLane {
     let pid: number | undefined
-    const storedPrices = new Set<string>()
-    const onConnect = (connected: number) => {
-      pid = connected
-      // The connection may lead to another server, which lacks the last commits.
-      storedPrices.clear()
-    }
-    const database = this.#openDatabase({ max: 1, idleMs, onConnect })
+    const database = this.#openDatabase({ max: 1, idleMs, onConnect: (connected) => (pid = connected) })
     return new PostingLane({
       database,
       windows: this.#options.windows,
       pace: this.#pace,
-      storedPrices,
       onConflict: async (accountIds) => {
         const asked = [...accountIds, ...this.#slow.list()]
         this.#slow.accuse(accountIds, await findLocked(database, asked).catch(() => undefined))

@@ -29,8 +29,6 @@ type LaneOptions = {
   database: Database
   windows: SpendWindows
   pace: Pace
-  /** Price versions that its connection has stored. */
-  storedPrices: Set<string>
   /** A call waited for somebody's lock in vain. It may look who it was, on the lane's connection, before the lane goes on. */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** The debits that this gets are tried again. */
@@ -90,9 +88,9 @@ export class PostingLane {
     const rows = taken.map(({ row }) => row)
     const booked: Debit[] = []
     try {
-      const { database, windows, pace, storedPrices, onBegun } = this.#options
+      const { database, windows, pace, onBegun } = this.#options
       const answered = pace.begin()
-      const listener = { onBooked: (row: Debit) => void booked.push(row), onBegun, storedPrices }
+      const listener = { onBooked: (row: Debit) => void booked.push(row), onBegun }
       const { postings, balances } = await postDebits(database, rows, windows, listener)
       answered()
       this.#failures = 0

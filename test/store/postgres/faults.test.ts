@@ -136,7 +136,6 @@ test('C13 a call that fails behind its commit leaves nobody in the belief that i
     },
     windows: new SpendWindows(),
     pace: new Pace(() => 0),
-    storedPrices: new Set(),
     onBegun() {},
     onConflict: () => assert.fail('nobody was waited for'),
     giveBack: () => back.resolve(),
