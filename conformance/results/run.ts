@@ -19,7 +19,8 @@ const rows: string[] = []
 const absent: string[] = []
 const started = Date.now()
 
-for (const name of readdirSync(join(here, '../adapters')).sort()) {
+const adapters = readdirSync(join(here, '../adapters'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+for (const { name } of adapters.sort((a, b) => (a.name < b.name ? -1 : 1))) {
   const { default: adapter } = (await import(`../adapters/${name}/adapter.ts`)) as { default: Adapter }
   const found = await adapter.find()
   if ('missing' in found) {

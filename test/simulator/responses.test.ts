@@ -137,3 +137,15 @@ test('cached tokens are reported when a conversation goes on', async () => {
   assert.ok(second.usage!.input_tokens_details.cached_tokens > 64)
   assert.ok(second.usage!.input_tokens_details.cached_tokens < second.usage!.input_tokens)
 })
+
+test('issue 51, point 7: a function is repeated with all of its members, and other tools as they came', async () => {
+  const search = { type: 'web_search' }
+  const tools = [{ type: 'function', name: 'now' }, weather, search]
+  const response = await client.responses.create({ model: 'sim', input: 'Hello', tools } as never)
+  const now = { type: 'function', name: 'now', description: null, parameters: null, strict: true }
+  assert.deepEqual((response as unknown as OpenAI.Responses.Response).tools, [
+    now,
+    { ...weather, description: null },
+    search,
+  ])
+})

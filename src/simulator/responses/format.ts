@@ -81,7 +81,7 @@ function responseObject(head: ReplyHead, status: string, output: WrittenItem[]):
     temperature: body['temperature'] ?? 1,
     text: { format: { type: 'text' }, verbosity: 'medium', ...text },
     tool_choice: body['tool_choice'] ?? 'auto',
-    tools: body['tools'] ?? [],
+    tools: Array.isArray(body['tools']) ? body['tools'].map(echoTool) : [],
     top_logprobs: body['top_logprobs'] ?? 0,
     top_p: body['top_p'] ?? 1,
     truncation: body['truncation'] ?? 'disabled',
@@ -89,6 +89,12 @@ function responseObject(head: ReplyHead, status: string, output: WrittenItem[]):
     user: body['user'] ?? null,
     metadata: body['metadata'] ?? {},
   }
+}
+
+/** The vendor repeats a function with all of its members; without `strict` it was strict (openai 7.57.0, FunctionTool). */
+function echoTool(tool: unknown): unknown {
+  const { type } = asObject(tool) ?? {}
+  return type === 'function' ? { description: null, parameters: null, strict: true, ...asObject(tool) } : tool
 }
 
 /** A script's `finish` is a status, or the reason why the response is incomplete. */
