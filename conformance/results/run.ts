@@ -75,6 +75,8 @@ ${rows.join('\n')}
 | Gateway | Reason |
 |---|---|
 ${absent.join('\n')}
+
+What [public checkers](public-checkers.md) of one endpoint say is a page of its own.
 `
 writeFileSync(join(here, 'README.md'), page)
 console.log(`all in ${Math.round((Date.now() - started) / 1_000)} s`)
