@@ -40,7 +40,7 @@ export class EventReader {
     this.#lines = []
     if (lines.length === 0) return undefined
     const text = lines.join('\n')
-    const data: Json = text.startsWith('{') || text.startsWith('[{') ? (parse(text) ?? text) : text
+    const data: Json = text.startsWith('{') ? (parse(text) ?? text) : text
     return { ...(name === undefined ? {} : { event: name }), data }
   }
 }

@@ -33,9 +33,8 @@ export function judge(one: Case, pair: Pair, trace: Trace, names: ModelNames): V
   }
   const differences = findDifferences(one, pair, trace, names)
   if (differences.length === 0) return { verdict: 'pass', differences }
-  const last = trace.steps.at(-1)
-  const field = refusedField(one, trace.steps)
-  if (field !== undefined) return { verdict: 'refused', differences: [], note: `status ${last?.status} names ${field}` }
+  const note = findRefusal(one, trace.steps)
+  if (note !== undefined) return { verdict: 'refused', differences: [], note }
   const missing = trace.steps.find(({ status }) => notServed.has(status))
   if (missing && !one.client[pair.client]?.steps.some(expectsStatus(missing.status)) && trace.asked.length === 0) {
     const note = `status ${missing.status}: the gateway does not serve this`
@@ -52,13 +51,13 @@ const expectsStatus =
   ({ expect }: { expect?: Expectation }) =>
     JSON.stringify(expect?.['status'] ?? null).includes(String(status))
 
-/** Returns the field that an honest refusal names: a 4xx with one of the case's fields in its error. */
-function refusedField({ fields = [] }: Case, steps: readonly ClientObservation[]): string | undefined {
+/** Describes an honest refusal: a 4xx with one of the case's fields in its error. */
+function findRefusal({ fields = [] }: Case, steps: readonly ClientObservation[]): string | undefined {
   for (const { status, error } of steps) {
     if (status < 400 || status >= 500 || !error) continue
     const words = `${JSON.stringify(error.param ?? '')} ${JSON.stringify(error.message ?? '')}`
     const field = fields.find((name) => words.includes(name))
-    if (field !== undefined) return field
+    if (field !== undefined) return `status ${status} names ${field}`
   }
   return undefined
 }
@@ -70,8 +69,8 @@ export function findDifferences(one: Case, pair: Pair, trace: Trace, names: Mode
   const add = (side: string, mismatches: readonly Mismatch[]) =>
     found.push(...mismatches.map((mismatch) => ({ side, ...mismatch })))
   const checkStep = (at: number) => {
-    const [step, seen] = [client[at]!, trace.steps[at]]
-    if (!seen) return
+    const [step, seen] = [client[at], trace.steps[at]]
+    if (!step || !seen) return
     const expectation: Expectation = { ...(seen.ended === 'left' ? {} : always), ...step.expect }
     add(`client, step ${at + 1}`, check(expectation, seen, names.client, bindings))
   }
@@ -81,7 +80,7 @@ export function findDifferences(one: Case, pair: Pair, trace: Trace, names: Mode
   }
   const count = Math.max(client.length, trace.asked.length)
   for (let at = 0; at < count; at++) {
-    if (at < client.length) checkStep(at)
+    checkStep(at)
     checkExchange(at)
   }
   if (trace.fault) found.push({ side: 'client', path: 'steps', expected: 'each to be asked', actual: trace.fault })

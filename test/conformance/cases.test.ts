@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Json } from '../../conformance/src/case.ts'
 import { loadCases, pairsOf, readCase } from '../../conformance/src/load-cases.ts'
+import { findViolation } from '../../conformance/src/schema.ts'
 
 const root = new URL('../../conformance/', import.meta.url)
 const schema = JSON.parse(readFileSync(new URL('case.schema.json', root), 'utf8'))
@@ -96,4 +97,10 @@ test('a case outside of an area, with a strange name or without any expectation 
   const one = JSON.parse(good)
   for (const side of [one.client['*'].steps, one.model['*'].exchanges]) for (const entry of side) delete entry.expect
   assert.throws(() => readCase('tools/x.json', JSON.stringify(one)), /it expects nothing/)
+})
+
+test('a schema with a keyword that the reader does not know throws, and so lets nothing pass', () => {
+  assert.throws(() => findViolation({}, { format: 'date' }), /the keyword format, which this reader does not know/)
+  assert.equal(findViolation({}, true), undefined)
+  assert.match(findViolation(1, { type: 'string' }) ?? '', /^the file is no string$/)
 })

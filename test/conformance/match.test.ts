@@ -62,6 +62,10 @@ const matchers: [matcher: Json, good: (Json | undefined)[], bad: (Json | undefin
   [1, [1], ['1', 2, true]],
   [[1, { $type: 'string' }], [[1, 'x']], [[1], [1, 2], [1, 'x', 3], 'x', { 0: 1 }]],
   [{ a: 1 }, [{ a: 1 }, { a: 1, b: 2 }], [{ a: 2 }, {}, [1], null, 'a', undefined]],
+  [{ toString: { $absent: true } }, [{}], [{ toString: 1 }]],
+  [{ $equals: [] }, [[]], [{ length: 0 }, {}]],
+  [{ $equals: [1, 2] }, [[1, 2]], [[1], [1, 3], [2, 1], { length: 2 }]],
+  [{ $equals: { length: 0 } }, [{ length: 0 }], [[]]],
   [{ a: { $absent: true } }, [{}, { b: 1 }], [{ a: null }, { a: 1 }]],
   [{}, [{}, { a: 1 }], [[], null, 'x']],
   [
@@ -171,3 +175,46 @@ test('a mismatch names the place inside the value', () => {
 test('an unknown operator throws, and so does not pass', () => {
   assert.throws(() => findMismatches({ a: { $equal: 1 } }, { a: 1 }, new Map()), /operator \$equal is unknown/)
 })
+
+/** A matcher with a value that it does not match, the words for what was expected, and the place. */
+const words: [matcher: Json, value: Json | undefined, expected: string, path?: string][] = [
+  [[1], 'x', 'a list'],
+  [[1], [], '1 entries'],
+  ['a', 'b', '"a"'],
+  [{ a: 1 }, 'x', 'an object'],
+  [{ $equals: { a: 1 } }, 1, 'exactly {"a":1}'],
+  [{ $absent: true }, 1, 'absent'],
+  [{ $present: true }, undefined, 'present'],
+  [{ $empty: true }, 1, 'absent, null or empty'],
+  [{ $empty: false }, '', 'neither absent nor null nor empty'],
+  [{ $oneOf: [1] }, 2, 'one of [1]'],
+  [{ $not: 1 }, 1, 'not 1'],
+  [{ $matches: 'a' }, 'b', 'a text that matches "a"'],
+  [{ $contains: 'a' }, 'b', 'a text with "a" in it'],
+  [{ $type: 'array' }, 'b', 'of the type "array"'],
+  [{ $atLeast: 2 }, 1, 'at least 2'],
+  [{ $atMost: 2 }, 3, 'at most 2'],
+  [{ $near: 2 }, 3, '2 to a billionth'],
+  [{ $length: 2 }, 'a', '2', 'at|length'],
+  [{ $json: 2 }, '1', '2', 'at|json'],
+  [{ $join: 'a' }, ['b'], '"a"', 'at|join'],
+  [{ $keys: ['a'] }, { b: 1 }, '"a"', 'at|keys[0]'],
+  [{ $base64: 'a' }, 'Yg==', '"a"', 'at from base64'],
+  [{ $each: 1 }, [2], 'each entry 1'],
+  [{ $some: 1 }, 'x', 'a list'],
+  [{ $some: 1 }, [2], 'an entry that is 1'],
+  [{ $none: 1 }, [1], 'no entry that is 1'],
+  [{ $one: 1 }, [1, 1], 'exactly one entry that is 1'],
+  [{ $ordered: [1, 2] }, [1], 'in this order, others between them: [1,2]; missing 2'],
+  [{ $ordered: [1] }, 1, 'a list'],
+  [{ $same: 'id' }, null, 'a value for "id"'],
+  [{ $different: true }, 'x', 'entries that all differ'],
+  [{ $ascending: true }, 'x', 'numbers, each above the one before'],
+  ['a'.repeat(400), 'b', `"${'a'.repeat(299)}…`],
+]
+for (const [matcher, value, expected, path = 'at'] of words) {
+  test(`a mismatch of ${JSON.stringify(matcher).slice(0, 60)} says what was expected`, () => {
+    const [found] = findMismatches({ at: matcher }, value === undefined ? {} : { at: value }, new Map())
+    assert.deepEqual([found?.expected, found?.path], [expected, path])
+  })
+}

@@ -432,3 +432,160 @@ test('events are the same whatever pieces they come in, and whatever ends their 
     }
   }
 })
+
+/** The words with which a wire says why it stopped. */
+const stops: [wire: Wire, body: JsonObject, stop: string | null][] = [
+  ...Object.entries({
+    stop: 'end',
+    length: 'length',
+    tool_calls: 'calls',
+    function_call: 'calls',
+    content_filter: 'refusal',
+    other: 'other',
+  }).map(([word, stop]): [Wire, JsonObject, string] => [
+    'chat',
+    { choices: [{ message: {}, finish_reason: word }] },
+    stop,
+  ]),
+  ...Object.entries({
+    end_turn: 'end',
+    stop_sequence: 'end',
+    max_tokens: 'length',
+    tool_use: 'calls',
+    refusal: 'refusal',
+  }).map(([word, stop]): [Wire, JsonObject, string] => ['messages', { stop_reason: word }, stop]),
+  ['responses', { status: 'completed', output: [] }, 'end'],
+  ['responses', { status: 'completed', output: [{ type: 'function_call' }] }, 'calls'],
+  ['responses', { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }, 'length'],
+  ['responses', { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }, 'refusal'],
+  ['responses', { status: 'incomplete', incomplete_details: { reason: 'x' } }, 'x'],
+  ['responses', { status: 'failed' }, 'failed'],
+  ['chat', {}, null],
+  ['messages', {}, null],
+  ['responses', {}, null],
+]
+for (const [wire, body, stop] of stops) {
+  test(`${wire}: ${JSON.stringify(body)} stops by ${stop}`, () => assert.equal(clientWires[wire].read(body).stop, stop))
+}
+
+test('refusals are read on the wires that have them, apart from text', () => {
+  const chat = clientWires.chat.read({ choices: [{ message: { content: null, refusal: 'No.' } }] })
+  const content: JsonObject[] = [
+    { type: 'output_text', text: 'a' },
+    { type: 'refusal', refusal: 'No.' },
+  ]
+  const responses = clientWires.responses.read({ output: [{ type: 'message', content }] })
+  assert.deepEqual([chat.text, chat.refusal, responses.text, responses.refusal], ['', 'No.', 'a', 'No.'])
+})
+
+test('a reader takes reasoning by the names that servers give it', () => {
+  const chat = (name: string) => clientWires.chat.read({ choices: [{ message: { [name]: 'r' } }] }).reasoning
+  const responses = (part: object) => clientWires.responses.read({ output: [{ type: 'reasoning', ...part }] }).reasoning
+  const text = [{ type: 'x', text: 'r' }]
+  assert.deepEqual(
+    [chat('reasoning_content'), chat('reasoning'), responses({ summary: text }), responses({ content: text })],
+    ['r', 'r', 'r', 'r'],
+  )
+})
+
+test('chat: deltas that repeat the role, are null or count nothing change no answer', () => {
+  const chunk = (delta: Json, more: JsonObject = {}) => ({
+    id: 'c',
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta }],
+    ...more,
+  })
+  const usage = { prompt_tokens: 1 }
+  const datas: Json[] = [
+    { id: 'c', object: 'chat.completion.chunk', choices: [] },
+    chunk({ role: 'assistant', content: 'a' }, { usage }),
+    chunk({ role: 'assistant', content: 'b', refusal: null }, { usage: null }),
+    chunk({ content: null, tool_calls: [{ index: 0, id: 'x', function: { name: 'f', arguments: '{' } }] }),
+    chunk({ tool_calls: [{ index: 0, function: { arguments: '}' } }] }),
+  ]
+  const { body } = clientWires.chat.collect(datas)
+  const message = {
+    role: 'assistant',
+    content: 'ab',
+    tool_calls: [{ id: 'x', type: 'function', function: { name: 'f', arguments: '{}' } }],
+  }
+  assert.deepEqual(body['choices'], [{ index: 0, finish_reason: null, message }])
+  assert.deepEqual(body['usage'], usage)
+  assert.equal(clientWires.chat.findDisorder(datas), undefined)
+})
+
+for (const wire of wires) {
+  test(`${wire}: a stream put together is the whole body`, () => {
+    const whole = writeAnswer(wire, answer, 'm')
+    const { body } = clientWires[wire].collect(streamOf(wire, answer))
+    for (const part of ['content', 'output', 'usage', 'model', 'id']) assert.deepEqual(body[part], whole[part], part)
+    const messageOf = (one: JsonObject) => ((one['choices'] ?? []) as { message?: JsonObject }[])[0]?.message
+    const { refusal, ...message } = messageOf(whole) ?? {}
+    assert.deepEqual(messageOf(body) ?? {}, message)
+  })
+}
+
+test('responses: an item without deltas and text is in order, and so are deltas of kinds that are unknown', () => {
+  const events = (...types: JsonObject[]) =>
+    [{ type: 'response.created' }, { type: 'response.output_item.added', output_index: 0 }, ...types].map(
+      (event, at) => ({ ...event, sequence_number: at }),
+    )
+  const find = (...types: JsonObject[]) => clientWires.responses.findDisorder(events(...types) as Json[])
+  const place = { output_index: 0, content_index: 0 }
+  assert.equal(find({ type: 'response.function_call_arguments.done', ...place, arguments: '' }), undefined)
+  assert.match(find({ type: 'response.output_text.done', ...place, text: 'x' }) ?? '', /do not join to its text/)
+  assert.equal(
+    find({ type: 'response.audio.delta', ...place, delta: 'x' }, { type: 'response.audio.done', ...place }),
+    undefined,
+  )
+  assert.match(find({ type: 'response.refusal.done', ...place, refusal: 'x' }) ?? '', /do not join to its refusal/)
+  assert.match(find({ type: 'response.reasoning_text.done', ...place, text: 'x' }) ?? '', /do not join to its text/)
+})
+
+test('responses: a stream that broke off in reasoning and in a call has both parts', () => {
+  const told = {
+    reasoning: 'I think so',
+    calls: [{ id: 'c', name: 'f', input: { city: 'Bern' } }],
+    stop: 'calls' as const,
+  }
+  const datas = streamOf('responses', told).filter((one) => !/\.done|completed/.test(String(typeOf(one))))
+  const { reasoning, calls } = clientWires.responses.read(clientWires.responses.collect(datas).body)
+  assert.deepEqual([reasoning, calls[0]?.name, calls[0]?.arguments], ['I think so', 'f', '{"city":"Bern"}'])
+})
+
+test('what vendors always send is missed apart from the order: usage on chat, numbers on responses', () => {
+  const datas = streamOf('chat', answer).filter((one) => !has(one, 'usage'))
+  const { chat, messages, responses } = clientWires
+  assert.match(chat.findMissing(datas) ?? '', /without a chunk of usage/)
+  assert.equal(chat.findMissing(datas.slice(0, -1)), undefined)
+  assert.equal(chat.findMissing([{ error: {} }, ...datas]), undefined)
+  assert.equal(chat.findMissing(streamOf('chat', answer)), undefined)
+  assert.equal(messages.findMissing([]), undefined)
+  assert.equal(responses.findMissing([...streamOf('responses', answer), { type: 'error' }]), undefined)
+  assert.match(responses.findMissing([{ type: 'response.created' }]) ?? '', /response.created has no sequence_number/)
+})
+
+test('an answer is sent back as its wire has it, without what cannot be read again', () => {
+  const body = (wire: Wire) => writeAnswer(wire, { reasoning: 'r', text: 't' }, 'm')
+  const turn = (wire: Wire) => clientWires[wire].readTurn(body(wire))
+  assert.equal(turn('chat')[0]?.['content'], 't')
+  assert.deepEqual(turn('messages').map(typeOf), ['thinking', 'text'])
+  assert.deepEqual(
+    turn('responses').map((item) => [item['type'], item['id']]),
+    [['message', undefined]],
+  )
+  for (const wire of wires) {
+    const native = turn(wire)
+    const asked = writeAsk(wire, {
+      turns: [{ user: 'a' }, { native }],
+      toolChoice: 'f',
+      reasoning: 'low',
+      cacheKey: 'k',
+      system: 's',
+    })
+    const seen = readRequest(wire, asked)
+    assert.deepEqual([seen.turns.at(-1)?.text, seen.toolChoice, seen.system], ['t', 'f', 's'])
+    assert.equal(seen.reasoning, wire === 'messages' ? 1_024 : 'low')
+    assert.match(JSON.stringify(asked), wire === 'messages' ? /cache_control/ : /"prompt_cache_key":"k"/)
+  }
+})

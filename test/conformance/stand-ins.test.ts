@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Case } from '../../conformance/src/case.ts'
 import { loadCases, readCase } from '../../conformance/src/load-cases.ts'
+import { describe, findDifferences } from '../../conformance/src/verdict.ts'
 import { type Badness, runStandIn } from './support/stand-in.ts'
 
 const ids = [
@@ -376,4 +377,43 @@ test('replies in bytes arrive as they are: raw, base64, cut after bytes, with a 
     )?.verdict,
     'pass',
   )
+})
+
+test('an honest refusal is noted with its status and field', async () => {
+  const results = await runStandIn([withFields], { instead: refuse(422, 'input cannot be carried') as never }, chatOnly)
+  assert.equal(results.find(({ pair }) => pair === 'chat>chat')?.note, 'status 422 names input')
+})
+
+test('a case that expects a 404 fails at a wrong 404, and is not unsupported', async () => {
+  const one = made({
+    client: { chat: { steps: [{ request: { ask: {} }, expect: { status: 404, 'error.code': 'model_not_found' } }] } },
+  })
+  const [result] = await runStandIn([one], { instead: refuse(404, 'no such model') as never }, chatOnly)
+  assert.equal(result?.verdict, 'fail')
+})
+
+test('a later request may use what the model was sent', async () => {
+  const ask = (content: object | string) => ({ body: { model: '$model', messages: [{ role: 'user', content }] } })
+  const steps = [{ request: ask('first words') }, { request: ask({ $use: 'words' }), expect: { status: 200 } }]
+  const sent = { expect: { 'asked.turns[0].text': { $same: 'words' } }, reply: { answer: { text: 'a' } } }
+  const one = made({ client: { chat: { steps } }, model: { chat: { exchanges: [sent, sent] } } })
+  const [result] = await runStandIn([one], {}, chatOnly)
+  assert.deepEqual([result?.verdict, result?.differences], ['pass', []])
+})
+
+test('a bill is judged only if the case has one and it was read', () => {
+  const pair = { client: 'chat', model: 'chat' } as const
+  const names = { client: 'm', upstream: 'm' }
+  const bare = made({ client: { chat: { steps: [{ request: { ask: {} } }] } }, bill: { amount: { $atMost: 1 } } })
+  const find = (one: Case, bill?: number) =>
+    findDifferences(one, pair, { steps: [], asked: [], ...(bill === undefined ? {} : { bill }) }, names)
+  const { bill: _, ...free } = bare
+  assert.deepEqual([find(bare), find(bare, 1), find(free, 5)], [[], [], []])
+  assert.equal(find(bare, 2)[0]?.side, 'bill')
+})
+
+test('a difference is one line, and a long value is cut in it', () => {
+  const difference = { side: 'client', path: 'text', expected: '"b"', actual: 'a'.repeat(300) }
+  assert.equal(describe(difference), `client: text is "${'a'.repeat(199)}…; expected "b"`)
+  assert.equal(describe({ ...difference, actual: undefined }), 'client: text is absent; expected "b"')
 })

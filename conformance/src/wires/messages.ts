@@ -26,8 +26,8 @@ export const messages: ClientWire = {
       refusal: '',
       calls: blocks
         .filter(({ type }) => type === 'tool_use')
-        .map(({ id, name, input, json }) => {
-          const text = typeof json === 'string' ? json : JSON.stringify(input ?? {})
+        .map(({ id, name, input }) => {
+          const text = JSON.stringify(input ?? {})
           return compact({ id: textOf(id), name: textOf(name), arguments: text, input: input as Json })
         }),
       stop: typeof stop === 'string' ? (stops[stop] ?? stop) : null,
