@@ -28,17 +28,34 @@ const rates = {
   output: price.describe('Output tokens, reasoning included.'),
 }
 
-const step = z.strictObject({
-  above: count(1).describe('Tokens of input, whether fresh, read from a cache or written to one.'),
-  ...rates,
-})
+/** No provider sells a million tokens for less, in nano-credits: 0.001. */
+export const leastNanos = 1_000_000n
+
+/** Refuses prices of one token, as LiteLLM has them: input and output are both below the least price of a million. */
+function refuseTokenPrices(
+  { input, output }: { input?: bigint | undefined; output?: bigint | undefined },
+  context: z.RefinementCtx,
+): void {
+  const isSmall = (nanos: bigint | undefined) => nanos !== undefined && nanos > 0n && nanos < leastNanos
+  if (isSmall(input) && isSmall(output))
+    complain(context, 'and `output` are prices of one token, as LiteLLM has them: multiply them by 1,000,000', [
+      'input',
+    ])
+}
+
+const step = z
+  .strictObject({
+    above: count(1).describe('Tokens of input, whether fresh, read from a cache or written to one.'),
+    ...rates,
+  })
+  .superRefine(refuseTokenPrices)
 
 const steps = z
   .array(step, { error: 'must be a list of maps, each with `above` and its prices' })
   .optional()
   .describe('Prices of long requests: the last step that the input exceeds prices the whole request.')
 
-const writtenOut = z.strictObject({ ...rates, steps })
+const writtenOut = z.strictObject({ ...rates, steps }).superRefine(refuseTokenPrices)
 
 const factorCure = 'must be a decimal above 0, of at most 9 places, in quotes, such as "0.5"'
 const factor = decimal(factorCure).refine((nanos) => nanos > 0n, {
@@ -88,6 +105,7 @@ const band = z
     steps,
   })
   .superRefine(({ zone, not_on: calendar, times, steps: written, ...entry }, context) => {
+    refuseTokenPrices(entry, context)
     const named = Object.keys(rates).filter((kind) => entry[kind as keyof typeof rates] !== undefined)
     if (zone === undefined && calendar === undefined)
       complain(context, 'is missing: it must be the zone of the hours, such as UTC', ['zone'])
@@ -112,46 +130,48 @@ const instant = z
 
 const callCure = 'must be a decimal of at most 9 places in quotes, such as "0.01": credits per call'
 
-const row = z.strictObject({
-  from: instant
-    .optional()
-    .describe('In a list: the moment from which the row holds, with its zone. The first row needs none.'),
-  ...rates,
-  steps,
-  calls: z
-    .record(z.string().regex(callKind, { error: 'must be a kind of call, such as web_search' }), decimal(callCure), {
-      error: 'must be a map of credits per call, such as { web_search: "0.01" }',
-    })
-    .optional()
-    .describe("Credits for a call of the provider's own tools, by kind: `web_search`."),
-  bands: z
-    .array(band, { error: 'must be a list of maps, each with `name`, `hours` and `times`' })
-    .optional()
-    .describe('Hours with other prices. Outside of them the prices of the row hold.'),
-  tiers: z
-    .partialRecord(z.enum(tiers, { error: `must be one of: ${tiers.join(', ')}` }), factorOrRates, {
-      error: 'must be a map of factors by tier, such as { flex: "0.5" }',
-    })
-    .optional()
-    .describe(
-      'By tier, as the provider reports it: a factor on all prices of tokens, or prices, written out. `priority` includes `fast`.',
-    ),
-  geos: z
-    .record(
-      z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, { error: 'must be a geography, such as us' }),
-      factorOrRates,
-      {
-        error: 'must be a map of factors by geography, such as { us: "1.1" }',
-      },
-    )
-    .optional()
-    .describe('By the geography that the provider reports, `inference_geo`: likewise.'),
-  counts: oneOf(['end', 'start'])
-    .optional()
-    .describe(
-      'The moment that decides on row and band: of the request, or of the end of its answer. The same in all rows. Default: `end`.',
-    ),
-})
+const row = z
+  .strictObject({
+    from: instant
+      .optional()
+      .describe('In a list: the moment from which the row holds, with its zone. The first row needs none.'),
+    ...rates,
+    steps,
+    calls: z
+      .record(z.string().regex(callKind, { error: 'must be a kind of call, such as web_search' }), decimal(callCure), {
+        error: 'must be a map of credits per call, such as { web_search: "0.01" }',
+      })
+      .optional()
+      .describe("Credits for a call of the provider's own tools, by kind: `web_search`."),
+    bands: z
+      .array(band, { error: 'must be a list of maps, each with `name`, `hours` and `times`' })
+      .optional()
+      .describe('Hours with other prices. Outside of them the prices of the row hold.'),
+    tiers: z
+      .partialRecord(z.enum(tiers, { error: `must be one of: ${tiers.join(', ')}` }), factorOrRates, {
+        error: 'must be a map of factors by tier, such as { flex: "0.5" }',
+      })
+      .optional()
+      .describe(
+        'By tier, as the provider reports it: a factor on all prices of tokens, or prices, written out. `priority` includes `fast`.',
+      ),
+    geos: z
+      .record(
+        z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, { error: 'must be a geography, such as us' }),
+        factorOrRates,
+        {
+          error: 'must be a map of factors by geography, such as { us: "1.1" }',
+        },
+      )
+      .optional()
+      .describe('By the geography that the provider reports, `inference_geo`: likewise.'),
+    counts: oneOf(['end', 'start'])
+      .optional()
+      .describe(
+        'The moment that decides on row and band: of the request, or of the end of its answer. The same in all rows. Default: `end`.',
+      ),
+  })
+  .superRefine(refuseTokenPrices)
 
 export const prices = z.union([row, z.array(row).min(1, { error: 'must have a row' })], {
   error: 'must be a map of prices, or a list of them by date',

@@ -25,7 +25,9 @@ const profile = z.union([z.enum(profileNames), field.profileMap], {
   error: `must be a map, or one of: ${profileNames.join(', ')}`,
 })
 
-const upstreamModel = filled('must not be empty')
+const upstreamModel = filled('must not be empty').regex(/^[^*]*$/, {
+  error: 'must be one model without `*`: list each model, or have `catalog import` write them',
+})
 
 const route = z.strictObject({
   name: text().describe('The name of an entry of `upstreams`.'),

@@ -10,7 +10,7 @@ import { camelCase } from './document.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import { rowsOf } from './price-list.ts'
-import type { PriceRowEntry } from './price-schema.ts'
+import { leastNanos, type PriceRowEntry } from './price-schema.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
@@ -149,9 +149,6 @@ function isPrivate(hostname: string): boolean {
   if (isIPv6(host)) return host === '::1' || /^(?:f[cd]|fe[89ab])/.test(host)
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
-
-/** No provider sells a million tokens for less, in nano-credits: 0.001. */
-const leastNanos = 1_000_000n
 
 /** Prices by the token, as LiteLLM writes them, and a cache that costs more than what it saves (NEW-8). */
 function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {

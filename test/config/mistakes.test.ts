@@ -107,6 +107,42 @@ const mistakes: Mistake[] = [
     file(model(', hosted_tools: refuse').replace('input: "1"', `input: ${text}`)),
     `2: catalog.models[0].prices.input ${price}; a price of one token, as LiteLLM has it, is multiplied by 1,000,000`,
   ]) satisfies Mistake[]),
+  ...((
+    [
+      ['prices', (text: string) => text.replace('input: "1", output: "1"', 'input: 0.000003, output: "0.000015"')],
+      [
+        'prices.steps[0]',
+        (text: string) =>
+          text.replace('output: "1"', 'output: "1", steps: [{ above: 9, input: "0.000006", output: "0.00002" }]'),
+      ],
+      [
+        'prices.tiers.flex',
+        (text: string) =>
+          text.replace('output: "1"', 'output: "1", tiers: { flex: { input: "0.000001", output: "0.000009" } }'),
+      ],
+      [
+        'prices[0]',
+        (text: string) =>
+          text.replace(
+            /prices: (\{ input: "1", output: "1"[^}]*\})/,
+            'prices: [{ input: "0.000003", output: "0.000015" }]',
+          ),
+      ],
+      [
+        'cost',
+        (text: string) => text.replace('hosted_tools', 'cost: { input: "0.000003", output: "0.000015" }, hosted_tools'),
+      ],
+    ] as const
+  ).map(([place, change]) => [
+    `issue 50 prices of one token, as LiteLLM has them: ${place}`,
+    change(file(model(', hosted_tools: refuse'))),
+    `2: catalog.models[0].${place}.input and \`output\` are prices of one token, as LiteLLM has them: multiply them by 1,000,000`,
+  ]) satisfies Mistake[]),
+  ...(['*', 'openai/*'].map((name) => [
+    `issue 50 a model of an upstream that would be all models: ${name}`,
+    file(model(`, hosted_tools: refuse, upstream_model: "${name}"`)),
+    '2: catalog.models[0].upstream_model must be one model without `*`: list each model, or have `catalog import` write them',
+  ]) satisfies Mistake[]),
   [
     'NEW-8 an id that would be all models',
     file(model(', hosted_tools: refuse').replace('id: m', 'id: "openai/*"')),
