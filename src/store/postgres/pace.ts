@@ -2,7 +2,7 @@
 const apartMinMs = 1
 
 /** Calls begin so many times their own duration apart, up to a time in ms in which a request is not delayed noticeably. */
-const [durations, apartMaxMs] = [6, 6.5]
+const [durations, apartMaxMs] = [8, 7]
 
 /** A slow database gets one call at a time, up to this time in ms. A call that takes longer may be on a long way, so that others go beside it. */
 const aloneMs = 25
