@@ -25,6 +25,7 @@ const parts: Record<string, string[]> = {
   'generated files': ['scripts/config-generated.ts', '--check'],
   'pages of translation': ['scripts/translation-docs.ts', '--check'],
   metrics: ['scripts/metrics-docs.ts', '--check'],
+  'tables of errors and events': ['scripts/reference-docs.ts', '--check'],
   dashboard: ['scripts/dashboard.ts', '--check'],
   conformance: ['scripts/conformance.ts', '--check'],
   tests: ['scripts/test.ts', '--quick'],
