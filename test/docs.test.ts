@@ -11,7 +11,7 @@ import { jsonSchema } from '../src/config/schema.ts'
 
 const root = join(import.meta.dirname, '..')
 const pages = globSync(
-  ['*.md', 'docs/*.md', 'docs/{decisions,wires}/*.md', 'docs/translation/README.md', 'bench/{*,results/*}.md'],
+  ['*.md', 'docs/*.md', 'docs/{decisions,wires}/*.md', 'docs/translation/README.md', 'bench/{*,results/*,notes/*}.md'],
   { cwd: root },
 )
   .filter((page) => !page.endsWith('conformance-tests.md'))
@@ -111,3 +111,10 @@ function readDefaults(path: string, node: SchemaNode): Map<string, string> {
     ),
   )
 }
+
+test('the index of decisions has each of them once', () => {
+  const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8')
+  const listed = [...index.matchAll(/\]\((\d{4}-[\w-]+\.md)\)/g)].map(([, file]) => file!)
+  const there = globSync('[0-9]*.md', { cwd: join(root, 'docs/decisions') })
+  assert.deepEqual(listed.toSorted(), there.toSorted())
+})

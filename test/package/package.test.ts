@@ -87,7 +87,15 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
     'examples',
     'ops',
     'triwire.schema.json',
-    ...['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', 'image/compose.yaml'],
+    ...[
+      'ARCHITECTURE.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      'bench/README.md',
+      'bench/notes',
+      'image/compose.yaml',
+    ],
   ])
 })
 
