@@ -8,7 +8,7 @@ import { repositoryPages, sidebarOf } from './site/pages.ts'
 //
 // Builds the documentation as a static site: site/dist/VERSION, beside the folders of other versions that are there. It has
 // the pages of the repository, the admin API from its OpenAPI document, each page as Markdown too, and llms.txt. VitePress
-// is installed in site/ first, since only this script needs it (docs/decisions/0071-vitepress.md).
+// is installed in site/ first, since only this script needs it (docs/decisions/0072-vitepress.md).
 
 const root = join(import.meta.dirname, '..')
 const site = join(root, 'site')

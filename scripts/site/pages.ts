@@ -8,7 +8,7 @@ export type SitePage = { path: string; text: string }
 
 const sources = ['README.md', '*.md', 'docs/**/*.md', 'bench/README.md', 'bench/notes/*.md']
 
-/** All pages of the repository, as the site shows them: without comments, and with links that lead to the site or to a file of it. */
+/** All pages of the repository without comments. Their links lead to the site, or to a file that it serves. */
 export function repositoryPages(): { pages: SitePage[]; files: Set<string> } {
   const paths = [...new Set(sources.flatMap((pattern) => globSync(pattern, { cwd: root })))].filter(
     (one) => !one.startsWith('node_modules'),
