@@ -96,10 +96,10 @@ test('changed files are those since the branch left main, and those that are not
 
 test('in this checkout pages, examples and the schema affect the tests that read them, and a module those that import it', () => {
   const root = join(import.meta.dirname, '..')
-  const all = globSync('{bin,src,test,docs,examples,scripts}/**/*.*', { cwd: root }).map((file) =>
+  const all = globSync('{bin,src,test,docs,examples,scripts,conformance}/**/*.*', { cwd: root }).map((file) =>
     file.replaceAll('\\', '/'),
   )
-  all.push('triwire.schema.json')
+  all.push('triwire.schema.json', 'package.json')
   const found = (changed: string) =>
     findChangedTests(all, [changed], (file) => readFileSync(join(root, file), 'utf8')).files
   for (const [changed, test] of [
@@ -113,6 +113,7 @@ test('in this checkout pages, examples and the schema affect the tests that read
     ['src/store/sqlite/worker.ts', 'test/store/ledger-client.test.ts'],
     ['src/cli/cli.ts', 'test/cli/cli.test.ts'],
     ['src/errors.ts', 'test/imports.test.ts'],
+    ['conformance/src/wires/chat.ts', 'test/cli/doctor.test.ts'],
   ] as const)
     assert.ok(found(changed).includes(test), `${changed} affects ${test}`)
   assert.ok(!found('docs/providers.md').includes('test/accounts/settlement.test.ts'))

@@ -10,7 +10,7 @@ export type ChangedTests = { files: string[]; everythingBecause: string[]; untes
 /** A module, whose text names the files that it depends on. All other files are read as data. */
 const modulePattern = /\.(?:[cm]?[jt]s|tsx)$/
 /** The product's own code. What else it names, its tests read through it, and name themselves. */
-const codePattern = /^(?:src|bin)\/.*\.(?:ts|mjs)$/
+const codePattern = /^(?:src|bin|conformance\/src)\/.*\.(?:ts|mjs)$/
 const testPattern = /^test\/.*\.test\.ts$/
 
 /** These files affect every test: the runner with what it preloads, and the installed packages. */
@@ -78,9 +78,11 @@ function findUsers(all: readonly string[], readText: (file: string) => string): 
   const known = new Set(all)
   for (const file of all) for (const folder of foldersOf(file)) known.add(folder)
   const users = new Map<string, string[]>()
+  const manifest = known.has('package.json') ? readText('package.json') : '{}'
+  const aliases = new Map<string, string>(Object.entries(JSON.parse(manifest || '{}').imports ?? {}))
   for (const file of all) {
     if (!modulePattern.test(file)) continue
-    for (const named of namedIn(file, readText(file), known)) {
+    for (const named of namedIn(file, readText(file), known, aliases)) {
       const list = users.get(named)
       if (list) list.push(file)
       else users.set(named, [file])
@@ -89,12 +91,17 @@ function findUsers(all: readonly string[], readText: (file: string) => string): 
   return users
 }
 
-/** Paths in a module that are those of files or folders. */
-function namedIn(file: string, text: string, known: ReadonlySet<string>): Set<string> {
+/** Paths in a module that are those of files or folders. `aliases` are the imports of package.json. */
+function namedIn(
+  file: string,
+  text: string,
+  known: ReadonlySet<string>,
+  aliases: ReadonlyMap<string, string>,
+): Set<string> {
   const found = new Set<string>()
   const code = text.replace(/^(?:import|export) type [^']*'[^']*'/gm, '')
   for (const [, , literal = ''] of code.matchAll(/(['"`])([^'"`\n]*)\1/g)) {
-    const path = cutPattern(literal)
+    const path = cutPattern(aliases.get(literal) ?? literal)
     // A single word is hardly ever a path.
     if (!/[./]/.test(path) || /^(?:\/|[./]*$)/.test(path)) continue
     for (const from of [dirname(file), '.']) {
