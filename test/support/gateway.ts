@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
@@ -198,17 +198,19 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   let operator: string | undefined
 
   // A test with many requests asks for each of their lines: no line is read twice.
-  let read: { text: string; lines: Record<string, unknown>[] } = { text: '', lines: [] }
+  const read = { bytes: 0, lines: [] as Record<string, unknown>[] }
   const logLines = async () => {
     // Waits until all lines are written, even on a slow disk.
     await log.flush(patienceMs)
-    const text = readFileSync(logPath, 'utf8')
-    const end = text.lastIndexOf('\n') + 1
-    if (!text.startsWith(read.text)) read = { text: '', lines: [] }
-    const more = text.slice(read.text.length, end).split('\n').filter(Boolean)
-    const lines = [...read.lines, ...more.map((line) => JSON.parse(line) as Record<string, unknown>)]
-    read = { text: text.slice(0, end), lines }
-    return [...lines]
+    const file = openSync(logPath, 'r')
+    const more = Buffer.alloc(fstatSync(file).size - read.bytes)
+    const text = more.subarray(0, readSync(file, more, 0, more.length, read.bytes))
+    closeSync(file)
+    const whole = text.subarray(0, text.lastIndexOf('\n') + 1)
+    read.bytes += whole.length
+    for (const line of whole.toString().split('\n').filter(Boolean))
+      read.lines.push(JSON.parse(line) as Record<string, unknown>)
+    return [...read.lines]
   }
   return {
     url,
