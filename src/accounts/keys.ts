@@ -59,9 +59,14 @@ export function nameOfKey(text: string): string {
   return form.test(text) ? text.slice(0, prefixChars) : text
 }
 
-/** A text that may be shown and kept: each key in it, whole or not, is cut to its first characters (ruling U5). */
+/**
+ * A text that may be shown and kept: each key in it, whole or not, is cut to its first characters (ruling U5). Of what may be a
+ * key of another gateway only `sk-` stays.
+ */
 export function withoutKeys(text: string): string {
-  return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1…')
+  return text
+    .replace(/(sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1…')
+    .replace(/\bsk-(?!tri-[0-9A-Za-z]{0,8}(?![\w-]))[\w-]{16,}/g, 'sk-…')
 }
 
 /** SHA-256 as base64url. No slow hash is needed: a random key of this length cannot be guessed. */

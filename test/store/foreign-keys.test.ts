@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type { ForeignImport } from '../../src/accounts/foreign-keys.ts'
-import { digestForeignKey, digestKey, digestOfHex } from '../../src/accounts/keys.ts'
+import { digestForeignKey, digestKey, digestOfHex, withoutKeys } from '../../src/accounts/keys.ts'
 import { onEachStore } from './engines.ts'
 
 const atMs = 1_800_000_000_000
@@ -33,6 +33,17 @@ test('issue 50 a digest in hex, as LiteLLM keeps it, is ours of the same key', (
   assert.equal(digestForeignKey('sk-1234'), digestKey('sk-1234'))
   for (const text of ['sk-', 'xk-1234', 'sk-a b', 'sk-ä', `sk-${'a'.repeat(300)}`, ' sk-1', 'sk-1\n'])
     assert.equal(digestForeignKey(text), undefined, text)
+})
+
+test('issue 50 U5 of a text that may be a key of another gateway only its beginning is shown', () => {
+  for (const [text, shown] of [
+    ['There is no key "sk-A1b2C3d4E5f6G7h8I9"', 'There is no key "sk-…"'],
+    ['sk-tri-chosen-by-somebody-1', 'sk-…'],
+    ['sk-...abcd', 'sk-...abcd'],
+    ['task-management-of-the-team', 'task-management-of-the-team'],
+    ['sk-tri-JXCiJSao', 'sk-tri-JXCiJSao'],
+  ])
+    assert.equal(withoutKeys(text!), shown)
 })
 
 onEachStore((engine) => {
