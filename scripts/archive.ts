@@ -57,7 +57,6 @@ async function tryOn(trial: Trial): Promise<void> {
   const file = join(folder, `${Math.random()}.archive`)
   const archive = (word: string) => command(trial, ['ledger', 'archive', word, month, '--file', file])
   const before = await trial.bytes()
-  await timed('verify', () => verify(trial))
   await timed('export', () => archive('export'))
   const { entries } = await timed('detach', () => archive('detach'))
   console.log(

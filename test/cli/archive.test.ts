@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import test, { type TestContext } from 'node:test'
 import { createDebitRow, createPath } from '../store/fixtures.ts'
 import { openStore } from '../support/operator.ts'
@@ -79,6 +79,10 @@ test('issue 48 ledger verify finds a forged archive file, and notes one that is 
   const forged = await runWarm(['ledger', 'verify', '--store', path])
   assert.equal(forged.code, 1)
   assert.match(forged.stdout, /archive of 2025-01: .*\.elsewhere is not as it was sealed/)
+  rmSync(file)
+  const elsewhere = await runWarm(['ledger', 'verify', '--store', path])
+  assert.equal(elsewhere.code, 0, elsewhere.stdout)
+  assert.match(elsewhere.stderr, /2025-01 is away, and its file .*\.elsewhere is not on this machine/)
   const attached = await runWarm(['ledger', 'archive', 'attach', '2025-01', '--file', `${file}.none`, '--store', path])
   assert.equal(attached.code, 1)
   assert.match(attached.stderr, /the archive of 2025-01, is not there: name it with --file/)

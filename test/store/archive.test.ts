@@ -14,6 +14,8 @@ import {
 } from '../../src/store/archive/archive.ts'
 import type { ArchiveStore } from '../../src/store/archive/end.ts'
 import { readArchive } from '../../src/store/archive/file.ts'
+import { archivingVersion as postgresVersion } from '../../src/store/postgres/schema.ts'
+import { archivingVersion as sqliteVersion } from '../../src/store/sqlite/schema.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 
@@ -269,6 +271,36 @@ onEachStore((engine) => {
         findings.join('\n'),
       )
     })
+
+  test('issue 48 X7 the copy of a store with attached months has no archives, and verify holds', async () => {
+    const store = await open()
+    await fill(store)
+    await detachMonth(store.archives, wishes('2026-01'))
+    await attachMonth(store.archives, wishes('2026-01'))
+    await store.forge(async ({ run }) => {
+      for (const table of ['archives', 'seals', 'sealed_sums', 'archived']) await run(`DELETE FROM ${table}`)
+    })
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 only the first detachment keeps the triwire before this one away', async () => {
+    const store = await open()
+    await fill(store)
+    const read = async () => {
+      let oldest = 0
+      await store.forge(async ({ engine, all }) => {
+        const sql = engine === 'sqlite' ? 'PRAGMA user_version' : 'SELECT oldest FROM schema'
+        oldest = Number(Object.values((await all(sql))[0]!)[0])
+      })
+      return oldest
+    }
+    const before = await read()
+    await exportMonth(store.archives, wishes('2026-01'))
+    assert.equal(await read(), before)
+    await detachMonth(store.archives, wishes('2026-01'))
+    assert.equal(await read(), store.archives.lock === undefined ? sqliteVersion : postgresVersion)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
 
   test('issue 48 a file that was changed, cut or exchanged is refused, and nothing is changed', async () => {
     const store = await open()

@@ -12,6 +12,9 @@ import {
 } from '../archive.ts'
 import type { createChainCheck } from './chain.ts'
 
+/** The last record of the audit trail about an archive. */
+export type RecordedArchive = { digest: string; isDetached: boolean }
+
 /** The rows that an archive left in the store for an account. */
 export type SealOfAccount = { seal: Seal; sums: readonly SealedSums[] }
 
@@ -94,8 +97,8 @@ export function createArchiveCheck(
     months.get(entry.month)?.index.add(indexText(entry))
   }
 
-  /** @param recorded the digests that the audit trail has, by month; those of months that were ever detached */
-  function end(recorded: ReadonlyMap<string, string>): void {
+  /** @param recorded what the audit trail has, by month. The copy of a store has months that were attached, and no archives. */
+  function end(recorded: ReadonlyMap<string, RecordedArchive>): void {
     finish()
     let previous: string | null = null
     for (const { archive, seals, index } of months.values()) {
@@ -105,11 +108,11 @@ export function createArchiveCheck(
       if (index.end() !== indexDigest) find('its index of requests and references is not as it was made')
       if (digestArchive(archive, previous) !== digest)
         find('its digest does not fit, so it or the one before it was changed')
-      if (recorded.get(month) !== digest) find('the audit trail does not have its digest')
+      if (recorded.get(month)?.digest !== digest) find('the audit trail does not have its digest')
       previous = digest
     }
-    for (const month of recorded.keys())
-      if (!months.has(month))
+    for (const [month, { isDetached }] of recorded)
+      if (isDetached && !months.has(month))
         findings.push(`archive of ${month}: the audit trail says that it was detached, and it is missing`)
   }
 }

@@ -3,7 +3,7 @@ import { formatHead, HeadHash } from '../chain.ts'
 import { createCorrectionCheck, floorMsOf } from '../corrections.ts'
 import type { Audited, VerifyOptions } from '../entries.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
-import { createArchiveCheck, type SealOfAccount } from './archives.ts'
+import { createArchiveCheck, type RecordedArchive, type SealOfAccount } from './archives.ts'
 import { type BillFacts, createBillCheck } from './bills.ts'
 import { type AccountEnd, createChainCheck } from './chain.ts'
 import { createLogCheck } from './log.ts'
@@ -82,7 +82,7 @@ export function createVerification(
     accounts: Iterable<AccountEnd>,
     spent: Iterable<SpendEnd>,
     nowMs: number,
-    recorded: ReadonlyMap<string, string> = new Map(),
+    recorded: ReadonlyMap<string, RecordedArchive> = new Map(),
   ): Audited {
     archives.end(recorded)
     chain.end(accounts, nowMs)

@@ -114,7 +114,8 @@ export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): P
   if (archive?.state !== 'removing') archive = await seal(store, wishes)
   await remove(store, archive, wishes)
   const away = await move(store, { ...archive, state: 'away' }, ['removing'])
-  await store.tidy()
+  // The month is away, whether or not the space is given back now.
+  await store.tidy().catch(() => {})
   return reportOf(away)
 }
 

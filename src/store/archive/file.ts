@@ -44,7 +44,7 @@ export async function writeArchive(
   header: ArchiveHeader,
   pieces: AsyncIterable<ArchivePiece>,
 ): Promise<void> {
-  const part = `${path}.part`
+  const part = `${path}.${process.pid}.part`
   try {
     const out = createWriteStream(part, { mode: 0o600, flush: true })
     await pipeline(Readable.from(linesOf(header, pieces)), createGzip({ level: 6 }), out)

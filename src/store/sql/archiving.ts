@@ -243,7 +243,8 @@ function rowOf(archive: Archive) {
 
 /**
  * Moves an archive to another state, with the record of the audit if it begins to be one of operators' acts.
- * @param lock taken before the record is written, if several servers may write @returns false if its state has changed meanwhile
+ * @param lock taken before the record is written, if several servers may write
+ * @returns false if its state has changed meanwhile, or another command has not noted all that is sealed
  */
 export function* moveArchive(
   dialect: Dialect,
@@ -256,13 +257,23 @@ export function* moveArchive(
   function* move(): StoreStep<boolean> {
     if (lock !== undefined) yield* ask(dialect, () => lock)
     const now = (yield* readArchives(dialect)).find(({ month }) => month === archive.month)
-    if (!now || !from.includes(now.state)) return false
+    if (!now || !from.includes(now.state) || (now.state === 'sealing' && !(yield* isNoted()))) return false
     yield* runAll([update(dialect, 'archives', rowOf(archive), { month: archive.month })])
     if (record) {
       const row = auditRow(record.act, record.trail)
       yield* make(dialect, { kind: 'post_audit', row, nowMs: yield* readNowMs(dialect) })
     }
     return true
+  }
+
+  function* isNoted(): StoreStep<boolean> {
+    const count = (table: string, put: Put) =>
+      `(SELECT count(*) FROM ${dialect.schema}.${table} WHERE month = ${put(archive.month)})`
+    const row = yield* askOne(
+      dialect,
+      (put) => `SELECT ${count('archived', put)} AS entries, ${count('seals', put)} AS accounts`,
+    )
+    return Number(row!['entries']) === archive.entries && Number(row!['accounts']) === archive.accounts
   }
 }
 

@@ -7,7 +7,7 @@ import {
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
-import type { SealOfAccount } from '../../accounts/verify/archives.ts'
+import type { RecordedArchive, SealOfAccount } from '../../accounts/verify/archives.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
@@ -98,16 +98,25 @@ export function* verifyLedger(
     : yield* findArchivedAll(dialect, verification.listUnread()))
     verification.noteAway(requestId, entry)
   const spent = yield* readSpendEnds(dialect, spends, verification.lastSeqOf)
-  return verification.end(ends.values(), spent, yield* readNowMs(dialect), yield* readRecorded())
+  const audited = verification.end(ends.values(), spent, yield* readNowMs(dialect), yield* readRecorded())
+  // Pages are snapshots of their own: entries were read that were away a moment later, or the other way round.
+  const isSame = JSON.stringify(yield* readArchives(dialect)) === JSON.stringify(archives)
+  return isSame ? audited : { findings: ['a month was detached or attached meanwhile: verify again'], head: undefined }
 
   /** The digests of archives that the audit trail has, by month. */
-  function* readRecorded(): StoreStep<Map<string, string>> {
+  function* readRecorded(): StoreStep<Map<string, RecordedArchive>> {
     const rows = yield* ask(
       dialect,
-      () => `SELECT object, "after" FROM ${schema}.audit WHERE operation = 'ledger.detach' ORDER BY seq`,
+      () => `SELECT object, operation, "after" FROM ${schema}.audit
+        WHERE operation IN ('ledger.detach', 'ledger.attach') ORDER BY seq`,
     )
     const digestOf = (after: unknown) => /"digest":"([^"]*)"/.exec(`${after}`)?.[1] ?? ''
-    return new Map(rows.map(({ object, after }) => [object as string, digestOf(after)]))
+    return new Map(
+      rows.map(({ object, operation, after }) => [
+        object as string,
+        { digest: digestOf(after), isDetached: operation === 'ledger.detach' },
+      ]),
+    )
   }
 
   /** The sealed rows of the accounts of a page. */
