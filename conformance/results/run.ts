@@ -66,6 +66,8 @@ Written by \`node conformance/results/run.ts\`. A case counts once, by its worst
 or the adapter does not switch it on. Each page says what was switched on, has the tables of pairs and areas, and lists what failed.
 A figure here is no grade: gateways differ in what they are for.
 
+Three cases came after the runs of 2026-11-28: models-list-envelope, messages-count-tokens, client-that-leaves-ends-the-model.
+
 | Gateway | Version | MUST pass | fail | refused | declared | n/a | SHOULD pass | fail | refused | declared | n/a | Run |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 ${rows.join('\n')}
