@@ -63,6 +63,7 @@ export type AccountPage = {
   state?: AccountRow['state'] | undefined
   /** Only these. */
   ids?: readonly string[] | undefined
+  externalId?: string | undefined
   /** Only those that have another plan than these. */
   otherPlans?: readonly string[] | undefined
   /** `created`: the oldest first. */
@@ -92,6 +93,7 @@ export type KeyPage = {
   state?: KeyState | undefined
   /** Only keys of another gateway. */
   isForeign?: boolean | undefined
+  externalId?: string | undefined
   /** Without the keys of sessions of people. */
   isWithoutSessions?: boolean | undefined
   /** At which keys have expired, in Unix milliseconds. */

@@ -20,10 +20,16 @@ export type KeyBounds = {
   labels: readonly string[] | undefined
   /** Dimensions in which its client may choose another label. */
   mayChoose: readonly string[] | undefined
+  /** Its id in a system of the operator. Like the metadata this limits nothing, but is the same for a line of rotations. */
+  externalId: string | undefined
+  /** Words of the operator, by names that are sorted. */
+  metadata: Metadata | undefined
 }
 
+export type Metadata = Readonly<Record<string, string>>
+
 /** The bounds of an account, over all its keys and replicas. A field is undefined if it has no such bound. */
-export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute'> & {
+export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute' | 'externalId' | 'metadata'> & {
   /** The balances below which `credit_low` is sent for this account, in nano-credits, instead of those of the configuration. */
   warnNanos: readonly bigint[] | undefined
   /** Credit that it is given in each month of the reporting zone, in nano-credits, and whether the rest of it lapses. */
@@ -74,6 +80,16 @@ function textForm(name: string): BoundForm<string> {
   }
 }
 
+const externalId = textForm('external_id')
+
+const metadata: BoundForm<Metadata> = {
+  name: 'metadata',
+  columns: { metadata: 'text' },
+  read: ({ metadata }) => (metadata === null ? undefined : (JSON.parse(metadata as string) as Metadata)),
+  write: (metadata) => ({ metadata: metadata ? JSON.stringify(metadata) : null }),
+  tell: (metadata) => JSON.stringify(metadata),
+}
+
 /** Every bound of a key. Books, stores and the copy read this table. */
 export const keyBounds = createBounds<KeyBounds>({
   budget,
@@ -82,6 +98,8 @@ export const keyBounds = createBounds<KeyBounds>({
   person: textForm('person'),
   labels: listForm('labels'),
   mayChoose: listForm('may_choose'),
+  externalId,
+  metadata,
 })
 
 /** Every bound of an account, read by the same. */
@@ -104,6 +122,8 @@ export const accountBounds = createBounds<AccountBounds>({
     tell: ({ nanos, lapses }) => `${formatCredits(nanos)}/month${lapses ? ', lapses' : ''}`,
   },
   plan: textForm('plan'),
+  externalId,
+  metadata,
 })
 
 /** Every bound of a person, read by the same. */
@@ -139,4 +159,35 @@ export function mayUse(models: readonly string[] | undefined, asked: string): bo
     models === undefined ||
     models.some((model) => (model.endsWith('*') ? asked.startsWith(model.slice(0, -1)) : asked === model))
   )
+}
+
+const metadataMax = 50
+const metadataName = /^[A-Za-z0-9][\w.:/-]{0,63}$/
+const metadataCharsMax = 500
+
+/** Checks metadata, and sorts it by names. @throws RangeError with a text for the person who wrote it */
+export function checkMetadata(asked: Metadata): Metadata {
+  const rows = Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1))
+  if (rows.length === 0 || rows.length > metadataMax) throw new RangeError(`Metadata has 1 to ${metadataMax} names.`)
+  for (const [name, value] of rows) {
+    if (!metadataName.test(name)) throw new RangeError('A name of metadata has 1 to 64 letters, digits and _ . : / -')
+    if (value.length > metadataCharsMax || /\p{C}/u.test(value))
+      throw new RangeError(`A value of metadata has at most ${metadataCharsMax} visible characters.`)
+  }
+  return Object.fromEntries(rows)
+}
+
+/** Parses metadata as people type it: `team=red,order=12`. @throws RangeError */
+export function parseMetadata(text: string): Metadata {
+  const pairs = text.split(',').map((pair) => /^\s*([^=]*?)\s*=(.*)$/.exec(pair)?.slice(1))
+  const rows = pairs.filter((pair) => pair !== undefined)
+  if (rows.length < pairs.length || new Set(rows.map(([name]) => name)).size < rows.length)
+    throw new RangeError('Write metadata as names and values, each name once, such as team=red,order=12.')
+  return checkMetadata(Object.fromEntries(rows))
+}
+
+/** Checks the id of something in a system of the operator. @throws RangeError */
+export function checkExternalId(id: string): string {
+  if (!/^[^\s\p{C}]{1,200}$/u.test(id)) throw new RangeError('An external id has 1 to 200 characters and no blanks.')
+  return id
 }

@@ -25,6 +25,8 @@ export const accountShape = field.named('Account', {
     .describe('balances below which `credit_low` is sent; null: as the configuration says'),
   grant: field.grantShape.nullable().describe('what it is given in each month'),
   plan: z.string().nullable().describe('the plan of the configuration by which it pays; null: the prices of models'),
+  external_id: z.string().nullable().describe('the id in a system of the operator'),
+  metadata: field.metadataShape.nullable(),
 })
 
 export type AccountDetails = z.output<typeof accountShape>
@@ -41,6 +43,8 @@ export function tellAccount(row: AccountRow, view: AccountView, heldNanos = 0n):
     warn: warnNanos?.map(formatCredits) ?? null,
     grant: grant ? { credits: formatCredits(grant.nanos), lapse: grant.lapses, last: lastGrant ?? null } : null,
     plan: plan ?? null,
+    external_id: bounds.externalId ?? null,
+    metadata: bounds.metadata ?? null,
   }
 }
 
@@ -58,6 +62,8 @@ const bounds = {
     .describe('requests of all its keys in a minute; `none`: as many as the configuration says'),
   warn: field.warn.optional(),
   plan: field.plan.optional().describe('a plan of the configuration; `none`: it pays the prices of models'),
+  external_id: field.externalId.optional(),
+  metadata: field.metadata.optional(),
 }
 
 const boundOptions = {
@@ -65,18 +71,23 @@ const boundOptions = {
   rpm: '--rpm <count>',
   warn: '--warn <credits>',
   plan: '--plan <name>',
+  external_id: '--external-id <text>',
+  metadata: '--metadata <words>',
 }
 
 /** Every field is named, so that a bound of an account that is missing here does not compile. */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf({ budget, rpm, warn, plan, grant, lapse }: AccountFields, { running }: Context): WholeAccountWishes {
+function wishesOf(
+  { budget, rpm, warn, plan, grant, lapse, external_id: externalId, metadata }: AccountFields,
+  { running }: Context,
+): WholeAccountWishes {
   if (typeof plan === 'string' && !running.declaredPlans().includes(plan))
     throw wrongField('plan', `There is no plan "${plan}": declare it in the configuration, under plans.`)
   if (lapse && !grant) throw wrongField('lapse', 'It says what becomes of a grant: name that too')
   const given = grant && { nanos: grant.nanos, lapses: lapse ?? grant.lapses ?? false }
-  return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given, plan }
+  return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given, plan, externalId, metadata }
 }
 
 type AccountFields = z.output<z.ZodObject<typeof bounds>> & {
@@ -127,6 +138,7 @@ export const accountOperations = [
         .optional()
         .describe('only those with this in their name, or at the start of their id'),
       state: z.enum(['active', 'suspended']).optional().describe('only those'),
+      external_id: field.ofExternalId,
       sort: z
         .enum([...accountSorts, bySpend])
         .default('created')
@@ -139,22 +151,27 @@ export const accountOperations = [
     cli: [
       {
         command: 'account list',
-        options: { q: '--search <text>', state: '--state <state>', sort: '--sort <order>' },
+        options: {
+          q: '--search <text>',
+          state: '--state <state>',
+          external_id: '--external-id <text>',
+          sort: '--sort <order>',
+        },
         rows: 'all',
       },
     ],
-    async run(context, { q, state, sort, limit }) {
+    async run(context, { q, state, external_id: externalId, sort, limit }) {
       const { books, beyond, running } = context
       const holds = await running.readHolds()
       const tell = (row: AccountRow) => tellAccount(row, context, holds.get(row.id))
       if (sort === bySpend) {
         const find = (ids: readonly string[]) =>
-          books.pageAccounts({ q, state, ids, sort: 'created', limit: ids.length })
+          books.pageAccounts({ q, state, externalId, ids, sort: 'created', limit: ids.length })
         const { rows, placeOf } = await pageBySpend(context, { by: 'account', limit, find })
         return page(rows, limit, tell, placeOf)
       }
       const place = readPlace(beyond, [sort === 'name' ? 'string' : 'number', 'string'])
-      const rows = await books.pageAccounts({ q, state, sort, beyond: place, limit: limit + 1 })
+      const rows = await books.pageAccounts({ q, state, externalId, sort, beyond: place, limit: limit + 1 })
       return page(rows, limit, tell, (row) => [sort === 'name' ? row.name : row.createdMs, row.id])
     },
   }),

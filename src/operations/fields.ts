@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Budget, budgetPeriods, parseBudget, renewsAt, type Spend, spentAt } from '../accounts/budget.ts'
 import { type Calendar, formatTime } from '../accounts/calendar.ts'
 import { formatCredits, parseCredits } from '../accounts/credit.ts'
-import { parseModels } from '../accounts/key-bounds.ts'
+import { checkExternalId, checkMetadata, type Metadata, parseMetadata, parseModels } from '../accounts/key-bounds.ts'
 import { labelsMax, parseDimensions, parseLabels } from '../accounts/labels.ts'
 import { outcomes } from '../accounts/ledger.ts'
 import { sayIssue } from './problem.ts'
@@ -280,6 +280,24 @@ export const mayChoose = orShape(
 ).describe(
   'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
 )
+
+export const metadataShape = z.record(z.string(), z.string()).meta({ title: 'Metadata', description: 'words of yours' })
+
+/** Words of the operator. */
+export const metadata = orShape<Metadata, typeof metadataShape>(
+  'must be an object such as {"team":"red"}',
+  parseMetadata,
+  metadataShape,
+  checkMetadata,
+).describe('words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away')
+
+/** The id of something in a system of the operator. */
+export const externalId = orNone('must be a text', checkExternalId).describe(
+  'the id in a system of yours; several may have the same; `none` takes it away',
+)
+
+/** A filter of lists. */
+export const ofExternalId = text('must be a text').optional().describe('only those with this id in a system of yours')
 
 /** The ids of models that a key may use. */
 export const models = orShape(

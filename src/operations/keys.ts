@@ -28,6 +28,8 @@ export const keyShape = field.named('Key', {
   person_rpm: z.int().nullable().describe('requests per minute of that person with all their keys; null: any number'),
   labels: field.labelsShape.nullable().describe('what its requests are for, by dimension; null: nothing'),
   may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
+  external_id: z.string().nullable().describe('the id in a system of the operator; its successors keep it'),
+  metadata: field.metadataShape.nullable(),
   session: z.string().nullable().describe('the session of a person that it is the key of'),
   origin: z.string().nullable().describe('the gateway that made it, such as `litellm`; null: a key of ours'),
   created: field.when,
@@ -73,6 +75,8 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     person_rpm: row.personBounds.requestsPerMinute ?? null,
     labels: bounds.labels === undefined ? null : Object.fromEntries(bounds.labels.map((label) => label.split('='))),
     may_choose: bounds.mayChoose === undefined ? null : [...bounds.mayChoose],
+    external_id: bounds.externalId ?? null,
+    metadata: bounds.metadata ?? null,
     session: row.session ?? null,
     origin: row.origin ?? null,
     created: field.formatTime(createdMs)!,
@@ -101,6 +105,8 @@ const bounds = {
   person: field.person.optional(),
   labels: field.labels.optional(),
   may_choose: field.mayChoose.optional(),
+  external_id: field.externalId.optional(),
+  metadata: field.metadata.optional(),
   expires: field.end.optional(),
 }
 
@@ -111,6 +117,8 @@ const boundOptions = {
   person: '--person <person>',
   labels: '--labels <labels>',
   may_choose: '--may-choose <dimensions>',
+  external_id: '--external-id <text>',
+  metadata: '--metadata <words>',
   expires: '--expires <time>',
 }
 
@@ -119,7 +127,18 @@ type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
 function wishesOf(asked: KeyFields, context: Context): WholeWishes {
-  const { label, budget, rpm, models, person, labels, may_choose: mayChoose, expires } = asked
+  const {
+    label,
+    budget,
+    rpm,
+    models,
+    person,
+    labels,
+    may_choose: mayChoose,
+    expires,
+    external_id: externalId,
+    metadata,
+  } = asked
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
   if (typeof expiresMs === 'number' && hasEnded(expiresMs, nowMs))
@@ -128,7 +147,7 @@ function wishesOf(asked: KeyFields, context: Context): WholeWishes {
     const mistake = asked[name] ? undeclaredMistake(context.running.declaredLabels(), asked[name]) : undefined
     if (mistake) throw wrongField(name, mistake)
   }
-  return { label, budget, requestsPerMinute: rpm, models, person, labels, mayChoose, expiresMs }
+  return { label, budget, requestsPerMinute: rpm, models, person, labels, mayChoose, expiresMs, externalId, metadata }
 }
 
 type KeyFields = { label?: string | null | undefined } & z.output<z.ZodObject<typeof bounds>>
@@ -167,6 +186,7 @@ export const keyOperations = [
         .enum(keyStates)
         .optional()
         .describe('only those; `suspended`: neither revoked nor expired, and their account is suspended'),
+      external_id: field.ofExternalId,
       sessions: z.boolean().optional().describe('those of sessions of people too'),
       sort: z
         .enum([...keySorts, bySpend])
@@ -185,17 +205,18 @@ export const keyOperations = [
           person: '--person <person>',
           q: '--search <text>',
           state: '--state <state>',
+          external_id: '--external-id <text>',
           sessions: '--sessions',
           sort: '--sort <order>',
         },
         rows: 'all',
       },
     ],
-    async run(context, { account, person, q, state, sessions, sort, limit }) {
+    async run(context, { account, person, q, state, external_id: externalId, sessions, sort, limit }) {
       const { books, beyond, nowMs } = context
       const accountId = account === undefined ? undefined : await findAccountId(books, account)
       const personId = person === undefined ? undefined : await findPersonId(books, person)
-      const filter = { accountId, personId, q, state, nowMs, isWithoutSessions: !sessions }
+      const filter = { accountId, personId, externalId, q, state, nowMs, isWithoutSessions: !sessions }
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
         const find = (ids: readonly string[]) => books.pageKeys({ ...filter, ids, limit: ids.length })

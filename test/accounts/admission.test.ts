@@ -210,11 +210,13 @@ test('R15 STR-9 each bound of a key refuses what passes it, except those that ar
   const cases: Record<keyof KeyBounds, { bound: Parameters<typeof createBound>[0]; second: string }> = {
     budget: { bound: { budgetNanos: 0n }, second: 'budget_spent' },
     requestsPerMinute: { bound: { requestsPerMinute: 1 }, second: 'key_rate' },
-    // The gateway judges models: a request names its model in the body. Persons and labels are no limits.
+    // The gateway judges models: a request names its model in the body. Persons, labels and words of operators are no limits.
     models: { bound: {}, second: 'ok' },
     person: { bound: {}, second: 'ok' },
     labels: { bound: {}, second: 'ok' },
     mayChoose: { bound: {}, second: 'ok' },
+    externalId: { bound: {}, second: 'ok' },
+    metadata: { bound: {}, second: 'ok' },
   }
   for (const [name, { bound, second }] of Object.entries(cases)) {
     const { narrow, enter } = createBound(bound)

@@ -6,6 +6,7 @@ const account = {
   ...{ id: 'acct_1', name: 'one', state: 'active' as const, balance: '7', held: '0' },
   budget: { credits: '500', per: 'month' as const, spent: '3', held: '0', renews_at: null },
   ...{ rpm: 60, warn: ['50', '0.5'], plan: 'gold', grant: { credits: '100', lapse: true, last: null } },
+  ...{ external_id: null, metadata: null },
 }
 
 test('Y20 console: bounds of an account are spelled as the API reads them, and nothing where it has none', () => {

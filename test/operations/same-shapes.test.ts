@@ -63,14 +63,22 @@ const budget = fc.record(
 const rpm = fc.integer({ min: 1, max: 1_000_000 })
 const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,12}$/).filter((text) => text !== 'none')
 const some = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
+const own = {
+  external_id: some(word),
+  metadata: some(
+    fc.dictionary(word, fc.constantFrom('', 'a, b=c', 'ü {"x":1}'), { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
+  ),
+}
 const wishes = {
   account: fc.record({
     budget: some(budget),
     rpm: some(rpm),
     warn: some(fc.uniqueArray(amount, { minLength: 1, maxLength: 5 })),
+    ...own,
   }),
   key: fc.record({
     label: some(word),
+    ...own,
     budget: some(budget),
     rpm: some(rpm),
     models: some(fc.uniqueArray(word, { minLength: 1, maxLength: 5 })),
@@ -191,4 +199,44 @@ test('issue 50: every object and enumeration of the document is a named componen
   assert.ok(small.components.schemas['Budget'] && !small.components.schemas['Status'] && !('webhooks' in small))
   const unknown = await ask('GET', '/openapi.json?groups=acount')
   assert.match(unknown.text, /"pointer":"\/groups","detail":"There is no such group: the groups are .*account, key/)
+})
+
+test('issue 50: external ids and metadata of accounts and keys are found, kept by a rotation, replaced as a whole, and taken away', async () => {
+  const { ask } = await startApi()
+  const any = { 'if-match': '*' }
+  const wish = { external_id: 'crm/17', metadata: { team: 'red', 'cost-center': '12, 13' } }
+  const account = (await ask('POST', '/accounts', { body: { name: 'own words', ...wish } })).body
+  const key = (await ask('POST', `/accounts/${account['id']}/keys`, { body: wish })).body
+  await ask('POST', `/accounts/${account['id']}/keys`, { body: {} })
+  const idsAt = async (path: string) => (await ask('GET', path)).body.items!.map(({ id }) => id)
+  assert.deepEqual(await idsAt('/accounts?external_id=crm/17'), [account['id']])
+  assert.deepEqual(await idsAt('/keys?external_id=crm/17'), [key['id']])
+  assert.deepEqual(await idsAt('/accounts?external_id=crm'), [])
+  const next = (await ask('POST', `/keys/${key['id']}/rotate`, { body: { grace: '1h' } })).body
+  assert.deepEqual((await ask('GET', `/keys/${next['id']}`)).body['metadata'], wish.metadata)
+  const edit = async (body: object) => (await ask('PATCH', `/accounts/${account['id']}`, { body, headers: any })).body
+  assert.deepEqual((await edit({ metadata: { team: 'blue' } }))['metadata'], { team: 'blue' })
+  assert.deepEqual((await edit({ metadata: 'b=2,a=1' }))['metadata'], { a: '1', b: '2' })
+  assert.deepEqual((await edit({ rpm: 5 }))['metadata'], { a: '1', b: '2' })
+  const bare = await edit({ metadata: null, external_id: 'none' })
+  assert.deepEqual([bare['metadata'], bare['external_id']], [null, null])
+  const wrong = [
+    [{ metadata: {} }, '/metadata'],
+    [{ metadata: { team: 5 } }, '/metadata/team'],
+    [{ metadata: { 'a b': 'x' } }, '/metadata'],
+    [{ metadata: { a: 'x'.repeat(501) } }, '/metadata'],
+    [{ metadata: { a: 'x\u0000' } }, '/metadata'],
+    [{ metadata: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`n${at}`, ''])) }, '/metadata'],
+    [{ metadata: 'a=1,a=2' }, '/metadata'],
+    [{ metadata: 'team' }, '/metadata'],
+    [{ metadata: ['a'] }, '/metadata'],
+    [{ external_id: 'a b' }, '/external_id'],
+    [{ external_id: '' }, '/external_id'],
+    [{ external_id: 'x'.repeat(201) }, '/external_id'],
+  ] as const
+  for (const [body, pointer] of wrong) {
+    const told = await ask('PATCH', `/accounts/${account['id']}`, { body, headers: any })
+    assert.equal(told.status, 400, JSON.stringify(body))
+    assert.equal((told.body['errors'] as unknown as { pointer: string }[])[0]!.pointer, pointer, told.text)
+  }
 })

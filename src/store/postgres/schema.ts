@@ -586,6 +586,16 @@ export const migrations: readonly PostgresMigration[] = [
 `,
   },
   archiving,
+  // Ids and words of operators, of accounts and keys.
+  {
+    oldest: 1,
+    sql: `
+  ALTER TABLE triwire.accounts ADD COLUMN external_id text COLLATE "C", ADD COLUMN metadata text;
+  ALTER TABLE triwire.keys ADD COLUMN external_id text COLLATE "C", ADD COLUMN metadata text;
+  CREATE INDEX accounts_external ON triwire.accounts (external_id) WHERE external_id IS NOT NULL;
+  CREATE INDEX keys_external ON triwire.keys (external_id) WHERE external_id IS NOT NULL;
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

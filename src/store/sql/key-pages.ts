@@ -38,7 +38,7 @@ type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(
   { schema }: Dialect,
-  { accountId, personId, ids, q, state, isForeign, nowMs = 0 }: KeyPage,
+  { accountId, personId, ids, q, state, isForeign, externalId, nowMs = 0 }: KeyPage,
 ): KeyFilter[] {
   const isValid = (put: Put) => `k.revoked_ms IS NULL AND (k.expires_ms IS NULL OR k.expires_ms > ${put(nowMs)})`
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
@@ -54,6 +54,7 @@ function filtersOf(
     ...(ids === undefined ? [] : [found((put) => isOneOf(put, 'k.id', ids))]),
     ...(accountId === undefined ? [] : [found((put) => `k.account_id = ${put(accountId)}`)]),
     ...(personId === undefined ? [] : [found((put) => `k.person = ${put(personId)}`)]),
+    ...(externalId === undefined ? [] : [found((put) => `k.external_id = ${put(externalId)}`)]),
     ...(isForeign ? [found(() => 'k.origin IS NOT NULL')] : []),
     ...(q === undefined ? [] : [beginning(q)]),
     ...(state === undefined ? [] : ofState[state]),

@@ -305,11 +305,12 @@ export function selectAudit(
 }
 
 export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<AccountRow> {
-  const { q, state, ids, otherPlans, sort, beyond, limit } = page
+  const { q, state, ids, externalId, otherPlans, sort, beyond, limit } = page
   return query(dialect, readAccountRow, (put) => {
     const parts: string[] = []
     if (state !== undefined) parts.push(`a.state = ${put(state)}`)
     if (ids !== undefined) parts.push(isOneOf(put, 'a.id', ids))
+    if (externalId !== undefined) parts.push(`a.external_id = ${put(externalId)}`)
     if (otherPlans !== undefined) parts.push(`a.plan IS NOT NULL AND NOT ${isOneOf(put, 'a.plan', otherPlans)}`)
     if (q !== undefined) parts.push(`(${isLike(put, 'a.name', q, '%')} OR ${isLike(put, 'a.id', q)})`)
     const [columns, word] =

@@ -548,6 +548,15 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX keys_foreign ON keys (created_ms, id) WHERE origin IS NOT NULL;
 `,
   archiving,
+  // Ids and words of operators, of accounts and keys.
+  `
+  ALTER TABLE accounts ADD COLUMN external_id TEXT;
+  ALTER TABLE accounts ADD COLUMN metadata TEXT;
+  ALTER TABLE keys ADD COLUMN external_id TEXT;
+  ALTER TABLE keys ADD COLUMN metadata TEXT;
+  CREATE INDEX accounts_external ON accounts (external_id) WHERE external_id IS NOT NULL;
+  CREATE INDEX keys_external ON keys (external_id) WHERE external_id IS NOT NULL;
+`,
 ]
 
 /** The version of the second release. */
