@@ -199,7 +199,7 @@ function typeOf(value: Json | undefined): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 }
 
-function show(value: Json | undefined): string {
-  const text = JSON.stringify(value) ?? 'absent'
+function show(value: Json): string {
+  const text = JSON.stringify(value)
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }

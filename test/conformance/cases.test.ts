@@ -102,5 +102,6 @@ test('a case outside of an area, with a strange name or without any expectation 
 test('a schema with a keyword that the reader does not know throws, and so lets nothing pass', () => {
   assert.throws(() => findViolation({}, { format: 'date' }), /the keyword format, which this reader does not know/)
   assert.equal(findViolation({}, true), undefined)
+  assert.equal(findViolation([1], { additionalProperties: false }), undefined)
   assert.match(findViolation(1, { type: 'string' }) ?? '', /^the file is no string$/)
 })

@@ -539,7 +539,10 @@ test('responses: an item without deltas and text is in order, and so are deltas 
     undefined,
   )
   assert.match(find({ type: 'response.refusal.done', ...place, refusal: 'x' }) ?? '', /do not join to its refusal/)
-  assert.match(find({ type: 'response.reasoning_text.done', ...place, text: 'x' }) ?? '', /do not join to its text/)
+  for (const kind of ['reasoning_text', 'reasoning_summary_text']) {
+    assert.match(find({ type: `response.${kind}.done`, ...place, text: 'x' }) ?? '', /do not join to its text/)
+  }
+  assert.equal(clientWires.responses.findDisorder([{ type: 'error', message: 'x' }]), undefined)
 })
 
 test('responses: a stream that broke off in reasoning and in a call has both parts', () => {

@@ -379,6 +379,12 @@ test('replies in bytes arrive as they are: raw, base64, cut after bytes, with a 
   )
 })
 
+test('a path that is not served is noted with its status', async () => {
+  const results = await runStandIn([first!], { instead: refuse(405, 'no') as never }, chatOnly)
+  const result = results.find(({ pair }) => pair === 'chat>chat')
+  assert.equal(result?.note, 'status 405: the gateway does not serve this')
+})
+
 test('an honest refusal is noted with its status and field', async () => {
   const results = await runStandIn([withFields], { instead: refuse(422, 'input cannot be carried') as never }, chatOnly)
   assert.equal(results.find(({ pair }) => pair === 'chat>chat')?.note, 'status 422 names input')
@@ -415,5 +421,9 @@ test('a bill is judged only if the case has one and it was read', () => {
 test('a difference is one line, and a long value is cut in it', () => {
   const difference = { side: 'client', path: 'text', expected: '"b"', actual: 'a'.repeat(300) }
   assert.equal(describe(difference), `client: text is "${'a'.repeat(199)}…; expected "b"`)
+  assert.equal(
+    describe({ ...difference, actual: 'a'.repeat(198) }),
+    `client: text is "${'a'.repeat(198)}"; expected "b"`,
+  )
   assert.equal(describe({ ...difference, actual: undefined }), 'client: text is absent; expected "b"')
 })

@@ -71,8 +71,7 @@ export const messages: ClientWire = {
       .map(({ json, ...block }) => (json ? { ...block, input: parse(String(json)) ?? null } : block))
     return { body: { ...whole, content, usage }, isEnded }
   },
-  readError: (body) =>
-    body['type'] === 'error' ? readSharedError(body) : readSharedError({ error: body['error'] ?? null }),
+  readError: readSharedError,
   findMissing: () => undefined,
   findDisorder(datas) {
     let [isBegun, hasDelta, isEnded] = [false, false, false]
