@@ -97,7 +97,7 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
     },
     ledger_looked_again: {
       cause:
-        'A connection to PostgreSQL was lost, and the debits of the last 60 s were looked for. So many were `missing`, and were posted again.',
+        'A connection to PostgreSQL was lost, and the debits of the last 60 s were looked for. `missing` of them were not there, and were posted again.',
       cure: 'If it is not 0, a standby without them took over: it may lack credits too.',
     },
     ledger_busy: { cause: 'Another process holds the database, a long command for instance.', cure: 'Let it end.' },
@@ -113,7 +113,7 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
     },
     ledger_withdrawn: {
       cause:
-        'So many debits were refused to their clients, and a commit works again. `returned` names those that the database had and that were given back.',
+        'Debits had been refused to their clients, and a commit works again. The line has their number. `returned` names those that the database had and that were given back.',
       cure: 'Nothing.',
     },
     ledger_form_3: {
@@ -122,7 +122,7 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
     },
     'ledger_worker_restart, ledger_lost': {
       cause:
-        "The ledger's thread died, and the second time the server ends; or a file of the store was removed, replaced or cut, which ends it at once.",
+        "The ledger's thread died; the second time, the server ends. Or a file of the store was removed, replaced or cut, which ends the server at once.",
       cure: 'Restart, then `triwire ledger verify`. Let no program touch the files.',
     },
     ledger_mismatch: { cause: 'A balance is not the sum of its entries.', cure: 'Run `triwire ledger verify`.' },
