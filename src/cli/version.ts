@@ -6,7 +6,7 @@ import type { GlobalOptions } from './options.ts'
 import { print, printError, unreadable } from './print.ts'
 
 /** The folder of the package, or of the checkout. */
-const packageRoot = fileURLToPath(new URL('../..', import.meta.url))
+const packageRoot = fileURLToPath(new URL('.', new URL('../../package.json', import.meta.url)))
 
 /**
  * Adds `version`, which compares the installed files with the signed manifest of the release. The exit code is 0 if they are the

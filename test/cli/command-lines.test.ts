@@ -229,7 +229,7 @@ const refused: Row[] = [
   [
     'key set sk-tri-abc S',
     2,
-    /^error: say what is to be changed: --label, --budget, --rpm, --models, --person, --labels, --may-choose, --expires\n/,
+    /^error: say what is to be changed: --label, --budget, --rpm, --models, --person, --labels, --may-choose, --external-id, --metadata, --expires\n/,
   ],
   ['ledger verify --against x S', 2, /is invalid\./],
   [
