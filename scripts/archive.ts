@@ -1,5 +1,6 @@
 /*
- * Months that leave a store of 12 months and come back, on both stores: `node bin/node.mjs scripts/archive.ts 100000`. Posts so many
+ * Months that leave a store of 12 months and come back, on both stores: `node bin/node.mjs scripts/archive.ts 100000 10`. Ten is the
+ * number of kills; `sqlite` or `postgres` after it tries one store alone. Posts so many
  * debits a month as a server does, by a clock that is turned, and detaches and attaches the first month. Checks that `verify` holds
  * with and without it, and that every debit and credit of it is known. Then kills the commands some times, and lets them go on. Takes
  * Debian's postgresql.
@@ -44,7 +45,8 @@ const folder = mkdtempSync(join(tmpdir(), 'triwire-archive-'))
 const program = resolve(import.meta.dirname, '../bin/triwire.mjs')
 const postgres = await startPostgres()
 try {
-  for (const open of [openFile, openUrl]) await tryOn(await open())
+  for (const open of { sqlite: [openFile], postgres: [openUrl] }[process.argv[4] ?? ''] ?? [openFile, openUrl])
+    await tryOn(await open())
 } finally {
   postgres.remove()
   rmSync(folder, { recursive: true, force: true })
