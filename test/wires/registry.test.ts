@@ -22,6 +22,7 @@ const allowed: Record<string, string> = {
   'cli/import/litellm-fates.ts': 'no wire: a section of LiteLLM’s file',
   'cli/import/litellm-places.ts': 'which wire each provider of LiteLLM is asked in',
   'live/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
+  'operations/openapi.ts': 'no wire: what OpenAPI calls the answers of an operation',
   'sign-in/agent-paths.ts': 'paths of one agent, which speaks one wire',
   'store/demo-life.ts': 'which wire each model of the demo speaks',
   'telemetry/otlp/conventions.ts': 'no wire: what OpenTelemetry calls the operation',
