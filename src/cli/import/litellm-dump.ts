@@ -36,6 +36,11 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   return { keys: [...keys.values()], teams: [...teams.values()] }
 }
 
+/** Whether a value is true, in the words of PostgreSQL, of JSON, of a number, and of tools that write CSV. */
+export function isTrue(value: unknown): boolean {
+  return /^(t|true|1|y|yes)$/i.test(String(value).trim())
+}
+
 function valuesOf(text: string): unknown[] {
   const bare = text.replace(/^\ufeff/, '').trim()
   if (!/^[[{]/.test(bare)) return rowsOfCsv(bare)
@@ -74,7 +79,6 @@ function rowsOfCsv(text: string): DumpRow[] {
 /** A cell as JSON has it. PostgreSQL writes arrays as `{a,"b c"}`, and nothing as an empty cell. */
 function readCell(cell: string): unknown {
   if (cell === '' || cell === '\\N' || cell === 'NULL') return undefined
-  if (cell === 't' || cell === 'f') return cell === 't'
   if (/^[[{]/.test(cell))
     try {
       return JSON.parse(cell)

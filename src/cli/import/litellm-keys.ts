@@ -1,12 +1,12 @@
 import { type Budget, type BudgetPeriod, formatBudget } from '../../accounts/budget.ts'
 import { formatCredits, nanosMax } from '../../accounts/credit.ts'
 import type { ForeignImport } from '../../accounts/foreign-keys.ts'
-import { modelsMax, parseModels } from '../../accounts/key-bounds.ts'
+import { mayUse, modelsMax, parseModels } from '../../accounts/key-bounds.ts'
 import { digestKey, digestOfHex, mayHoldKey } from '../../accounts/keys.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { ImportedSetting } from './import-report.ts'
-import type { DumpRow, LitellmDump } from './litellm-dump.ts'
+import { type DumpRow, isTrue, type LitellmDump } from './litellm-dump.ts'
 
 type PlannedKey = ForeignImport['keys'][number]
 type PlannedAccount = ForeignImport['accounts'][number]
@@ -116,7 +116,7 @@ class KeysPlanning {
     )
     const isAccount = this.#options.teams === undefined ? isLimited : this.#options.teams === 'accounts'
     this.#noteLeft(row)
-    const team = { id, alias, isBlocked: row['blocked'] === true, models: modelsOf(row['models']) }
+    const team = { id, alias, isBlocked: whyRefused(row) !== undefined, models: modelsOf(row['models']) }
     if (isAccount) {
       const name = this.#freeName(alias, id)
       const { budget, left } = budgetOf(row, limits, (text) => this.#notes.add(`team ${name}: ${text}`))
@@ -172,7 +172,8 @@ class KeysPlanning {
     }
     if (digest === undefined) return leave('its token is no SHA-256 digest in hex')
     if (row['team_id'] === 'litellm-dashboard') return leave("it signs in to LiteLLM's own pages")
-    if (row['blocked'] === true) return leave('it is blocked, so it is refused here too')
+    const refused = whyRefused(row)
+    if (refused !== undefined) return leave(`${refused}, so it is refused here too`)
     if (team?.isBlocked && team.account === undefined) return leave('its team is blocked, so it is refused here too')
     const ownExpiresMs = momentOf(row['expires'])
     if (ownExpiresMs !== undefined && ownExpiresMs <= nowMs) return leave('it has expired')
@@ -219,12 +220,16 @@ class KeysPlanning {
     ]
   }
 
-  /** The models of a key; those of its team if it names none. Undefined: all. */
+  /** The models of a key, of those of its team: LiteLLM asks both (`can_team_access_model`). Undefined: all. */
   #modelsOfKey(row: DumpRow, team: TeamPlan | undefined, setting: string): string[] | undefined {
-    const own = modelsOf(row['models'])
-    const wanted = own === undefined || own.includes('all-team-models') ? team?.models : own
-    if (wanted === undefined) return undefined
-    const models = [...new Set(wanted.flatMap((one) => this.#options.groups.get(one) ?? [one]))]
+    const named = modelsOf(row['models'])
+    const own = named?.includes('all-team-models') ? undefined : this.#withoutGroups(named)
+    const ofTeam = this.#withoutGroups(team?.models)
+    if (own === undefined && ofTeam === undefined) return undefined
+    const models = [
+      ...(own ?? []).filter((model) => mayUse(ofTeam, model)),
+      ...(ofTeam ?? []).filter((model) => mayUse(own, model) && !own?.includes(model)),
+    ]
     const right = models.filter((model) => {
       try {
         return parseModels(model).length === 1
@@ -237,6 +242,11 @@ class KeysPlanning {
       this.#notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
     // A key that names models, of which none can be named here, may use none.
     return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
+  }
+
+  /** Names models instead of their groups. */
+  #withoutGroups(models: readonly string[] | undefined): string[] | undefined {
+    return models && [...new Set(models.flatMap((one) => this.#options.groups.get(one) ?? [one]))]
   }
 }
 
@@ -254,17 +264,29 @@ function modelsOf(value: unknown): string[] | undefined {
   return models.length === 0 || models.some((one) => ['*', 'all-proxy-models'].includes(one)) ? undefined : models
 }
 
+/**
+ * Returns why LiteLLM refuses each request of a key or a team; undefined if it does not. A limit of 0 lets nothing through
+ * (litellm 1.110, `parallel_request_limiter_v3`).
+ */
+function whyRefused(row: DumpRow): string | undefined {
+  if (isTrue(row['blocked'])) return 'it is blocked'
+  const zero = ['rpm_limit', 'tpm_limit', 'max_parallel_requests'].find((name) => limitOf(row, name) === 0)
+  return zero && `its ${zero} is 0`
+}
+
+/** A figure of a key or a team; that of its budget (`budget_id`) if it has none of its own. */
+function limitOf(row: DumpRow, name: string): number | undefined {
+  return numberOf(row[name]) ?? numberOf(asObject(row['litellm_budget_table'])?.[name])
+}
+
 type DumpLimits = { budget: number | undefined; rpm: number | undefined; duration: string | undefined }
 
-/** Limits of a key or a team; those of its budget (`budget_id`) where it has none of its own. */
 function limitsOf(row: DumpRow): DumpLimits {
-  const shared = asObject(row['litellm_budget_table']) ?? {}
-  const of = (name: string) => numberOf(row[name]) ?? numberOf(shared[name])
-  const rpm = of('rpm_limit')
+  const rpm = limitOf(row, 'rpm_limit')
   return {
-    budget: of('max_budget'),
+    budget: limitOf(row, 'max_budget'),
     rpm: rpm === undefined ? undefined : Math.max(1, Math.round(rpm)),
-    duration: textOf(row['budget_duration']) ?? textOf(shared['budget_duration']),
+    duration: textOf(row['budget_duration']) ?? textOf(asObject(row['litellm_budget_table'])?.['budget_duration']),
   }
 }
 

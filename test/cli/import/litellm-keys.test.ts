@@ -85,6 +85,11 @@ const big = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value
 test('issue 50 import litellm --keys leaves out what is refused already, and says why', () => {
   for (const [fields, why] of [
     [{ blocked: true }, /blocked/],
+    [{ blocked: 'True' }, /blocked/],
+    [{ blocked: 1 }, /blocked/],
+    [{ rpm_limit: 0 }, /its rpm_limit is 0/],
+    [{ tpm_limit: '0' }, /its tpm_limit is 0/],
+    [{ litellm_budget_table: { max_parallel_requests: 0 } }, /its max_parallel_requests is 0/],
     [{ expires: '2026-11-27T23:59:59' }, /expired/],
     [{ expires: '2026-11-27T23:59:59+00:00' }, /expired/],
     [{ team_id: 'litellm-dashboard' }, /pages/],
@@ -102,6 +107,36 @@ test('issue 50 import litellm --keys leaves out what is refused already, and say
     settings.filter(({ fate }) => fate === 'left').map(({ setting }) => setting),
     ['tpm_limit of 2', 'metadata of 1'],
   )
+})
+
+test('issue 50 a blocked key is left out in each spelling of true in a table', () => {
+  const table = (word: string) => `token,blocked\n${hashOf('sk-1')},${word}\n${hashOf('sk-2')},\n`
+  const count = (word: string) => planLitellmKeys(readLitellmDump([table(word)]), plain).foreign.keys.length
+  for (const word of ['t', 'true', 'TRUE', 'True', '1', 'yes']) assert.equal(count(word), 1, word)
+  for (const word of ['f', 'false', 'False', '0', '', 'NULL']) assert.equal(count(word), 2, word)
+})
+
+test('issue 50 a key may use those of its models that its team may use too, as in LiteLLM', () => {
+  const groups = new Map([['fast', ['f1', 'f2']]])
+  for (const [own, ofTeam, models] of [
+    [['a', 'b'], ['a', 'c'], ['a']],
+    [['a', 'b'], [], ['a', 'b']],
+    [['a', 'b'], ['*'], ['a', 'b']],
+    [[], ['a'], ['a']],
+    [['all-team-models'], ['a'], ['a']],
+    [['*'], ['a'], ['a']],
+    [['a/*'], ['a/x', 'b'], ['a/x']],
+    [['a/x', 'b'], ['a/*'], ['a/x']],
+    [['fast'], ['f2', 'b'], ['f2']],
+    [['f1', 'b'], ['fast'], ['f1']],
+    [['a'], ['b'], ['no-default-models']],
+    [['a'], ['no-default-models'], ['no-default-models']],
+  ])
+    assert.deepEqual(
+      one({ team_id: 't1', models: own }, [teamRow('t1', { models: ofTeam })], { groups })!.bounds.models,
+      models,
+      `${own} of ${ofTeam}`,
+    )
 })
 
 test('issue 50 a key ends at its own end or that of all foreign keys, the earlier one, and its successor at its own', () => {
@@ -163,6 +198,7 @@ test('issue 50 a team with a budget or limits is an account with what is left, a
   )
   assert.equal(plan(keys, [{ ...rich, blocked: true }]).foreign.accounts[0]!.state, 'suspended')
   assert.equal(plan(keys, [{ ...poor, blocked: true }]).foreign.keys.length, 2)
+  assert.equal(plan(keys, [{ ...rich, rpm_limit: 0 }]).foreign.accounts[0]!.state, 'suspended')
 })
 
 test('issue 50 a dump is JSON of one or more answers, or both tables as CSV', () => {
