@@ -6,6 +6,7 @@ import { digestKey, mayHoldKey } from '../../accounts/keys.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject, parseObject } from '../../bytes/json.ts'
 import type { ImportedSetting } from './import-report.ts'
+import { isTrue } from './litellm-dump.ts'
 import type { KeysPlan } from './litellm-keys.ts'
 import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
@@ -166,6 +167,7 @@ export function planOneApiKeys(
   const groupOf = new Map(users.map(({ id, group }) => [id, textOf(group) || 'default']))
   const factors = parseObject(textOf(optionOf(options, 'GroupRatio'))) ?? {}
   for (const user of users) {
+    if (user['deleted_at']) continue
     const name = textOf(user['username']) || `user ${user['id']}`
     const creditNanos = nanosOf(user['quota'])
     const isOn = Number(user['status'] ?? 1) === 1
@@ -186,21 +188,23 @@ export function planOneApiKeys(
     const secret = textOf(token['key']).trim().replace(/^sk-/, '')
     const endMs = Number(token['expired_time'] ?? -1) * 1_000
     if (token['deleted_at']) leave('it was deleted')
-    else if (!account) leave('its user is not there')
+    else if (!account) leave('its user is not there, or was deleted')
     else if (secret === '') leave('it has no key')
     else if (endMs >= 0 && endMs <= nowMs) leave('it has expired')
     else if (![1, 4].includes(Number(token['status'] ?? 1))) leave('it is switched off or has expired')
     else {
-      const isUnlimited = Boolean(token['unlimited_quota'])
+      const isUnlimited = isTrue(token['unlimited_quota'])
       const left = nanosOf(token['remain_quota'])
       const budget: Budget | undefined = isUnlimited ? undefined : { nanos: left > 0n ? left : 1n, per: undefined }
       const own =
         dialect === 'one-api'
           ? wordsOf(token['models'])
-          : token['model_limits_enabled']
+          : isTrue(token['model_limits_enabled'])
             ? wordsOf(token['model_limits'])
             : []
-      const group = groups.get(textOf(token['group']) || groupOf.get(token['user_id'])!)
+      const named = textOf(token['group'])
+      // Each channel of the user's groups may answer a token of the group `auto` of new-api. Here it has those of their own group.
+      const group = groups(named && named !== 'auto' ? named : groupOf.get(token['user_id'])!)
       const models = own.length > 0 ? own.filter((model) => group?.includes(model) ?? true) : group
       if (models && models.length > modelsMax)
         notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
@@ -230,6 +234,12 @@ export function planOneApiKeys(
     }
   }
   const used = new Set(keys.map(({ account }) => account))
+  const idle = [...accounts.values()].filter(({ name, creditNanos }) => creditNanos > 0n && !used.has(name))
+  if (idle.length > 0) {
+    const rest = formatCredits(idle.reduce((sum, { creditNanos }) => sum + creditNanos, 0n))
+    const why = `they have no token that works, so no account is made, and ${rest} credits are not booked`
+    settings.push({ setting: `${idle.length} users with a quota`, fate: 'left', why })
+  }
   const foreign = { origin: dialect, accounts: [...accounts.values()].filter(({ name }) => used.has(name)), keys }
   for (const { name, creditNanos } of foreign.accounts)
     if (creditNanos === 0n)
@@ -237,16 +247,17 @@ export function planOneApiKeys(
   return { foreign, labels: {}, settings, notes: [...notes] }
 }
 
-/** The models of each group; none for a group that may use all. */
-function modelsByGroup(channels: readonly OneApiRow[]): Map<string, string[]> {
+/** Reads the models of a group: undefined for one that may use all, and an empty list for one without a channel. */
+function modelsByGroup(channels: readonly OneApiRow[]): (group: string) => string[] | undefined {
   const all = new Set(channels.flatMap(({ models }) => wordsOf(models)))
   const groups = new Map<string, Set<string>>()
   for (const { group, models } of channels)
     for (const name of wordsOf(group ?? 'default'))
       groups.set(name, (groups.get(name) ?? new Set()).union(new Set(wordsOf(models))))
-  return new Map(
-    [...groups].filter(([, models]) => models.size < all.size).map(([name, models]) => [name, [...models]]),
-  )
+  return (group) => {
+    const models = groups.get(group) ?? new Set()
+    return models.size < all.size ? [...models] : undefined
+  }
 }
 
 function optionOf(options: readonly OneApiRow[], key: string): unknown {

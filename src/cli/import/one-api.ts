@@ -34,11 +34,12 @@ export async function importOneApi(
   const nowMs = Date.now()
   const plan = planOneApiKeys(tables, { dialect, nowMs, untilMs: endOf(options.until, nowMs) })
   const made = { from: file, gateway: dialect, command: dialect, config: converted.config }
+  const hasKeys = plan.foreign.keys.length > 0
   await writeImport(
     {
       ...made,
-      report: { settings: report, notes: converted.notes },
-      plan: plan.foreign.keys.length > 0 ? plan : undefined,
+      report: { settings: hasKeys ? report : [...report, ...plan.settings], notes: converted.notes },
+      plan: hasKeys ? plan : undefined,
     },
     options,
     command,

@@ -264,3 +264,52 @@ test('issue 50 a token without models of its own may use those of the group of i
     [['c'], ['c']],
   )
 })
+
+const oneToken = (
+  token: Entry,
+  { user = {}, more = [], dialect = 'new-api' }: { user?: Entry; more?: Entry[]; dialect?: OneApiDialect } = {},
+) =>
+  planOneApiKeys(
+    {
+      channels: [
+        { id: 1, type: 1, models: 'a,b', group: 'default' },
+        { id: 2, type: 1, models: 'c', group: 'vip' },
+      ],
+      options: [],
+      users: [{ id: 1, username: 'u', quota: 500_000, ...user }, ...more],
+      tokens: [{ id: 1, user_id: 1, key: 'k', remain_quota: 500_000, ...token }],
+    },
+    { dialect, nowMs: 0, untilMs: undefined },
+  )
+
+test('issue 50 a token is unlimited only if its table says so in a spelling of true', () => {
+  const budgetOf = (unlimited: unknown) => oneToken({ unlimited_quota: unlimited }).foreign.keys[0]!.bounds.budget
+  for (const word of [1, true, '1', 'true', 't', 'TRUE']) assert.equal(budgetOf(word), undefined, `${word}`)
+  for (const word of [0, false, '0', 'false', 'f', 'FALSE', null, undefined, ''])
+    assert.deepEqual(budgetOf(word), { nanos: 1_000_000_000n, per: undefined }, `${word}`)
+})
+
+test('issue 50 the tokens of a deleted user are left out, and users without a token are listed with what they had', () => {
+  const { foreign, settings } = oneToken({}, { user: { deleted_at: '2026-01-01 00:00:00' } })
+  assert.deepEqual([foreign.keys, foreign.accounts], [[], []])
+  assert.match(settings[0]!.why, /its user is not there, or was deleted/)
+  const more = [
+    { id: 2, username: 'v', quota: 250_000 },
+    { id: 3, username: 'w', quota: 0 },
+  ]
+  const left = oneToken({}, { more }).settings.filter(({ fate }) => fate === 'left')
+  assert.deepEqual(
+    left.map(({ setting }) => setting),
+    ['1 users with a quota'],
+  )
+  assert.match(left[0]!.why, /0\.5 credits are not booked/)
+})
+
+test('issue 50 a token of a group without a channel may use no model, and one of the group auto those of its user', () => {
+  const modelsOf = (token: Entry, user: Entry = {}) => oneToken(token, { user }).foreign.keys[0]!.bounds.models
+  assert.deepEqual(modelsOf({}), ['a', 'b'])
+  assert.deepEqual(modelsOf({ group: 'vip' }), ['c'])
+  assert.deepEqual(modelsOf({ group: 'auto' }, { group: 'vip' }), ['c'])
+  assert.deepEqual(modelsOf({ group: 'gone' }), ['none'])
+  assert.deepEqual(modelsOf({}, { group: 'gone' }), ['none'])
+})
