@@ -32,7 +32,10 @@ type ForeignAccount = {
   reference: string
 }
 
-/** A key to bring in. @property digest as `digestOfHex` makes it @property account the name of one of the accounts */
+/**
+ * A key to bring in. @property digest as `digestOfHex` makes it; of two keys with one digest the first counts
+ * @property account the name of one of the accounts
+ */
 type ForeignKey = {
   digest: string
   /** Characters by which people tell it from others. It is not unique. */
@@ -109,6 +112,7 @@ export function importForeign(
         writes.push(postCredit(account, creditNanos, reference))
         result.creditedNanos += creditNanos
       }
+      const digests = new Set(facts.digests)
       const persons = new Map<string, PersonRow>()
       for (const person of facts.persons) if (person.externalId) persons.set(person.externalId, person)
       const personOf = (externalId: string): PersonRow => {
@@ -121,10 +125,11 @@ export function importForeign(
         return person
       }
       for (const { account, externalId, label, bounds: wishes, ...key } of keys) {
-        if (facts.digests?.has(key.digest)) {
+        if (digests.has(key.digest)) {
           result.keysKnown++
           continue
         }
+        digests.add(key.digest)
         const accountId = ids.get(account)!
         if (label !== undefined) checkLabel(label, accountId)
         const person = externalId === undefined ? undefined : personOf(externalId)

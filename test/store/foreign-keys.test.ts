@@ -84,6 +84,17 @@ onEachStore((engine) => {
     await store.close()
   })
 
+  test('issue 50 a key that a dump has twice is brought in once, as its first row says', async () => {
+    const store = await engine.open({ atMs })
+    const keys = [foreign('sk-a', { label: 'first' }), foreign('sk-b'), foreign('sk-a', { label: 'second' })]
+    const counts = await store
+      .as({ actor: 'operator:ann' })
+      .importForeign({ origin: 'litellm', accounts: [team], keys })
+    assert.deepEqual([counts.keys, counts.keysKnown], [2, 1])
+    assert.deepEqual((await store.listKeys()).map(({ label }) => label ?? '').toSorted(), ['', 'first'])
+    await store.close()
+  })
+
   test('issue 50 an import that breaks a rule in its last line has done nothing', async () => {
     const store = await engine.open({ atMs })
     const books = store.as({ actor: 'operator:ann' })
