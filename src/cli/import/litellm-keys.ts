@@ -83,7 +83,9 @@ class KeysPlanning {
   }
 
   run(): KeysPlan {
-    const teams = new Map(this.#dump.teams.map((team) => [team['team_id'], this.#teamOf(team)]))
+    // In one order, so that a second import gives teams of one name the same accounts.
+    const inOrder = this.#dump.teams.toSorted((a, b) => (String(a['team_id']) < String(b['team_id']) ? -1 : 1))
+    const teams = new Map(inOrder.map((team) => [team['team_id'], this.#teamOf(team)]))
     const keys = this.#dump.keys.flatMap((row) => this.#keyOf(row, teams.get(row['team_id'])))
     for (const { name, creditNanos } of this.#accounts.values())
       if (creditNanos === 0n)
@@ -92,9 +94,8 @@ class KeysPlanning {
         )
     for (const [field, count] of this.#leftCounts)
       this.#settings.push({ setting: `${field} of ${count}`, fate: 'left', why: leftFields[field]! })
-    const used = new Set(keys.map(({ account }) => account))
     return {
-      foreign: { origin: 'litellm', accounts: [...this.#accounts.values()].filter(({ name }) => used.has(name)), keys },
+      foreign: { origin: 'litellm', accounts: [...this.#accounts.values()], keys },
       labels: this.#labels.size > 0 ? { team: [...this.#labels] } : {},
       settings: this.#settings,
       notes: [...this.#notes],
@@ -154,8 +155,11 @@ class KeysPlanning {
 
   /** The name of an account. Another team of the same name gets its id after it. */
   #freeName(alias: string, id: string): string {
-    const name = isShownWhole(alias.trim(), 80) ? alias.trim() : id.slice(0, 80)
-    return this.#accounts.has(name) || name === this.#options.account ? `${name} (${id.slice(0, 8)})` : name
+    const name = isShownWhole(alias.trim(), 60) ? alias.trim() : id.slice(0, 60)
+    const isTaken = (name: string) => this.#accounts.has(name) || name === this.#options.account
+    const free = [name, ...[8, 36].map((chars) => `${name} (${id.slice(0, chars)})`)].find((one) => !isTaken(one))
+    if (free === undefined) throw new Error(`two teams are ${name}: give one of them another name`)
+    return free
   }
 
   #keyOf(row: DumpRow, team: TeamPlan | undefined): PlannedKey[] {

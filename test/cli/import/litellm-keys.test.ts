@@ -196,6 +196,14 @@ test('issue 50 a team with a budget or limits is an account with what is left, a
     twins.foreign.accounts.map(({ name }) => name),
     ['A', 'A (t2)', 'litellm'],
   )
+  // Ids of teams may begin alike. Each team keeps an account of its own, and the money of it.
+  const alike = [1, 2, 3, 4].map((n) => teamRow(`team-prod-${n}`, { team_alias: 'dev', max_budget: n }))
+  assert.deepEqual(
+    plan(keys, alike.toReversed()).foreign.accounts.map(
+      ({ name, creditNanos }) => `${name} ${creditNanos / 10n ** 9n}`,
+    ),
+    ['dev 1', 'dev (team-pro) 2', 'dev (team-prod-3) 3', 'dev (team-prod-4) 4', 'litellm 0'],
+  )
   assert.equal(plan(keys, [{ ...rich, blocked: true }]).foreign.accounts[0]!.state, 'suspended')
   assert.equal(plan(keys, [{ ...poor, blocked: true }]).foreign.keys.length, 2)
   assert.equal(plan(keys, [{ ...rich, rpm_limit: 0 }]).foreign.accounts[0]!.state, 'suspended')
