@@ -176,7 +176,9 @@ export class AdmissionDesk {
       this.#isScheduled = false
       this.#fill()
     }
-    const { waitMs } = this.#pace
+    // A full call has nothing to wait for: others would have to come after it anyway.
+    const isFull = this.#due.size - this.#inCalls.intersection(this.#due).size >= accountsMax
+    const waitMs = isFull ? 0 : this.#pace.waitMs
     if (waitMs > 0) setTimeout(fill, waitMs)
     else setImmediate(fill)
   }

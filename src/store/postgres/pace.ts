@@ -41,7 +41,9 @@ export class Pace {
     const beganMs = this.#clockMs()
     this.#beganMs = beganMs
     return () => {
-      this.#tookMs += newestShare * (this.#clockMs() - beganMs - this.#tookMs)
+      // A call may have waited for a lock of one account, which is no reason to delay those of others for long.
+      const tookMs = Math.min(aloneMs, this.#clockMs() - beganMs)
+      this.#tookMs += newestShare * (tookMs - this.#tookMs)
     }
   }
 }

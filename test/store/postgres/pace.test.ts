@@ -66,6 +66,15 @@ test('SCA-4 a call that fails changes no space', () => {
   assert.equal(pace.spaceMs, before)
 })
 
+test('SCA-4 one call that waited for a lock delays the next ones as a slow database does not', () => {
+  const { pace, pass } = paceAfter(0.2)
+  const before = pace.spaceMs
+  const answered = pace.begin()
+  pass(2_000)
+  answered()
+  assert.ok(before < 2 && pace.spaceMs <= 7, `${before} and then ${pace.spaceMs}`)
+})
+
 /**
  * Four processes with 300 requests a second each, and a database with two processors, of which two fifths are used
  * by others. A call costs as measured on a busy machine.
@@ -189,6 +198,40 @@ test('48.6 SCA-4 the first ask is sent at once; those that come before the next 
     assert.deepEqual(sent.slice(2), [['acct_3', 'acct_4', 'acct_5']])
     await turn()
     assert.equal(answers.length, 5)
+  } finally {
+    mock.timers.reset()
+  }
+})
+
+test('SCA-4 a full call waits for no space, so that many accounts at once are limited by the lanes alone', async () => {
+  const sent: string[][] = []
+  const database: Transaction = {
+    async query(_text, values) {
+      if (typeof values![3] !== 'string') return [{ result: undefined }]
+      const scopes = values![3].slice(1, -1).split(',')
+      sent.push(scopes)
+      return [{ result: ['0'.repeat(scopes.length), 1_000, ...scopes.map(() => '1000,1,1,9,8,,,')].join(';') }]
+    },
+  }
+  const answers: DeskAnswer[] = []
+  const desk = new AdmissionDesk({ database, clockMs: () => 0, answer: (some) => answers.push(...some) })
+  atEnd(() => desk.close())
+  void desk.tell({ id: 1, startedMs: 1 })
+  await turn()
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    for (let id = 0; id < 70; id++)
+      desk.take([
+        { say: 'ask', ask: { id, accountId: `acct_${id}`, requestsPerMinute: 9, holdNanos: 1n, place: 'take' } },
+      ])
+    for (let turns = 0; turns < 50; turns++) await turn()
+    assert.deepEqual(
+      sent.map(({ length }) => length),
+      [16, 16, 16, 16],
+    )
+    mock.timers.tick(1)
+    for (let turns = 0; turns < 5; turns++) await turn()
+    assert.deepEqual([sent[4]?.length, answers.length, new Set(sent.flat()).size], [6, 70, 70])
   } finally {
     mock.timers.reset()
   }
