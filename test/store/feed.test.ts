@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { type AccountRow, newAccount } from '../../src/accounts/book-rows.ts'
 import { type Changes, createFeed } from '../../src/store/sqlite/accounts.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { createPath } from './fixtures.ts'
 
 /** A connection to a store in which somebody else writes exactly then when the test says. */
 function createSource() {
@@ -29,14 +32,14 @@ function createSource() {
         revision: BigInt(rows.length),
         accounts: rows.slice(Number(revision < 0n ? 0n : revision)),
         keys: [],
-        hasForeignKeys: false,
+        ...{ isLast: true, hasForeignKeys: false },
       }),
   }
   return source
 }
 
-function namesOf(changes: Changes | undefined): string[] {
-  return (changes?.accounts ?? []).map(({ name }) => name)
+function namesOf(pages: Iterable<Changes>): string[] {
+  return [...pages].flatMap(({ accounts }) => accounts.map(({ name }) => name))
 }
 
 test('F-C45 a change between any two readings of a poll is not missed by the next', () => {
@@ -47,25 +50,62 @@ test('F-C45 a change between any two readings of a poll is not missed by the nex
     source.writeBehindCall(call, 'two')
     const seen = [feed.read(source), feed.read(source), feed.read(source)].flatMap(namesOf)
     assert.deepEqual(seen, ['one', 'two'], `behind call ${call}`)
-    assert.equal(feed.read(source), undefined)
+    assert.deepEqual([...feed.read(source)], [])
   }
 })
 
 test('F-C45 a poll of a store in which nobody has written asks for its version and for nothing else', () => {
   const source = createSource()
   const feed = createFeed()
-  feed.read(source)
+  namesOf(feed.read(source))
   source.calls.length = 0
-  feed.read(source)
+  namesOf(feed.read(source))
   assert.deepEqual(source.calls, ['version'])
 })
 
 test('F-S3 F-C45 a connection that was opened anew is read, whatever its version says: the number is its own', () => {
   const source = createSource()
   const feed = createFeed()
-  feed.read(source)
+  namesOf(feed.read(source))
   source.write('one')
   const reopened = { ...source, readDataVersion: () => 1n }
   assert.deepEqual(namesOf(feed.read(reopened)), ['one'])
-  assert.equal(feed.read(reopened), undefined)
+  assert.deepEqual([...feed.read(reopened)], [])
+})
+
+test('SCA-5 a server reads a large store page by page, each account once with its keys, and then only what changed', (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const db = new DatabaseSync(path)
+  t.after(() => db.close())
+  db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
+    INSERT INTO accounts (id, name, state, revision, created_ms)
+      SELECT printf('acct_%d', i), printf('name %d', i), 'active', i, 1 FROM n;
+    INSERT INTO keys (id, account_id, digest, prefix, created_ms)
+      SELECT 'key_' || id, id, 'digest ' || id, 'pre', 1 FROM accounts`)
+  const feed = createFeed()
+  const pages = [...feed.read(store)]
+  assert.deepEqual(
+    pages.map(({ accounts, keys }) => [accounts.length, keys.length]),
+    [
+      [5_000, 5_000],
+      [5_000, 5_000],
+      [2_000, 2_000],
+    ],
+  )
+  for (const { accounts, keys } of pages)
+    assert.deepEqual(new Set(keys.map(({ accountId }) => accountId)), new Set(accounts.map(({ id }) => id)))
+  assert.equal(new Set(namesOf(pages)).size, 12_000)
+  db.exec(`UPDATE accounts SET state = 'suspended', revision = 12001 WHERE id = 'acct_7'`)
+  assert.deepEqual(namesOf(feed.read(store)), ['name 7'])
+})
+
+test('F-C45 a reading that broke off goes on with the page that was not read', () => {
+  const source = createSource()
+  const feed = createFeed()
+  for (const name of ['one', 'two']) source.write(name)
+  const broken = { ...source, readChanges: () => assert.fail('the file is locked') }
+  assert.throws(() => namesOf(feed.read(broken)))
+  assert.deepEqual(namesOf(feed.read(source)), ['one', 'two'])
 })

@@ -8,8 +8,20 @@ import type { Entries } from './entries.ts'
 import { readTogether, transact } from './open.ts'
 import { type Run, refuseMoved } from './run.ts'
 
-/** Accounts that another process has changed, for a server to read again: whole, each with all its valid keys. */
-export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[]; hasForeignKeys: boolean }
+/**
+ * Accounts that another process has changed, for a server to read again: whole, each with all its valid keys.
+ * @property revision all changes up to it are read @property isLast whether there were no later ones
+ */
+export type Changes = {
+  revision: bigint
+  isLast: boolean
+  accounts: AccountRow[]
+  keys: KeyRow[]
+  hasForeignKeys: boolean
+}
+
+/** Accounts of one page of changes: the whole of a large store would not fit into a thread's memory. */
+const pageMax = 5_000
 
 export type Accounts = ReturnType<typeof createAccounts>
 
@@ -24,10 +36,13 @@ export function createAccounts(
   const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   const newest = db.prepare('SELECT ifnull(max(revision), 0) AS revision FROM accounts')
-  const accountsSince = db.prepare(`${dialect.accounts} WHERE a.revision > ?`)
-  const keysSince = db.prepare(
+  const endOfPage = db.prepare(
+    `SELECT revision FROM accounts WHERE revision > ? ORDER BY revision LIMIT 1 OFFSET ${pageMax - 1}`,
+  )
+  const accountsWithin = db.prepare(`${dialect.accounts} WHERE a.revision > ? AND a.revision <= ?`)
+  const keysWithin = db.prepare(
     `SELECT * FROM ${keysWithSpends(dialect)} WHERE revoked_ms IS NULL AND account_id IN
-       (SELECT id FROM accounts WHERE revision > ?)`,
+       (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
   )
   const foreign = db.prepare(
     'SELECT EXISTS (SELECT 1 FROM keys WHERE origin IS NOT NULL AND revoked_ms IS NULL) AS has',
@@ -62,14 +77,18 @@ export function createAccounts(
     return dataVersion.get()!.data_version as bigint
   }
 
-  /** @param revision of the last reading; −1n for everything. */
+  /** Reads one page. @param revision of the page before; −1n for the first one of everything */
   function readChanges(revision: bigint): Changes {
-    return readTogether(db, () => ({
-      revision: newest.get()!.revision as bigint,
-      accounts: accountsSince.all(revision).map(readAccountRow),
-      keys: keysSince.all(revision).map(readKeyRow),
-      hasForeignKeys: Number(foreign.get()!.has) === 1,
-    }))
+    return readTogether(db, () => {
+      const end = newest.get()!.revision as bigint
+      const through = (endOfPage.get(revision)?.revision as bigint | undefined) ?? end
+      return {
+        ...{ revision: through, isLast: through === end },
+        accounts: accountsWithin.all(revision, through).map(readAccountRow),
+        keys: keysWithin.all(revision, through).map(readKeyRow),
+        hasForeignKeys: Number(foreign.get()!.has) === 1,
+      }
+    })
   }
 }
 
@@ -81,15 +100,17 @@ export function createFeed() {
   let last: { source: Source; dataVersion: bigint } | undefined
   return { read }
 
-  /** Everything that is new since the last time; undefined, and next to nothing to find out, when nobody has written. */
-  function read(source: Source): Changes | undefined {
+  /** All that is new since the last time, page by page. If nobody has written, it is nothing, and costs next to nothing. */
+  function* read(source: Source): Iterable<Changes> {
     // The version comes first: a change between the two readings is then read twice and not missed. It is the
     // connection's own number; one that was opened anew counts for itself.
     const dataVersion = source.readDataVersion()
-    if (last?.source === source && last.dataVersion === dataVersion) return undefined
-    const changes = source.readChanges(revision)
+    if (last?.source === source && last.dataVersion === dataVersion) return
+    for (let isLast = false; !isLast; ) {
+      const changes = source.readChanges(revision)
+      ;({ revision, isLast } = changes)
+      yield changes
+    }
     last = { source, dataVersion }
-    revision = changes.revision
-    return changes
   }
 }

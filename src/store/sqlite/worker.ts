@@ -38,7 +38,7 @@ export type WorkerOptions = {
 }
 
 const { path, busyMs, pollMs, foldMs, drainsSpool, reporting, offsetMs, turned = [0, 0] } = workerData as WorkerOptions
-const { say, serve } = openThreadEnd()
+const { say, serve, flush } = openThreadEnd()
 const runMs = createSteadyClock()
 const nowMs = () => Date.now() + turned[0]!
 const clock = new ClockWatch(() => runMs() + turned[1]!, offsetMs)
@@ -69,7 +69,7 @@ function start(): void {
   const { newestMs } = judge(store)
   drain(store)
   const feed = createFeed()
-  say('changes', { ...feed.read(store)!, isAnew: false })
+  readFeed(store)
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
@@ -115,10 +115,16 @@ function start(): void {
 
   /** Changes of the command line count here within a second (F-C45). */
   function look(): RunOutcome {
-    return connection.read((opened) => {
-      const changes = feed.read(opened)
-      if (changes?.accounts.length) say('changes', { ...changes, isAnew: false })
-    })
+    return connection.read(readFeed)
+  }
+
+  /** Pages are sent one by one, so that this thread never holds the keys of a whole store. */
+  function readFeed(opened: Store): void {
+    for (const { accounts, keys, hasForeignKeys } of feed.read(opened)) {
+      if (accounts.length === 0) continue
+      say('changes', { accounts, keys, hasForeignKeys, isAnew: false })
+      flush()
+    }
   }
 
   function judge(opened: Store): ClockNews {
