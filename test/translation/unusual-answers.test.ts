@@ -298,6 +298,17 @@ const unreadable: Record<ClientWire, Script[]> = {
     ...messagesBlocks({ type: 'unheard_of', body: 'ok' }),
     ...messagesBlocks({ type: 'text', body: 'ok' }),
     ...messagesBlocks({ type: 'thinking', thinking: 'hm', signature: '' }, { type: 'unheard_of' }),
+    ...[{ type: 'text_delta', text: 5 }, { type: 'text_delta', text: { body: 'ok' } }, 'ok', ['ok'], 5].map(
+      (piece) => ({
+        stream:
+          messageStart() +
+          blockStart(0, { type: 'text', text: '' }) +
+          blockDelta(0, piece as Json) +
+          blockStop(0) +
+          messageDelta('end_turn') +
+          messageStop,
+      }),
+    ),
   ],
   responses: [
     ...responses({ type: 'unheard_of', body: 'ok' }),
@@ -316,6 +327,13 @@ const unreadable: Record<ClientWire, Script[]> = {
 }
 
 const f = { name: 'f', arguments: '{"a":1}' }
+/** Calls beside the message or the delta of a choice, which says nothing, or is not there. */
+const besides = (calls: Json): Script[] => [
+  { json: chatChoice({ message: { role: 'assistant', content: null }, ...calls }) },
+  { json: chatChoice({ message: { role: 'assistant', content: '', tool_calls: [] }, ...calls }) },
+  { stream: chunk({ delta: {}, ...calls }) + chatEnd('tool_calls') },
+  { stream: chunk({ delta: { role: 'assistant' }, ...calls, finish_reason: 'tool_calls' }) + done },
+]
 const readableCalls: Record<ClientWire, Script[]> = {
   chat: [
     ...chat({ tool_calls: [{ id: 'c', type: 'function', function: f }] }, 'tool_calls'),
@@ -342,6 +360,11 @@ const readableCalls: Record<ClientWire, Script[]> = {
     ...chat({ function_call: { ...f, arguments: { a: 1 } } }, 'function_call'),
     ...chat({ content: [{ type: 'tool_use', id: 'c', name: 'f', input: { a: 1 } }] }, 'tool_calls'),
     ...chat({ content: [{ type: 'function_call', id: 'c', ...f }] }, 'stop'),
+    ...[
+      { tool_calls: [{ index: 0, id: 'c', function: f }] },
+      { tool_calls: [{ id: 'c', name: 'f', input: { a: 1 } }] },
+    ].flatMap(besides),
+    ...[{ function_call: f }, { function_call: { ...f, arguments: { a: 1 } } }].flatMap(besides),
     {
       stream:
         delta({ tool_calls: [{ index: 0, id: 'c', name: 'f', arguments: '{"a"' }] }) +
@@ -416,6 +439,12 @@ const media: Record<ClientWire, [told: string, scripts: Script[]][]> = {
     [audio, chat({ content: [{ type: 'output_audio', content: 'AAAA' }] })],
     [audio, chat({ content: null, audio: 'AAAA' })],
     [`ok${audio}`, chat({ content: 'ok', audio: 'AAAA' })],
+    ...['image', 'video', 'file'].map((member): [string, Script[]] => [
+      `ok[Left out of this answer, because it cannot be sent over this API: ${member === 'video' ? member : `${member === 'image' ? 'an' : 'a'} ${member}`}.]`,
+      [{ url: 'https://files.test/1' }, 'https://files.test/1', [picture]].flatMap((one) =>
+        chat({ content: 'ok', [member]: one }),
+      ),
+    ]),
     [audio, [{ stream: delta({ audio: 'AA' }) + delta({ audio: 'BB' }) + chatEnd() }]],
     // Some servers repeat it in their last chunk.
     [`ok${image}`, [{ stream: delta({ images: [picture] }) + text('ok') + delta({ images: [picture] }) + chatEnd() }]],

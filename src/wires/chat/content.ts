@@ -59,7 +59,7 @@ export function partsOf(content: unknown): ChatContent {
 }
 
 /** The members of a message that hold media beside its content (OpenRouter, Gemini, audio models). */
-const mediaMembers = ['images', 'audio', 'videos', 'files'] as const
+const mediaMembers = ['images', 'image', 'audio', 'videos', 'video', 'files', 'file'] as const
 
 /** The content of a delta or a message with the members beside it that hold text or media. */
 export function contentOf(delta: JsonObject): ChatContent {
@@ -70,8 +70,8 @@ export function contentOf(delta: JsonObject): ChatContent {
     if (value === undefined || value === null) continue
     const transcript = member === 'audio' ? transcriptIn(value) : undefined
     const media = mediaOf(member)!
-    // Its id and its end are no media.
-    const isMedia = typeof value === 'string' ? value !== '' : asObject(value)?.['data']
+    // The id and the end of audio are no media.
+    const isMedia = typeof value === 'string' ? value !== '' : member === 'audio' ? asObject(value)?.['data'] : true
     const pieces: unknown[] = Array.isArray(value) ? value : isMedia ? [member] : []
     for (const piece of pieces) said.media.push({ media, source: sourceOf(piece) })
     if (!transcript) continue
@@ -105,6 +105,14 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
     form = 'plain'
   }
   return form
+}
+
+/** A choice's delta or message, with calls that stand beside it (ruling Y5). */
+export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined): JsonObject | undefined {
+  const { tool_calls, function_call } = choice
+  if (tool_calls == null && function_call == null) return own
+  if (listOfCalls(own?.['tool_calls']).length > 0 || own?.['function_call'] != null) return own
+  return { ...own, tool_calls, ...(function_call != null && { function_call }) }
 }
 
 /** The calls of a list, or a single one instead of it. A null in the list is a call that says nothing. */

@@ -11,7 +11,7 @@ import {
   stringOf,
   unreadable,
 } from '../answers/read-answer.ts'
-import { choicesOf, contentOf, formOf, listOfCalls, partsOf, reasoningOf } from './content.ts'
+import { choicesOf, contentOf, formOf, listOfCalls, partsOf, reasoningOf, withCallsBeside } from './content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -101,7 +101,7 @@ export class ChatDecoder extends AnswerDecoder {
 
   /** Servers outside the dialect send a chunk with `message` or `text` instead of `delta`, or the reverse (ruling Y5). */
   #choice(choice: JsonObject, key: 'delta' | 'message', text: string) {
-    const own = asObject(choice[key])
+    const own = withCallsBeside(choice, asObject(choice[key]))
     const form = own ? formOf(own) : 'empty'
     if (own && form !== 'empty') {
       this.#delta(own, key, text, form)
@@ -192,7 +192,7 @@ function isOurs(choice: JsonObject): boolean {
 /** The functions of each choice that calls any: that of the call outside of the list, then those of the list. */
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return choicesOf(root).flatMap((choice) => {
-    const message = isOurs(choice) ? asObject(choice[key]) : undefined
+    const message = isOurs(choice) ? withCallsBeside(choice, asObject(choice[key])) : undefined
     const own = listOfCalls(message?.['tool_calls'])
     const listed = objectsOf(own.length > 0 ? own : partsOf(message?.['content']).calls).map(argumentsHolder)
     const legacy = asObject(message?.['function_call'])

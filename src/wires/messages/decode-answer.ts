@@ -53,6 +53,7 @@ export class MessagesDecoder extends AnswerDecoder {
           keptSources(frame.data, 'input', (root) => [asObject(root['content_block'])])(0),
         )
       case 'content_block_delta':
+        if (object['delta'] != null && !asObject(object['delta'])) return this.narrator.miss('part', unreadable())
         return this.#blocks.delta(object['index'], asObject(object['delta']) ?? {})
       case 'content_block_stop':
         return this.#blocks.stop(object['index'])

@@ -141,7 +141,8 @@ export class IncomingBlocks {
   }
 
   #write(incoming: IncomingBlock, kind: IncomingBlock['kind'], text: unknown) {
-    const piece = stringOf(text) ?? ''
+    const piece = wordsIn(text)
+    if (piece === undefined) return this.#narrator.miss('part', unreadable())
     const isCumulative = kind === 'reasoning' && this.#cumulative.includes(kind)
     const words = isCumulative ? newPart(incoming.told, piece) : piece
     if (isCumulative) incoming.told += words
