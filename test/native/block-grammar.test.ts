@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { wires } from '../../src/wires/wires.ts'
+import { framesOf } from '../translation/grammar.ts'
 import { pump } from '../translation/pump.ts'
 import {
   blockDelta,
@@ -227,6 +228,18 @@ test('T16 arguments that are moved into a delta keep their source', () => {
     ),
   ])
     assert.ok(told.includes(JSON.stringify(source)), told)
+})
+
+test('BUG-4 the reason of the end stands in the last message_delta, whatever follows the one that said it', () => {
+  const last = [{}, { stop_reason: null, stop_sequence: null }, null, undefined]
+  for (const delta of last) {
+    const more = `data: ${JSON.stringify({ type: 'message_delta', delta, usage: { output_tokens: 7 } })}\n\n`
+    const script = start + textBlock(0, 'Hi') + messageDelta('end_turn') + more + more + messageStop
+    const deltas = framesOf(playNatively('messages', script))
+      .map(({ data }) => JSON.parse(data) as { type: string; delta?: { stop_reason: string } })
+      .filter(({ type }) => type === 'message_delta')
+    assert.equal(deltas.at(-1)?.delta?.stop_reason, 'end_turn', JSON.stringify(delta))
+  }
 })
 
 const failing: [what: string, script: string][] = [

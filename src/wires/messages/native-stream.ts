@@ -222,7 +222,7 @@ export class MessagesNativeStream extends NativeStream {
     this.#reason ??= reason
     const ending = this.#end(reason ?? this.#reason)
     this.show()
-    this.#last = { frame, data }
+    this.#last = reason == null ? withReason(frame, data, this.#reason) : { frame, data }
     return ending + before
   }
 
@@ -252,6 +252,15 @@ function typed(frame: RawFrame, data: string, type: string): RawFrame {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['type', JSON.stringify(type)]]))
   return withData(frame, patch.result().toString('latin1'))
+}
+
+/** Counters after the reason of the end say it again: SDKs take the last event's, also where it has none. */
+function withReason(frame: RawFrame, data: string, reason: unknown): { frame: RawFrame; data: string } {
+  const patch = new JsonPatch(Buffer.from(data, 'latin1'))
+  const told = asObject(patch.value['delta']) ?? {}
+  patch.set([], new Map([['delta', JSON.stringify({ ...told, stop_reason: reason })]]))
+  const text = withData(frame, patch.result().toString('latin1'))
+  return { frame: text, data: dataOf(text)! }
 }
 
 /** The blocks in the message of a `message_start`, each as it is written; a single one may stand there without a list. */
