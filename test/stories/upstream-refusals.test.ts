@@ -123,13 +123,17 @@ test('F-U16 retry-after of an upstream reaches the client as 1 to 60 seconds', a
   }
 })
 
-const faulty: [string, object, number][] = [
+const faulty: [string, unknown, number][] = [
   ['overloaded_error', { type: 'overloaded_error', message: 'Overloaded' }, 429],
   ['rate_limit_exceeded', { code: 'rate_limit_exceeded', message: 'slow' }, 429],
   ['authentication_error', { type: 'authentication_error', message: 'bad key' }, 503],
   ['invalid_request_error', { type: 'invalid_request_error', message: said }, 400],
   ['content_filter', { code: 'content_filter', message: said }, 400],
   ['data_inspection_failed', { type: 'data_inspection_failed', message: said }, 400],
+  ['DataInspectionFailed', { code: 'DataInspectionFailed', message: said }, 400],
+  ['Content-Filter', { type: 'Content-Filter', message: said }, 400],
+  ['a code and nothing else', 'content_filter', 400],
+  ['a code and nothing else in capitals', 'ContentFilter', 400],
   ['a number as code', { code: 429, message: 'busy' }, 429],
   ['a number in a string as code', { code: '429', message: 'busy' }, 429],
   ['a code of one hundred and more', { code: '4000', message: 'oops' }, 502],
@@ -156,3 +160,27 @@ for (const [name, error, told] of faulty) {
     await assertQuiet(native.gateway)
   })
 }
+
+test('BUG-12 F-U26 an error of a chat model that nothing wraps, and no event names, is the ordinary refusal', async () => {
+  const rows: [object, number][] = [
+    [{ code: 'content_filter', message: said }, 400],
+    [{ code: 'DataInspectionFailed', message: said, request_id: 'x' }, 400],
+    [{ object: 'error', code: 400, message: said, type: 'BadRequestError' }, 400],
+    [{ code: 429, message: said }, 429],
+    [{ code: '', message: said }, 502],
+  ]
+  for (const [error, told] of rows) {
+    const frame = `data: ${JSON.stringify(error)}\n\n`
+    for (const wire of clientWireNames) {
+      for (const [play, ask] of [
+        [whole(error), {}],
+        [stream([frame]), { stream: true }],
+      ] as const) {
+        native.upstream.play(play)
+        const { status, text } = await native.ask(wire, { model: 'native-chat', ...ask })
+        assert.equal(status, told, text)
+      }
+    }
+  }
+  await assertQuiet(native.gateway)
+})

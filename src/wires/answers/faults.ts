@@ -58,7 +58,8 @@ export function wordsOf(text: string): string {
 
 /** The fault that an error object of a stream means, or that of a 200 that is an error. No member of the object can be relied on. */
 export function faultOfError(raw: unknown): Fault {
-  const error = asObject(raw) ?? { message: raw }
+  // Some servers write nothing but the code.
+  const error = asObject(raw) ?? { message: raw, ...(statusOf({ code: raw }) && { code: raw }) }
   const classes = classesOf(error)
   const [code] = classes
   const status = [error['status'], error['status_code'], error['code']].map(toStatus).find(Boolean) ?? statusOf(error)
@@ -77,7 +78,11 @@ const threadCodes = ['thread_not_found', 'thread_already_continued', 'thread_con
 
 function statusOf(error: Record<string, unknown>): number | undefined {
   for (const word of [error['code'], error['type']]) {
-    if (typeof word === 'string' && Object.hasOwn(statuses, word)) return statuses[word]
+    if (typeof word !== 'string') continue
+    // DashScope writes its codes in two ways: `data_inspection_failed` and `DataInspectionFailed`.
+    const spellings = [word, word.replace(/(?<=[a-z])-?(?=[A-Z])/g, '_').toLowerCase()]
+    const known = spellings.find((one) => Object.hasOwn(statuses, one))
+    if (known !== undefined) return statuses[known]
   }
   return undefined
 }

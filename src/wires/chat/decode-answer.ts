@@ -176,7 +176,8 @@ export class ChatDecoder extends AnswerDecoder {
 
 /** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
 export function isBareError(chunk: JsonObject, event: string | undefined): boolean {
-  return event === 'error' || chunk['object'] === 'error'
+  if (event === 'error' || chunk['object'] === 'error') return true
+  return chunk['choices'] === undefined && chunk['code'] != null && typeof chunk['message'] === 'string'
 }
 
 /** Under its own name, or as servers outside the dialect send it (ruling Y5). */

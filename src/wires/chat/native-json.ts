@@ -2,13 +2,14 @@ import { asObject, memberText } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { noteAnswer } from '../../inference/usage.ts'
-import { brokenFault } from '../answers/faults.ts'
+import { brokenFault, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer, withoutTelling } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { choicesOf, partsOf, reasoningOf } from './content.ts'
+import { isBareError } from './decode-answer.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /** A chat model's whole answer for a chat client (ruling P2). */
@@ -21,7 +22,8 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const answer = patch.value
   const choices = answer['choices']
   if (!Array.isArray(choices) || choices.length === 0) {
-    return { state: 'failed', fault: brokenFault('the answer has no choices') }
+    const fault = isBareError(answer, undefined) ? faultOfError(answer) : brokenFault('the answer has no choices')
+    return { state: 'failed', fault }
   }
   const usage = asObject(answer['usage'])
   const { usageQuirk, chat } = head.model.profile
