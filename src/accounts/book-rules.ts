@@ -75,6 +75,8 @@ export type Facts = {
   account: AccountRow | undefined
   accountNamed: AccountRow | undefined
   keys: readonly KeyRow[]
+  /** Whether the key is one of another gateway that was rotated. */
+  isForeignRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
   /** Those of the digests, and of the references, that are taken. */
@@ -395,7 +397,7 @@ export function updateKey(
       if (key.session !== undefined && result.bounds.person !== key.bounds.person)
         throw new BookError('key_of_session', keyId)
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
-      if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(key, wishes.expiresMs ?? undefined))
+      if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(facts, key, wishes.expiresMs ?? undefined))
       const difference = whatDiffers(tellKey(key), tellKey(result))
       if (!difference) return { writes: [], result: key }
       const changed = Object.keys(difference.after)
@@ -470,17 +472,21 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
  * for an agent stays at a sooner end.
  * @throws BookError if it was revoked, or is to live longer than that
  */
-function endsOf(key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
+function endsOf(
+  { isForeignRotated }: Facts,
+  key: KeyRow,
+  wishedMs: number | undefined,
+): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  // The end of a foreign key is no grace: an operator may move it, and its successor's own end stays.
-  if (key.origin !== undefined) return { expiresMs: wishedMs, ownExpiresMs }
-  if (expiresMs === undefined || expiresMs === ownExpiresMs) {
+  // Until its rotation the end of a foreign key is no grace: an operator may move it, and its successor's own end stays.
+  if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
+  if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
     // Otherwise the next good answer of the identity provider would move it (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }
-  if (wishedMs === undefined || wishedMs > expiresMs) throw new BookError('key_rotated', id)
+  if (wishedMs === undefined || wishedMs > (expiresMs ?? 0)) throw new BookError('key_rotated', id)
   return { expiresMs: wishedMs, ownExpiresMs }
 }
 

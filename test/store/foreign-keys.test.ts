@@ -129,7 +129,11 @@ onEachStore((engine) => {
     const next = (await store.listKeys()).find(({ id }) => id === issued.id)!
     assert.deepEqual([next.origin, next.label, next.scope, next.expiresMs], [undefined, 'ada', a!.scope, undefined])
     assert.equal(next.bounds.requestsPerMinute, 3)
-    // The end of a foreign key is no grace, so an operator may move it.
+    // After its rotation it is: its owner has a successor (R15).
+    for (const expiresMs of [null, atMs + 10, atMs + 90_000])
+      await assert.rejects(books.updateKey(a!.id, { expiresMs }), { code: 'key_rotated' })
+    assert.equal((await books.updateKey(a!.id, { expiresMs: atMs + 5 })).expiresMs, atMs + 5)
+    // The end of any other foreign key is no grace, so an operator may move it.
     assert.equal((await books.updateKey(b!.id, { expiresMs: atMs + 70 })).expiresMs, atMs + 70)
     assert.equal((await books.updateKey(b!.id, { expiresMs: atMs + 700 })).expiresMs, atMs + 700)
     await store.close()

@@ -127,11 +127,13 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
       : yield* all(selectPersons(dialect, whose))
   const accounts: AccountRow[] = []
   for (const name of about.accounts ?? []) accounts.push(...(yield* all(selectAccounts(dialect, name))))
+  const keys = key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key }))
   const named = (put: Put) => `${dialect.accounts} WHERE a.name = ${put(accountName!)}`
   return {
     account: account === undefined ? undefined : yield* first(selectAccounts(dialect, account)),
     accountNamed: accountName === undefined ? undefined : yield* first(query(dialect, readAccountRow, named)),
-    keys: key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key })),
+    keys,
+    isForeignRotated: keys[0]?.origin !== undefined && (yield* hasSuccessor(dialect, keys[0])),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
     digests: about.digests && (yield* findTaken(dialect, 'keys', 'digest', about.digests)),
     references: about.references && (yield* findTaken(dialect, 'credits', 'reference', about.references)),
@@ -248,6 +250,13 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
     return `SELECT DISTINCT person, account_id FROM ${dialect.schema}.keys WHERE ${whose} AND revoked_ms IS NULL`
   })
   return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
+}
+
+/** Whether a key of ours follows a key of another gateway. */
+function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
+  const next = (put: Put) =>
+    `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`
+  return (yield* ask(dialect, next)).length > 0
 }
 
 /** Those of the values that a column has. */
