@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
 import { createCalendar, utc } from '../../accounts/calendar.ts'
@@ -51,7 +51,7 @@ export function endOf(text: string, nowMs: number): number | undefined {
 
 /**
  * Prints or writes a configuration that was made of another gateway's, and brings its keys into the store. The file is written
- * beside its place first, then the keys are brought in as a whole, and last the file takes its place.
+ * beside its place first, then the keys are brought in as a whole, and last the file is written to its place.
  * @throws Error if the configuration has mistakes, if the store refuses the keys, or if the file cannot be written
  */
 export async function writeImport(made: MadeImport, options: WriteOptions, command: Command): Promise<void> {
@@ -72,10 +72,10 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   let counts: ForeignCounts | undefined
   try {
     if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
-    if (staged) renameSync(staged, output!)
-  } catch (error) {
+    // Not renamed: a link would not stay one, and a file that is replaced keeps its mode.
+    if (staged) write(output!, text)
+  } finally {
     if (staged) rmSync(staged, { force: true })
-    throw error
   }
   const list = [
     listText('settings', report.settings, report.notes),

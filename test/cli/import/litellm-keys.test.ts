@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { parse } from 'yaml'
@@ -316,6 +326,14 @@ test('issue 50 import litellm --keys: a dry run and a refusal leave nothing behi
   assert.match(again.stderr, /triwire\.yaml is there already/)
   const forced = await runWarm([...words, 'dump.json', '--force'], { cwd })
   assert.match(forced.stdout, /Brought in: 0 keys, 0 accounts, 0 people, 0 credits; 5 were there already/)
+  // A link stays a link, and the server's group may still read what it could read.
+  chmodSync(join(cwd, 'triwire.yaml'), 0o640)
+  symlinkSync('triwire.yaml', join(cwd, 'link.yaml'))
+  const linked = [...words, 'dump.json', '--force'].map((word) => (word === 'triwire.yaml' ? 'link.yaml' : word))
+  assert.equal((await runWarm(linked, { cwd })).code, 0)
+  assert.ok(lstatSync(join(cwd, 'link.yaml')).isSymbolicLink())
+  assert.equal(statSync(join(cwd, 'triwire.yaml')).mode & 0o777, 0o640)
+  assert.ok(!files().some((file) => file.endsWith('.import')))
   const report = await runWarm(['key', 'foreign', '--store', 's.db'], { cwd })
   assert.match(
     report.stdout,
