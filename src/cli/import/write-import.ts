@@ -1,15 +1,16 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import type { Command } from 'commander'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { createCalendar, utc } from '../../accounts/calendar.ts'
 import { formatCredits } from '../../accounts/credit.ts'
 import type { ForeignCounts, ForeignImport } from '../../accounts/foreign-keys.ts'
 import { foreignKeysMax } from '../../accounts/foreign-keys.ts'
+import { asObject } from '../../bytes/json.ts'
 import { findProblems } from '../../config/load.ts'
 import { writeWhole } from '../../host/whole-file.ts'
 import { end, endsAt } from '../../operations/fields.ts'
 import { isJson, print, unreadable } from '../print.ts'
-import { withStore } from '../store.ts'
+import { findStore, withStore } from '../store.ts'
 import { type ImportedSetting, listText } from './import-report.ts'
 import type { KeysPlan } from './litellm-keys.ts'
 
@@ -51,12 +52,13 @@ export function endOf(text: string, nowMs: number): number | undefined {
 
 /**
  * Prints or writes a configuration that was made of another gateway's, and brings its keys into the store. The file is written
- * beside its place first, then the keys are brought in as a whole, and last the file is written to its place.
+ * beside its place first. Then the keys are brought in as a whole, and last the file is written to its place.
  * @throws Error if the configuration has mistakes, if the store refuses the keys, or if the file cannot be written
  */
 export async function writeImport(made: MadeImport, options: WriteOptions, command: Command): Promise<void> {
-  const { from, gateway, config, report, plan } = made
+  const { from, gateway, report, plan } = made
   const { output, dryRun } = options
+  const config = { ...storeOf(output), ...made.config }
   const text = `# Made from ${gateway}'s configuration by triwire import ${made.command}.\n${stringify(config, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', lineWidth: 0, aliasDuplicateObjects: false })}`
   const problems = findProblems(output ?? 'triwire.yaml', text, withStandIns(text, process.env))
   if (problems.length > 0)
@@ -69,6 +71,8 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
     )
   const staged = output !== undefined && !dryRun ? `${output}.import` : undefined
   if (staged) write(staged, text)
+  // Found before the file is replaced, which may name it.
+  const place = plan && (await findStore(command.optsWithGlobals())).shown
   let counts: ForeignCounts | undefined
   try {
     if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
@@ -80,12 +84,14 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   const list = [
     listText('settings', report.settings, report.notes),
     ...(plan ? ['', listText('keys and teams', plan.settings, plan.notes)] : []),
-    ...(plan ? [sayKeys(plan, counts)] : []),
+    ...(plan ? [sayKeys(plan, counts, place!)] : []),
     ...(dryRun ? ['Nothing was written: --dry-run.'] : []),
   ].join('\n')
   const data = {
     ...{ file: dryRun ? null : (output ?? null), ...report },
-    ...(plan && { keys: { settings: plan.settings, notes: plan.notes, ...(counts && tellCounts(counts)) } }),
+    ...(plan && {
+      keys: { settings: plan.settings, notes: plan.notes, ...(counts && { store: place, ...tellCounts(counts) }) },
+    }),
     ...(output === undefined && { config: text }),
   }
   if (output === undefined && !isJson(command)) console.error(list)
@@ -96,6 +102,17 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   )
 }
 
+/** The setting `store` of the configuration that is replaced: the keys of people are there. */
+function storeOf(output: string | undefined): { store?: unknown } {
+  if (output === undefined || !existsSync(output)) return {}
+  try {
+    const store = asObject(parse(readFileSync(output, 'utf8'), { logLevel: 'silent' }))?.['store']
+    return store === undefined ? {} : { store }
+  } catch {
+    return {}
+  }
+}
+
 function bringIn(plan: ForeignImport, command: Command): Promise<ForeignCounts> {
   return withStore(command, (books) => books.importForeign(plan), { create: true, zoned: true })
 }
@@ -104,11 +121,12 @@ function tellCounts({ accounts, persons, keys, keysKnown, creditedNanos }: Forei
   return { accounts, persons, keys, known: keysKnown, credited: formatCredits(creditedNanos) }
 }
 
-function sayKeys({ foreign }: KeysPlan, counts: ForeignCounts | undefined): string {
-  if (!counts) return `${foreign.keys.length} keys of ${foreign.accounts.length} accounts would be brought in.`
+function sayKeys({ foreign }: KeysPlan, counts: ForeignCounts | undefined, place: string): string {
+  if (!counts)
+    return `${foreign.keys.length} keys of ${foreign.accounts.length} accounts would be brought into ${place}.`
   const { accounts, persons, keys, keysKnown, creditedNanos } = counts
   const known = keysKnown > 0 ? `; ${keysKnown} were there already and stay as they are` : ''
-  return `Brought in: ${keys} keys, ${accounts} accounts, ${persons} people, ${formatCredits(creditedNanos)} credits${known}.\nThe keys work as they are; a running server knows them within a second. triwire key foreign lists them with their ends.`
+  return `Brought in: ${keys} keys, ${accounts} accounts, ${persons} people, ${formatCredits(creditedNanos)} credits${known}.\nThe store is ${place}. The keys work as they are; a running server of this store knows them within a second. triwire key foreign lists them with their ends.`
 }
 
 function write(file: string, text: string): void {

@@ -313,7 +313,7 @@ test('issue 50 import litellm --keys: a dry run and a refusal leave nothing behi
   const files = () => readdirSync(cwd).sort()
   const dry = await runWarm([...words, 'dump.json', '--dry-run'], { cwd })
   assert.equal(dry.code, 0, dry.stderr)
-  assert.match(dry.stdout, /5 keys of 2 accounts would be brought in\.\nNothing was written: --dry-run\./)
+  assert.match(dry.stdout, /5 keys of 2 accounts would be brought into \S+s\.db\.\nNothing was written: --dry-run\./)
   const bad = await runWarm([...words, 'bad.json'], { cwd })
   assert.match(bad.stderr, /^triwire: bad\.json: a key expires at "soon"/)
   assert.deepEqual(files(), ['bad.json', 'dump.json', 'l.yaml'])
@@ -326,6 +326,12 @@ test('issue 50 import litellm --keys: a dry run and a refusal leave nothing behi
   assert.match(again.stderr, /triwire\.yaml is there already/)
   const forced = await runWarm([...words, 'dump.json', '--force'], { cwd })
   assert.match(forced.stdout, /Brought in: 0 keys, 0 accounts, 0 people, 0 credits; 5 were there already/)
+  // The file that is replaced names the store, which has the keys: its successor names it too.
+  writeFileSync(join(cwd, 'triwire.yaml'), `store: ./s.db\n${readFileSync(join(cwd, 'triwire.yaml'), 'utf8')}`)
+  const named = words.filter((word) => word !== '--store' && word !== 's.db')
+  const kept = await runWarm([...named, 'dump.json', '--force'], { cwd })
+  assert.match(kept.stdout, /5 were there already[\s\S]*The store is \S+s\.db\./)
+  assert.equal(parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8')).store, './s.db')
   // A link stays a link, and the server's group may still read what it could read.
   chmodSync(join(cwd, 'triwire.yaml'), 0o640)
   symlinkSync('triwire.yaml', join(cwd, 'link.yaml'))

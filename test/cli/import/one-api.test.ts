@@ -240,7 +240,7 @@ test('issue 50 import one-api takes JSON of the tables, and refuses what is neit
   write('no.json', '{}')
   write('no.txt', 'x')
   const ask = (file: string) => runWarm(['import', 'one-api', file, '--output', 'o.yaml', '--dry-run'], { cwd })
-  assert.match((await ask('t.json')).stdout, /4 keys of 3 accounts would be brought in/)
+  assert.match((await ask('t.json')).stdout, /4 keys of 3 accounts would be brought into \S+triwire\.db/)
   assert.match((await ask('no.json')).stderr, /no\.json has no channel/)
   assert.match((await ask('no.txt')).stderr, /no\.txt is neither a SQLite file nor JSON/)
   assert.match((await ask('gone.db')).stderr, /gone\.db.*ENOENT/)
