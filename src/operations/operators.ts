@@ -150,6 +150,13 @@ export const operatorOperations = [
   }),
 ]
 
+/** A key as its owner sees it: named fields, so that a new field of an operator's answer does not reach an owner (ruling Y22). */
+const ownKeyShape = keyShape.pick({
+  ...{ id: true, prefix: true, label: true, account: true, account_name: true, budget: true, rpm: true, models: true },
+  ...{ person: true, person_name: true, person_budget: true, person_rpm: true, labels: true, may_choose: true },
+  ...{ session: true, origin: true, created: true, expires: true, revoked: true, last_used: true },
+})
+
 const meShape = field.named('Me', {
   kind: z.enum(['operator', 'owner']),
   name: z.string().describe('of the operator, or of the account'),
@@ -161,7 +168,7 @@ const meShape = field.named('Me', {
   account: z
     .object({ id: z.string(), name: z.string(), state: z.enum(['active', 'suspended']), balance: field.amount })
     .nullable(),
-  key: keyShape
+  key: ownKeyShape
     .extend({ spent: field.amount.describe('what was billed with it in all') })
     .nullable()
     .describe('the key that was shown, with its bounds'),
@@ -204,7 +211,7 @@ export const meOperations = [
           role: who.role ?? null,
           expires: field.formatTime(key.expiresMs),
           account: { id, name, state, balance: formatCredits(balanceNanos) },
-          key: { ...tellKey(key, { nowMs, calendar, running }), spent },
+          key: { ...ownKeyShape.parse(tellKey(key, { nowMs, calendar, running })), spent },
           // Owners of keys see no prices, wires or upstreams (ruling X14).
           models: running
             .listModels()
