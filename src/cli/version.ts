@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { version } from '../host/version.ts'
 import type { GlobalOptions } from './options.ts'
-import { print, printError, unreadable } from './print.ts'
+import { print, printError } from './print.ts'
 
 /** The folder of the package, or of the checkout. */
 const packageRoot = fileURLToPath(new URL('.', new URL('../../package.json', import.meta.url)))
@@ -29,9 +28,9 @@ export function addVersionCommand(program: Command): void {
 }
 
 async function tellVerification(keyFile: string | undefined, command: Command): Promise<void> {
-  const { NotVerifiable, verifyInstalled } = await import('../host/installed.ts')
+  const { NotVerifiable, readKeyFile, verifyInstalled } = await import('../host/installed.ts')
   try {
-    const { changed, missing, added, ...rest } = verifyInstalled(packageRoot, keyFile && readKey(keyFile))
+    const { changed, missing, added, ...rest } = verifyInstalled(packageRoot, keyFile && readKeyFile(keyFile))
     const ok = changed.length + missing.length + added.length === 0
     if (!ok) process.exitCode = 1
     print(command, { ok, version, ...rest, changed, missing, added }, () =>
@@ -51,14 +50,5 @@ async function tellVerification(keyFile: string | undefined, command: Command): 
     process.exitCode = 2
     const isJson = command.optsWithGlobals<GlobalOptions>().json === true
     printError({ code: 'failed', message: isJson ? error.message : `triwire: ${error.message}` }, isJson)
-  }
-}
-
-/** @throws Error that names the file if it cannot be read */
-function readKey(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw unreadable(file, error, 'name a file with the public key')
   }
 }

@@ -68,7 +68,7 @@ export function fingerprintOf(key: KeyObject): string {
 
 /**
  * Compares the files of an installed package with its signed manifest.
- * @param root the folder of the package. Folders called `node_modules` are left out: the manifest is of our files alone.
+ * @param root the folder of the package. Its `node_modules` is left out: the manifest is of our files alone. Modes are not compared.
  * @param keyText a text with the public key; undefined: SECURITY.md of the package
  * @throws NotVerifiable if there is no manifest, no key, or a signature by another key
  */
@@ -99,22 +99,41 @@ export function verifyInstalled(root: string, keyText?: string): InstalledFiles 
 
 /** @returns undefined for anything but a file, such as a link to one */
 function digestOf(path: string): string | undefined {
-  return lstatSync(path).isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : undefined
+  const data = readMaybe(path)
+  return data && createHash('sha256').update(data).digest('hex')
 }
 
 function readMaybe(path: string): Buffer | undefined {
+  return readable(path, () => (lstatSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path) : undefined))
+}
+
+/** Reads a file with the public key. @throws NotVerifiable that names the file if it cannot be read */
+export function readKeyFile(file: string): string {
+  return readable(file, () => readFileSync(file, 'utf8'), 'name a file with the public key')
+}
+
+/** @throws NotVerifiable for what this user cannot read: nothing can be said about it */
+function readable<T>(
+  path: string,
+  read: () => T,
+  cure = 'run this as a user who can read all files of the package',
+): T {
   try {
-    return readFileSync(path)
-  } catch {
-    return undefined
+    return read()
+  } catch (error) {
+    throw new NotVerifiable(`Cannot read ${path} (${(error as NodeJS.ErrnoException).code}): ${cure}.`)
   }
 }
 
-/** Lists everything but folders below a folder. */
+/**
+ * Lists everything but folders below a folder, without the `node_modules` that npm makes at its top. A deeper one is listed: Node
+ * would take packages from it first.
+ */
 export function listFiles(root: string, below = ''): string[] {
-  return readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
+  const folder = join(root, below)
+  return readable(folder, () => readdirSync(folder, { withFileTypes: true })).flatMap((entry) => {
     const path = below === '' ? entry.name : `${below}/${entry.name}`
     if (!entry.isDirectory()) return [path]
-    return entry.name === 'node_modules' ? [] : listFiles(root, path)
+    return path === 'node_modules' ? [] : listFiles(root, path)
   })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import {
@@ -10,6 +10,7 @@ import {
   manifestName,
   NotVerifiable,
   parseSums,
+  readKeyFile,
   signatureName,
   verifyInstalled,
 } from '../../src/host/installed.ts'
@@ -37,6 +38,11 @@ function signedPackage(name: string, key = privateKey): string {
   return root
 }
 
+/** Writes the manifest anew, without a new signature. */
+function recode(root: string, pattern: RegExp, text: string): void {
+  write(root, manifestName, readFileSync(join(root, manifestName), 'utf8').replace(pattern, text))
+}
+
 function write(root: string, path: string, text: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true })
   writeFileSync(join(root, path), text)
@@ -58,6 +64,28 @@ const damages: [what: string, damage: (root: string) => void, found: Partial<typ
   ['a file less', (root) => rmSync(join(root, 'docs/a file.md')), { missing: ['docs/a file.md'] as never }],
   ['a file more', (root) => write(root, 'lib/cli/more.js', ''), { added: ['lib/cli/more.js'] as never }],
   ['a hidden file', (root) => write(root, '.npmrc', ''), { added: ['.npmrc'] as never }],
+  // Node would import packages from here, before those that npm installed.
+  [
+    'a package inside of a folder of ours',
+    (root) => write(root, 'lib/node_modules/pg/index.js', ''),
+    { added: ['lib/node_modules/pg/index.js'] as never },
+  ],
+  [
+    'a folder in the place of a file',
+    (root) => {
+      rmSync(join(root, 'lib/cli/cli.js'))
+      mkdirSync(join(root, 'lib/cli/cli.js'))
+    },
+    { missing: ['lib/cli/cli.js'] as never },
+  ],
+  [
+    'a link in the place of a folder',
+    (root) => {
+      renameSync(join(root, 'docs'), `${root}.docs`)
+      symlinkSync(`${root}.docs`, join(root, 'docs'))
+    },
+    { missing: ['docs/a file.md'] as never, added: ['docs'] as never },
+  ],
   [
     'a moved file',
     (root) => renameSync(join(root, 'lib/cli/cli.js'), join(root, 'lib/cli.js')),
@@ -92,6 +120,16 @@ test('issue 50: another manifest, signature or key is no release of ours, and th
     ['short signature', (root) => writeFileSync(join(root, signatureName), 'x'), /is not signed by the key/],
     ['no signature', (root) => rmSync(join(root, signatureName)), /has no SHA256SUMS\.sig/],
     ['no manifest', (root) => rmSync(join(root, manifestName)), /has no SHA256SUMS\. Compare a checkout/],
+    ['CRLF', (root) => recode(root, /\n/g, '\r\n'), /is not signed by the key/],
+    ['appended line', (root) => recode(root, /$/, `${'a'.repeat(64)}  more\n`), /is not signed by the key/],
+    [
+      'unreadable manifest',
+      (root) => {
+        rmSync(join(root, manifestName))
+        symlinkSync(manifestName, join(root, manifestName))
+      },
+      /has no SHA256SUMS/,
+    ],
     ['no key', (root) => write(root, 'SECURITY.md', ''), /no public key: name a file that has it with --key/],
     [
       'wrong form',
@@ -117,6 +155,26 @@ test('issue 50: another manifest, signature or key is no release of ours, and th
       name,
     )
   }
+})
+
+test('issue 50: version --verify says nothing about files that its user cannot read, and names the cure', () => {
+  const root = signedPackage('unreadable')
+  chmodSync(join(root, 'lib'), 0)
+  const isRoot = process.geteuid!() === 0
+  if (isRoot) process.seteuid!(65_534)
+  try {
+    assert.throws(
+      () => verifyInstalled(root),
+      (error) => error instanceof NotVerifiable && /^Cannot read .* \(EACCES\): run this as a user/.test(error.message),
+    )
+  } finally {
+    if (isRoot) process.seteuid!(0)
+    chmodSync(join(root, 'lib'), 0o755)
+  }
+  assert.throws(
+    () => readKeyFile(root),
+    (error) => error instanceof NotVerifiable && /^Cannot read .* \(EISDIR\): name a file/.test(error.message),
+  )
 })
 
 test('issue 50: a manifest is read by sha256sum, and a line that leads out of the package is refused', () => {
@@ -153,6 +211,12 @@ test('issue 50: the command of a checkout prints the version, and says that ther
   assert.deepEqual([plain.status, plain.stdout], [2, ''])
   assert.match(plain.stderr, /^triwire: This is no signed release: .* Compare a checkout with git status\.$/)
   assert.deepEqual(run('--key', 'x').status, 2)
+  const lost = run('--verify', '--key', 'nowhere.pub')
+  assert.deepEqual(lost, {
+    status: 2,
+    stdout: '',
+    stderr: 'triwire: Cannot read nowhere.pub (ENOENT): name a file with the public key.',
+  })
   const json = run('--verify', '--json')
   assert.equal(JSON.parse(json.stderr).ok, false)
 })
