@@ -256,6 +256,33 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('issue 48 whichever months are away, statements and heads of the others are as before', async () => {
+    const store = await open()
+    const { a, b, quiet } = await fill(store)
+    // The zone is an hour ahead of UTC, from the end of March on by two.
+    const starts = [0, 1, 2, 3].map((at) => Date.UTC(2026, at, 1) - (at === 3 ? 2 : 1) * 3_600_000)
+    const sums = (at: number) =>
+      Promise.all(
+        [a, b, quiet].map((accountId) => store.sumMonth({ accountId, fromMs: starts[at]!, toMs: starts[at + 1]! })),
+      )
+    const head = (at: number) => store.makeHead(starts[at + 1]! - 1)
+    const before = []
+    for (const at of months.keys())
+      before.push({ sums: await sums(at), head: await head(at), first: await store.makeHead(starts[at]!) })
+    for (const month of months) await detachMonth(store.archives, wishes(month))
+    for (const away of [[0], [1], [2], [0, 1], [0, 2], [1, 2]]) {
+      for (const [at, month] of months.entries())
+        await (away.includes(at) ? detachMonth : attachMonth)(store.archives, wishes(month))
+      for (const at of months.keys()) {
+        if (!away.includes(at)) assert.deepEqual(await sums(at), before[at]!.sums, `away ${away}, statement ${at}`)
+        if (away.every((one) => one < at)) {
+          assert.equal(await head(at), before[at]!.head, `away ${away}, head ${at}`)
+          assert.equal(await store.makeHead(starts[at]!), before[at]!.first, `away ${away}, first head ${at}`)
+        }
+      }
+    }
+  })
+
   for (const [name, sql, finding] of forgeries)
     test(`issue 48 C15 verify finds a forged archive: ${name}`, async () => {
       const store = await open()

@@ -13,7 +13,7 @@ import type { VerifyOptions } from '../../accounts/entries.ts'
 import type { Act, Trail } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { StoreError } from '../files/store-error.ts'
-import { findSealEnd, readArchives } from '../sql/archives.ts'
+import { findSealOf, readArchives } from '../sql/archives.ts'
 import {
   type ArchivePlan,
   beginSealing,
@@ -226,7 +226,7 @@ async function beginning(store: ArchiveStore, { accountId, fromSeq, toSeq }: Sea
 async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq: number) {
   const link = await run(readLink(dialect, accountId, seq - 1))
   if (link || seq === 1) return link
-  const seal = await run(findSealEnd(dialect, accountId, seq - 1))
+  const seal = await run(findSealOf(dialect, accountId, seq - 1))
   return seal && { digest: seal.lastDigest, balanceNanos: seal.balanceNanos }
 }
 

@@ -112,11 +112,12 @@ export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Ro
   )
 }
 
-/** The end of the sealed row of an account that ends with this number. */
-export function* findSealEnd(dialect: Dialect, accountId: string, seq: number): StoreStep<Seal | undefined> {
+/** The sealed row of an account that has the entry of this number. */
+export function* findSealOf(dialect: Dialect, accountId: string, seq: number): StoreStep<Seal | undefined> {
   const row = yield* askOne(
     dialect,
-    (put) => `SELECT * FROM ${dialect.schema}.seals WHERE account_id = ${put(accountId)} AND to_seq = ${put(seq)}`,
+    (put) => `SELECT * FROM ${dialect.schema}.seals 
+      WHERE account_id = ${put(accountId)} AND from_seq <= ${put(seq)} AND to_seq >= ${put(seq)}`,
   )
   return row && readSeal(row)
 }

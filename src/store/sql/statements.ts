@@ -3,7 +3,7 @@ import { formatHead, HeadHash } from '../../accounts/chain.ts'
 import { readPrices } from '../../accounts/entry-row.ts'
 import type { StatementHeader, StatementMonth, StatementSums } from '../../accounts/statement.ts'
 import { sumColumns } from '../../accounts/usage/rollup.ts'
-import { findSealEnd, monthsAway, readArchives, refuseAway } from './archives.ts'
+import { findSealOf, isAwaySql, monthsAway, readArchives, refuseAway } from './archives.ts'
 import { type Dialect, insertAll, isOneOf, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
 import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
@@ -78,8 +78,8 @@ export function createStatements(dialect: Dialect) {
       (put) => `SELECT ${countsAt} AS posted_ms, e.balance_after, e.digest FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq = ${put(seq)}`,
     )
-    // The entry is away, and a sealed row ends with it: the month that is asked for begins after it.
-    const seal = row ?? (seq === 0 ? undefined : yield* findSealEnd(dialect, accountId, seq))
+    // The entry is away. No sealed row reaches into the month that is asked for, so all entries of this one are before it or after it.
+    const seal = row ?? (seq === 0 ? undefined : yield* findSealOf(dialect, accountId, seq))
     if (seal && 'lastDigest' in seal) {
       const { postedMs, balanceNanos, lastDigest } = seal as Seal
       return { postedMs, balanceNanos, digest: lastDigest }
@@ -101,9 +101,10 @@ export function createStatements(dialect: Dialect) {
         dialect,
         (
           put,
-        ) => `SELECT a.account_id, coalesce((SELECT e.digest FROM ${schema}.entries e WHERE e.account_id = a.account_id
-            AND e.posted_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY e.seq DESC LIMIT 1),
-            (SELECT s.last_digest FROM ${schema}.seals s WHERE s.account_id = a.account_id ORDER BY s.month DESC LIMIT 1)) AS digest
+        ) => `SELECT a.account_id, (SELECT l.digest FROM (SELECT * FROM (SELECT e.seq, e.digest FROM ${schema}.entries e
+            WHERE e.account_id = a.account_id AND e.posted_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY e.seq DESC LIMIT 1) e
+            UNION ALL SELECT s.to_seq, s.last_digest FROM ${schema}.seals s JOIN ${schema}.archives x ON x.month = s.month AND ${isAwaySql}
+            WHERE s.account_id = a.account_id) l ORDER BY l.seq DESC LIMIT 1) AS digest
           FROM ${ends} a
           WHERE a.account_id > ${put(after)} ${isShared ? 'AND a.seq > 0' : ''} ORDER BY a.account_id LIMIT ${accountsMax}`,
       )
