@@ -25,7 +25,7 @@ export type Archive = {
   /** Such as `2026-01`, by the days of the zone. */
   month: string
   timeZone: string
-  /** The end of the archive before it; 0 for the first. Older entries that had stayed may be in it too. */
+  /** When its oldest entry counts, which had stayed if it is older than the month; else the beginning of the month. */
   fromMs: number
   untilMs: number
   state: ArchiveState

@@ -411,3 +411,34 @@ onEachStore((engine) => {
     assert.equal((await list(store)).length, all)
   })
 })
+
+onEachStore((engine) => {
+  test('issue 48 an entry that stayed leaves with a later month, and counts as away with it', async () => {
+    const store = await engine.open({ atMs: januaryMs, zone })
+    await store.adoptReporting(reporting)
+    const { id: busy } = await store.createAccount('busy', 50_000_000n)
+    const { id: idle } = await store.createAccount('idle', 50_000_000n)
+    const post = async (ms: number, accounts: string[]) => {
+      await store.turn(ms)
+      for (const account of accounts)
+        await store.postDebits([{ ...createDebitRow(`req_${ms}_${account}`, account), createdMs: ms }])
+    }
+    await post(januaryMs + day, [busy, idle])
+    await post(Date.UTC(2026, 1, 10), [busy])
+    await foldAll(store)
+    const januarySpan = { fromMs: Date.UTC(2025, 11, 31, 23), toMs: Date.UTC(2026, 0, 31, 23) }
+    const january = await store.sumMonth({ accountId: idle, ...januarySpan })
+    await detachMonth(store.archives, wishes('2026-01'))
+    await post(Date.UTC(2026, 1, 20), [busy, idle])
+    await post(Date.UTC(2026, 2, 20), [busy, idle])
+    await foldAll(store)
+    await detachMonth(store.archives, wishes('2026-02'))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    await attachMonth(store.archives, wishes('2026-01'))
+    await awayIn(() => store.sumMonth({ accountId: idle, ...januarySpan }), '2026-02')
+    await awayIn(() => store.sumEntries({ untilMs: januarySpan.toMs }, []), '2026-02')
+    await attachMonth(store.archives, wishes('2026-02'))
+    assert.deepEqual(await store.sumMonth({ accountId: idle, ...januarySpan }), january)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+})

@@ -157,22 +157,23 @@ async function plan(
   store: ArchiveStore,
   month: string,
   isAll: boolean,
-): Promise<ArchivePlan & { header: ArchiveHeader }> {
+): Promise<Omit<ArchivePlan, 'fromMs'> & { header: ArchiveHeader; oldestMs: number }> {
   const { dialect, run } = store
   const state = await run(readUsageState(dialect))
   if (!isRecorded(state)) throw new BookError('zone_unrecorded', store.shown)
   const calendar: Calendar = createCalendar(state)
   const { startMs: fromMs, endMs: untilMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
   if ((await run(readNowMs(dialect))) < untilMs + closedAfterMs) throw new BookError('month_open', month)
-  const { later } = neighbours(await run(readArchives(dialect)), month)
+  const { before, later } = neighbours(await run(readArchives(dialect)), month)
   if (later) throw new StoreError(`${month} has no entries of its own: they are in the archive of ${later.month}`)
-  const planned = await run(planArchive(dialect, { fromMs, untilMs }, isAll))
+  const span = { fromMs, untilMs, archivedMs: before?.untilMs ?? 0 }
+  const { fromMs: oldestMs, ...planned } = await run(planArchive(dialect, span, isAll))
   if (isAll && planned.olderMs !== undefined)
     throw new BookError('month_order', calendar.dateOf(planned.olderMs).slice(0, 7))
   if (isAll && planned.unfolded !== undefined) throw new BookError('month_unfolded', planned.unfolded)
   if (planned.ranges.length === 0)
     throw new StoreError(`${month} has no entries that can be archived: the last one of each account stays`)
-  return { ...planned, header: { month, timeZone: state.timeZone, fromMs, untilMs } }
+  return { ...planned, oldestMs, header: { month, timeZone: state.timeZone, fromMs, untilMs } }
 }
 
 type Contents = { header: ArchiveHeader; ranges: readonly SealRange[] }
@@ -310,13 +311,13 @@ async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive
   const { dialect, run } = store
   const { month, progress } = wishes
   await run(dropSealing(dialect, month))
-  const { ranges, header } = await plan(store, month, true)
+  const { ranges, header, oldestMs } = await plan(store, month, true)
   const file = wishes.file ?? store.fileOf(month)
   const { before } = neighbours(await run(readArchives(dialect)), month)
   await writeArchive(file, header, pieces(store, ranges, wishes))
   const counts = countOf(ranges)
   const begun: Archive = {
-    ...{ month, timeZone: header.timeZone, fromMs: before?.untilMs ?? 0, untilMs: header.untilMs },
+    ...{ month, timeZone: header.timeZone, fromMs: oldestMs, untilMs: header.untilMs },
     ...{ state: 'sealing', file, fileDigest: '', sealsDigest: '', indexDigest: '', digest: '', ...counts },
   }
   await store.begin()

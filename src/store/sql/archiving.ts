@@ -15,8 +15,16 @@ import { ask, askOne, inTransaction, type Row, runAll, type StoreStep } from './
 /** Entries of an account, by their numbers. */
 export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
 
-/** The entries of a month that can be archived. @property olderMs when the oldest one counts that an older archive should have */
-export type ArchivePlan = { ranges: SealRange[]; olderMs: number | undefined; unfolded: string | undefined }
+/**
+ * The entries of a month that can be archived.
+ * @property fromMs when the oldest of them counts @property olderMs when the oldest one counts that an older archive should have
+ */
+export type ArchivePlan = {
+  ranges: SealRange[]
+  fromMs: number
+  olderMs: number | undefined
+  unfolded: string | undefined
+}
 
 /** Accounts that are planned in one statement. */
 const accountsMax = 500
@@ -24,22 +32,26 @@ const accountsMax = 500
 /**
  * Finds the entries of each account that count before the end of a month and are in no archive. The last entry of an account
  * stays, and its last monthly grant with all after it: what follows is computed from them (rulings C15, Y20).
+ * @param archivedMs the end of the last month that was archived: entries before it had stayed, and wait for no older archive
  * @param isAll whether entries of older months are taken too, which had stayed when those were archived
  */
 export function* planArchive(
   dialect: Dialect,
-  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+  { fromMs, untilMs, archivedMs }: { fromMs: number; untilMs: number; archivedMs: number },
   isAll: boolean,
 ): StoreStep<ArchivePlan> {
   const { schema } = dialect
-  const plan: ArchivePlan = { ranges: [], olderMs: undefined, unfolded: undefined }
+  const plan: ArchivePlan = { ranges: [], fromMs, olderMs: undefined, unfolded: undefined }
+  const timeOf = (seq: string) =>
+    `(SELECT ${countedMs(schema)} FROM ${schema}.entries e WHERE e.account_id = t.account_id AND e.seq = ${seq})`
   const first = (ms: string) => `coalesce((SELECT e.seq FROM ${schema}.entries e WHERE e.account_id = t.account_id
     AND e.seq > t.sealed AND ${countedMs(schema)} >= ${ms} ORDER BY e.seq LIMIT 1), t.seq + 1)`
   for (let after = ''; ; ) {
     const select = (put: Put) => {
       const bound = (ms: number) => `CAST(${put(ms)} AS bigint)`
+      const firstOpen = first(bound(archivedMs))
       return `SELECT t.*, ${first(bound(fromMs))} AS first_in, ${first(bound(untilMs))} AS first_after,
-          (SELECT ${countedMs(schema)} FROM ${schema}.entries e WHERE e.account_id = t.account_id AND e.seq = t.sealed + 1) AS first_ms,
+          ${firstOpen} AS first_open, ${timeOf(firstOpen)} AS open_ms, ${timeOf('t.sealed + 1')} AS first_ms,
           (SELECT e.seq FROM ${dialect.creditEntry} = t.last_grant) AS grant_seq,
           coalesce((SELECT m.seq FROM ${schema}.sums_marks m WHERE m.account_id = t.account_id), 0) AS mark
         FROM (SELECT b.account_id, b.seq, a.last_grant, coalesce((SELECT max(s.to_seq) FROM ${schema}.seals s
@@ -59,12 +71,13 @@ export function* planArchive(
     const grant = row['grant_seq'] === null ? Number.POSITIVE_INFINITY : number('grant_seq')
     const most = Math.min(number('seq'), grant) - 1
     const sealed = number('sealed')
-    if (Math.min(number('first_in') - 1, most) > sealed)
-      plan.olderMs = Math.min(plan.olderMs ?? Number.POSITIVE_INFINITY, number('first_ms'))
+    if (Math.min(number('first_in') - 1, most) >= number('first_open'))
+      plan.olderMs = Math.min(plan.olderMs ?? Number.POSITIVE_INFINITY, number('open_ms'))
     const fromSeq = isAll ? sealed + 1 : Math.max(sealed + 1, number('first_in'))
     const toSeq = yield* wholeGroups(dialect, accountId, Math.min(number('first_after') - 1, most))
     if (toSeq < fromSeq) return
     plan.ranges.push({ accountId, fromSeq, toSeq })
+    if (isAll) plan.fromMs = Math.min(plan.fromMs, number('first_ms'))
     if (number('mark') < toSeq) plan.unfolded ??= accountId
   }
 }
