@@ -96,7 +96,8 @@ function selectPage(
 ): string {
   const { schema, isShared } = dialect
   const [word, sign] = sort === '-created' ? [' DESC', '<'] : ['', '>']
-  const order = `ORDER BY created_ms${word}, id${word} LIMIT ${put(limit)}`
+  const inItsOrder = `ORDER BY created_ms${word}, id${word}`
+  const order = `${inItsOrder} LIMIT ${put(limit)}`
   const place = beyond ? [`(k.created_ms, k.id) ${sign} (${beyond.map(put).join(', ')})`] : []
   // No index is used for what IS TRUE, so only the conditions without it choose the index.
   const rest = filters.filter((one) => one !== few).map(({ test }) => `(${test(put)}) IS TRUE`)
@@ -114,7 +115,13 @@ function selectPage(
     const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')}) SELECT k.id FROM found k`
     // Without other conditions only the keys of the page are read.
     const ids = rest.length > 0 ? found : `${found} ${whereAll(place)} ${order}`
-    keys = select(`${schema}.keys`, [`k.id ${isShared ? `= ANY (ARRAY(${ids}))` : `IN (${ids})`}`, ...rest, ...place])
+    if (isShared) keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...place])
+    else {
+      // SQLite reads the sorted ones one after the other, until the page is full. The order of a part with a limit is kept.
+      const sorted = `${found.replace('SELECT k.id', 'SELECT *')} ${whereAll(place)} ${inItsOrder} LIMIT -1`
+      const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll(rest)}`
+      return `SELECT * FROM ${keysWithSpends(dialect, `(${inTurn} LIMIT ${put(limit)})`)} ${order}`
+    }
   } else if (few === 'glance') {
     const glance = `${select(`${schema}.keys`, inOrder())} ${order.replace(/LIMIT .*/, `LIMIT ${glanceMax}`)}`
     keys = select(`(${glance})`, rest)
