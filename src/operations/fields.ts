@@ -307,7 +307,8 @@ export const models = orShape(
   fromList(parseModels),
 ).describe('what it may ask for: ids with commas between them, such as large,small-*; `none`: everything')
 
-const rateMax = 1_000_000
+/** The most requests a minute that a limit may allow. */
+export const rateMax = 1_000_000
 const rateError = `must be a whole number from 1 to ${rateMax}`
 
 /** Requests per minute. */

@@ -83,7 +83,8 @@ function readCell(cell: string): unknown {
     try {
       return JSON.parse(cell)
     } catch {
-      const words = cell.startsWith('{') ? cell.slice(1, -1).match(/"(?:[^"\\]|\\.)*"|[^,]+/g) : null
+      if (cell.startsWith('[')) return cell
+      const words = cell.slice(1, -1).match(/"(?:[^"\\]|\\.)*"|[^,]+/g)
       return words?.map((word) => word.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1')) ?? []
     }
   return cell

@@ -5,6 +5,7 @@ import { mayUse, modelsMax, parseModels } from '../../accounts/key-bounds.ts'
 import { digestKey, digestOfHex, mayHoldKey } from '../../accounts/keys.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
+import { rateMax } from '../../operations/fields.ts'
 import type { ImportedSetting } from './import-report.ts'
 import { type DumpRow, isTrue, type LitellmDump } from './litellm-dump.ts'
 
@@ -92,6 +93,8 @@ class KeysPlanning {
         this.#notes.add(
           `the account ${name} has no credit, so its keys get 402: name --credit, or use triwire account credit`,
         )
+    const free = [...this.#accounts.values()].filter(({ bounds }) => bounds.requestsPerMinute === undefined)
+    if (free.length > 0) this.#notes.add(noteOfRates(free.map(({ name }) => name)))
     for (const [field, count] of this.#leftCounts)
       this.#settings.push({ setting: `${field} of ${count}`, fate: 'left', why: leftFields[field]! })
     return {
@@ -262,9 +265,17 @@ type TeamPlan = {
   label: string | undefined
 }
 
-/** `all-proxy-models`, `*` and nothing stand for all models. */
+/** A note on accounts whose requests the other gateway did not count. @param names at least one */
+export function noteOfRates(names: readonly string[]): string {
+  const which =
+    names.length === 1 ? `the account ${names[0]}` : `each of ${names.length} accounts, such as ${names[0]},`
+  return `${which} may make as many requests a minute as limits.requests_per_minute says, with all its keys: 300 if it is not set. For more: triwire account set NAME --rpm 3000`
+}
+
+/** `all-proxy-models`, `*` and nothing stand for all models. A list may be written as a text, such as `['a', 'b']`. */
 function modelsOf(value: unknown): string[] | undefined {
-  const models = Array.isArray(value) ? value.filter((one) => typeof one === 'string' && one !== '') : []
+  const list = typeof value === 'string' ? value.match(/[^\s,'"[\]{}]+/g) : value
+  const models = Array.isArray(list) ? list.filter((one) => typeof one === 'string' && one !== '') : []
   return models.length === 0 || models.some((one) => ['*', 'all-proxy-models'].includes(one)) ? undefined : models
 }
 
@@ -278,9 +289,17 @@ function whyRefused(row: DumpRow): string | undefined {
   return zero && `its ${zero} is 0`
 }
 
-/** A figure of a key or a team; that of its budget (`budget_id`) if it has none of its own. */
+/**
+ * A figure of a key or a team; that of its budget (`budget_id`) if it has none of its own. One below 0 lets nothing through, as 0
+ * does. @throws Error if it is no number: without its limit the key could spend anything
+ */
 function limitOf(row: DumpRow, name: string): number | undefined {
-  return numberOf(row[name]) ?? numberOf(asObject(row['litellm_budget_table'])?.[name])
+  const value = [row[name], asObject(row['litellm_budget_table'])?.[name]].find((one) => (one ?? '') !== '')
+  if (value === undefined) return undefined
+  const number = Number(value)
+  if (Number.isNaN(number))
+    throw new Error(`${name} of a key or a team is ${JSON.stringify(value)}, which is no number`)
+  return Math.max(0, number)
 }
 
 type DumpLimits = { budget: number | undefined; rpm: number | undefined; duration: string | undefined }
@@ -289,7 +308,7 @@ function limitsOf(row: DumpRow): DumpLimits {
   const rpm = limitOf(row, 'rpm_limit')
   return {
     budget: limitOf(row, 'max_budget'),
-    rpm: rpm === undefined ? undefined : Math.max(1, Math.round(rpm)),
+    rpm: rpm === undefined ? undefined : Math.min(rateMax, Math.max(1, Math.round(rpm))),
     duration: textOf(row['budget_duration']) ?? textOf(asObject(row['litellm_budget_table'])?.['budget_duration']),
   }
 }
@@ -338,10 +357,11 @@ function nanosOf(credits: number): bigint {
 
 /** A moment in Unix milliseconds. LiteLLM's times without a zone are in UTC. */
 function momentOf(value: unknown): number | undefined {
-  const text = textOf(value)
-  if (text === undefined) return undefined
+  if ((value ?? '') === '') return undefined
+  // PostgreSQL writes a zone as +00.
+  const text = String(value).replace(/(:\d\d(?:\.\d+)?[+-]\d\d)$/, '$1:00')
   const ms = Date.parse(/[Zz]|[+-]\d\d:?\d\d$/.test(text) ? text : `${text.replace(' ', 'T')}Z`)
-  if (Number.isNaN(ms)) throw new Error(`a key expires at ${JSON.stringify(text)}, which is no time`)
+  if (Number.isNaN(ms)) throw new Error(`a key expires at ${JSON.stringify(value)}, which is no time`)
   return ms
 }
 

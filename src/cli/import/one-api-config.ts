@@ -7,7 +7,7 @@ import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject, parseObject } from '../../bytes/json.ts'
 import type { ImportedSetting } from './import-report.ts'
 import { isTrue } from './litellm-dump.ts'
-import type { KeysPlan } from './litellm-keys.ts'
+import { type KeysPlan, noteOfRates } from './litellm-keys.ts'
 import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
@@ -190,6 +190,7 @@ export function planOneApiKeys(
     if (token['deleted_at']) leave('it was deleted')
     else if (!account) leave('its user is not there, or was deleted')
     else if (secret === '') leave('it has no key')
+    else if (Number.isNaN(endMs)) leave('its expired_time is no number')
     else if (endMs >= 0 && endMs <= nowMs) leave('it has expired')
     else if (![1, 4].includes(Number(token['status'] ?? 1))) leave('it is switched off or has expired')
     else {
@@ -244,6 +245,7 @@ export function planOneApiKeys(
   for (const { name, creditNanos } of foreign.accounts)
     if (creditNanos === 0n)
       notes.add(`the account ${name} has no credit, so its keys get 402: use triwire account credit`)
+  if (foreign.accounts.length > 0) notes.add(noteOfRates(foreign.accounts.map(({ name }) => name)))
   return { foreign, labels: {}, settings, notes: [...notes] }
 }
 

@@ -68,6 +68,11 @@ test('issue 50 import litellm --keys carries the limits of a key', () => {
     [{ models: ['all-proxy-models'] }, {}],
     [{ models: ['*'] }, {}],
     [{ models: ['no-default-models'] }, { models: ['no-default-models'] }],
+    [{ models: "['a', 'b/*']" }, { models: ['a', 'b/*'] }],
+    [{ models: 'a,b/*' }, { models: ['a', 'b/*'] }],
+    [{ models: '[]' }, {}],
+    [{ rpm_limit: 1e12 }, { requestsPerMinute: 1_000_000 }],
+    [{ max_budget: -5 }, { budget: { nanos: 1n, per: undefined } }],
     [{ models: ['a*b'] }, { models: ['no-default-models'] }],
     [{ max_budget: 10, spend: 4 }, { budget: budget(6) }],
     [{ max_budget: 10, spend: 14 }, { budget: { nanos: 1n, per: undefined } }],
@@ -126,6 +131,13 @@ test('issue 50 a blocked key is left out in each spelling of true in a table', (
   for (const word of ['f', 'false', 'False', '0', '', 'NULL']) assert.equal(count(word), 2, word)
 })
 
+test('issue 50 a table may have its lists as PostgreSQL, JSON and Python write them', () => {
+  for (const list of ['"{m,n/*}"', '"[""m"",""n/*""]"', `"['m', 'n/*']"`]) {
+    const { foreign } = planLitellmKeys(readLitellmDump([`token,models\n${hashOf('sk-1')},${list}\n`]), plain)
+    assert.deepEqual(foreign.keys[0]!.bounds.models, ['m', 'n/*'], list)
+  }
+})
+
 test('issue 50 a key may use those of its models that its team may use too, as in LiteLLM', () => {
   const groups = new Map([['fast', ['f1', 'f2']]])
   for (const [own, ofTeam, models] of [
@@ -156,7 +168,11 @@ test('issue 50 a key ends at its own end or that of all foreign keys, the earlie
   assert.deepEqual(ends({ expires: later }, untilMs), [untilMs, Date.parse(later)])
   assert.deepEqual(ends({ expires: later }, undefined), [Date.parse(later), Date.parse(later)])
   assert.deepEqual(ends({ expires: '2026-12-01 00:00:00' }, untilMs), Array(2).fill(Date.parse('2026-12-01T00:00:00Z')))
+  assert.deepEqual(ends({ expires: '2026-12-01 00:00:00+00' }, undefined), ends({ expires: '2026-12-01' }, undefined))
+  assert.deepEqual(ends({ expires: '2026-12-01 02:00:00.5+02' }, undefined)[0], Date.parse('2026-12-01T00:00:00.5Z'))
   assert.throws(() => ends({ expires: 'soon' }, untilMs), /expires at "soon", which is no time/)
+  assert.throws(() => ends({ expires: 1_893_456_000 }, untilMs), /expires at 1893456000, which is no time/)
+  assert.throws(() => one({ max_budget: '1,000' }), /max_budget of a key or a team is "1,000", which is no number/)
 })
 
 function ends(fields: Entry, untilMs: number | undefined) {
@@ -217,6 +233,14 @@ test('issue 50 a team with a budget or limits is an account with what is left, a
   assert.equal(plan(keys, [{ ...rich, blocked: true }]).foreign.accounts[0]!.state, 'suspended')
   assert.equal(plan(keys, [{ ...poor, blocked: true }]).foreign.keys.length, 2)
   assert.equal(plan(keys, [{ ...rich, rpm_limit: 0 }]).foreign.accounts[0]!.state, 'suspended')
+})
+
+test('issue 50 the import says how many requests a minute accounts may make that LiteLLM has not limited', () => {
+  const notesOf = (teams: Entry[]) => plan([keyRow('sk-1', { team_id: 't1' })], teams).notes.join()
+  const rates = /may make as many requests a minute as limits\.requests_per_minute says.* --rpm 3000/
+  assert.match(notesOf([teamRow('t1')]), rates)
+  assert.match(notesOf([teamRow('t1', { max_budget: 1 })]), rates)
+  assert.doesNotMatch(notesOf([teamRow('t1', { max_budget: 1, rpm_limit: 5 })]), rates)
 })
 
 test('issue 50 a dump is JSON of one or more answers, or both tables as CSV', () => {

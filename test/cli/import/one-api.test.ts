@@ -289,6 +289,16 @@ test('issue 50 a token is unlimited only if its table says so in a spelling of t
     assert.deepEqual(budgetOf(word), { nanos: 1_000_000_000n, per: undefined }, `${word}`)
 })
 
+test('issue 50 the import says how many requests a minute accounts may make that nobody has limited', () => {
+  const more = [{ id: 2, username: 'v', quota: 0 }]
+  assert.match(oneToken({}, { more }).notes.join(), /the account u may make as many .* --rpm 3000/)
+})
+
+test('issue 50 a token whose end cannot be read is left out', () => {
+  const { foreign, settings } = oneToken({ expired_time: '2027-01-01' })
+  assert.deepEqual([foreign.keys.length, settings[0]!.why], [0, 'its expired_time is no number'])
+})
+
 test('issue 50 the tokens of a deleted user are left out, and users without a token are listed with what they had', () => {
   const { foreign, settings } = oneToken({}, { user: { deleted_at: '2026-01-01 00:00:00' } })
   assert.deepEqual([foreign.keys, foreign.accounts], [[], []])
