@@ -1,6 +1,7 @@
 import { type BoundForm, createBounds } from './bounds.ts'
 import { type Budget, type BudgetPeriod, formatBudget } from './budget.ts'
 import { formatCredits } from './credit.ts'
+import { mayHoldKey } from './keys.ts'
 
 /*
  * The bounds of accounts, and those that make a key narrower than its account (ruling R15). All keys of a line of rotations are
@@ -170,9 +171,11 @@ export function checkMetadata(asked: Metadata): Metadata {
   const rows = Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1))
   if (rows.length === 0 || rows.length > metadataMax) throw new RangeError(`Metadata has 1 to ${metadataMax} names.`)
   for (const [name, value] of rows) {
+    // Both are kept in the audit for good, so neither may be a key (ruling U5).
+    if (mayHoldKey(name) || mayHoldKey(value)) throw new RangeError('Metadata is not secret: it must not hold a key.')
     if (!metadataName.test(name)) throw new RangeError('A name of metadata has 1 to 64 letters, digits and _ . : / -')
     if (value.length > metadataCharsMax || /\p{C}/u.test(value))
-      throw new RangeError(`A value of metadata has at most ${metadataCharsMax} visible characters.`)
+      throw new RangeError(`The value of "${name}" has more than ${metadataCharsMax} characters, or invisible ones.`)
   }
   return Object.fromEntries(rows)
 }
@@ -188,6 +191,7 @@ export function parseMetadata(text: string): Metadata {
 
 /** Checks the id of something in a system of the operator. @throws RangeError */
 export function checkExternalId(id: string): string {
+  if (mayHoldKey(id)) throw new RangeError('An external id is not secret: it must not hold a key.')
   if (!/^[^\s\p{C}]{1,200}$/u.test(id)) throw new RangeError('An external id has 1 to 200 characters and no blanks.')
   return id
 }

@@ -18,7 +18,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     problem: 'invalid_request',
     field: 'name',
     say: () =>
-      'An account name has 1 to 100 characters, none of them a control character, no blanks around, and not the form of an id',
+      'An account name has 1 to 100 characters, none of them a control character, no blanks around, not the form of an id, and no key in it',
   },
   name_taken: {
     problem: 'conflict',

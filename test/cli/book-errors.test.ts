@@ -11,7 +11,7 @@ test('each rule of the books is told at the command line in a sentence with its 
     [
       'name_invalid',
       ' a',
-      'An account name has 1 to 100 characters, none of them a control character, no blanks around, and not the form of an id',
+      'An account name has 1 to 100 characters, none of them a control character, no blanks around, not the form of an id, and no key in it',
     ],
     ['name_taken', 'one', 'There is already an account named "one": choose another name'],
     ['no_account', 'two', 'There is no account "two": see triwire account list'],

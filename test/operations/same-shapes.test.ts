@@ -233,10 +233,20 @@ test('issue 50: external ids and metadata of accounts and keys are found, kept b
     [{ external_id: 'a b' }, '/external_id'],
     [{ external_id: '' }, '/external_id'],
     [{ external_id: 'x'.repeat(201) }, '/external_id'],
+    [{ external_id: key['key'] }, '/external_id'],
+    [{ metadata: { a: `the key ${key['key']}` } }, '/metadata'],
+    [{ metadata: { [`${key['key']}`]: '' } }, '/metadata'],
+    [{ metadata: `a=${key['key']}` }, '/metadata'],
+    [{ name: key['key'] }, '/name'],
+    [{ name: `of ${key['key']}` }, '/name'],
   ] as const
   for (const [body, pointer] of wrong) {
     const told = await ask('PATCH', `/accounts/${account['id']}`, { body, headers: any })
     assert.equal(told.status, 400, JSON.stringify(body))
     assert.equal((told.body['errors'] as unknown as { pointer: string }[])[0]!.pointer, pointer, told.text)
+    assert.ok(!told.text.includes(key['key']!), 'U5: no key is repeated')
   }
+  assert.ok(!(await ask('GET', '/audit?limit=200')).text.includes(key['key']!), 'U5: no key is kept')
+  const long = await ask('PATCH', `/accounts/${account['id']}`, { body: { metadata: { a: '\n' } }, headers: any })
+  assert.match(long.text, /The value of \\"a\\" has more than 500 characters, or invisible ones/)
 })

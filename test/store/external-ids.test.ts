@@ -19,6 +19,10 @@ onEachStore((engine) => {
       keys.map((one) => [one.id, one.bounds.metadata]),
       [[key.id, wish.metadata]],
     )
+    for (const odd of ['', 'a\0b', '\ud800', '%', 'x'.repeat(10_000)]) {
+      assert.deepEqual(await findAccounts(odd), [])
+      assert.deepEqual(await books.pageKeys({ externalId: odd, limit: 9 }), [])
+    }
     await books.rotateKey(key.id, 1_000)
     assert.equal((await books.pageKeys({ externalId: 'crm/Ä', limit: 9 })).length, 2)
     await books.updateKey(key.id, { externalId: null, metadata: null })
