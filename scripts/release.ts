@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fingerprintOf, verifyInstalled } from '../src/host/installed.ts'
@@ -7,7 +7,14 @@ import { makeOwnImage } from './image/build.ts'
 import { pack } from './install/packed.ts'
 import { must, newFolder, root } from './install/tools.ts'
 import { lockedPackages } from './release/lock.ts'
-import { findObstacles, releaseOf, sectionOf } from './release/obstacles.ts'
+import {
+  findObstacles,
+  type ReleaseOptions,
+  readOptions,
+  readSigningKey,
+  releaseOf,
+  sectionOf,
+} from './release/obstacles.ts'
 import { writeLayout } from './release/oci.ts'
 import { pushImage } from './release/push.ts'
 import { startRegistry } from './release/registry.ts'
@@ -21,26 +28,33 @@ import { signFolder, signPackage } from './release/sign.ts'
 // public half of the key. `--dry-run` accepts a version that is not released yet, and pushes to a
 // registry in memory unless one is named. TRIWIRE_REGISTRY_AUTHORIZATION is sent to the registry as the header of that name.
 
-const args = process.argv.slice(2)
-const optionOf = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined)
-const isDry = args.includes('--dry-run')
+const options = readOptions(process.argv.slice(2))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const { version } = JSON.parse(read('package.json')) as { version: string }
-const privateKey = readKey(optionOf('--key'))
 
-const obstacles = findObstacles({
-  ...{ isDry, version, changelog: read('CHANGELOG.md'), security: read('SECURITY.md') },
-  status: must(['git', 'status', '--porcelain'], { cwd: root }),
-  key: privateKey && createPublicKey(privateKey),
-  registry: optionOf('--registry'),
-})
-if (obstacles.length > 0) {
-  for (const sentence of obstacles) console.error(sentence)
+if (typeof options === 'string') refuse([options])
+else {
+  const key = options.key === undefined ? undefined : readSigningKey(options.key)
+  const out = resolve(options.out ?? join(root, '.release'))
+  if (typeof key === 'string') refuse([key])
+  else {
+    const obstacles = findObstacles({
+      ...{ isDry: options['dry-run'] === true, version, out, registry: options.registry },
+      ...{ changelog: read('CHANGELOG.md'), security: read('SECURITY.md') },
+      status: must(['git', 'status', '--porcelain'], { cwd: root }),
+      key: key && createPublicKey(key),
+    })
+    if (obstacles.length > 0) refuse(obstacles)
+    else await release(key!, out, options)
+  }
+}
+
+function refuse(sentences: readonly string[]): void {
+  for (const sentence of sentences) console.error(sentence)
   process.exitCode = 1
-} else await release(privateKey!)
+}
 
-async function release(key: KeyObject): Promise<void> {
-  const out = resolve(optionOf('--out') ?? join(root, '.release'))
+async function release(key: KeyObject, out: string, { registry, 'dry-run': isDry }: ReleaseOptions): Promise<void> {
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out, { recursive: true })
 
@@ -69,16 +83,16 @@ async function release(key: KeyObject): Promise<void> {
   writeFileSync(join(out, 'image.digest'), `${image.digest}\n`)
 
   const { text } = sectionOf(read('CHANGELOG.md'), releaseOf(version))!
-  const sums = `Package SHA-256 ${sha256Hex(readFileSync(tarball))}\nImage ${image.digest}\nKey SHA-256 ${fingerprintOf(createPublicKey(key))}`
+  const sums = `Package SHA-256 ${sha256Hex(readFileSync(tarball))}\nImage ${image.digest}\nCommit ${must(['git', 'rev-parse', 'HEAD'], { cwd: root })}\nKey SHA-256 ${fingerprintOf(createPublicKey(key))}`
   writeFileSync(
     join(out, 'notes.md'),
     `# triwire ${version}\n\n${text}\n\n## Digests\n\n${sums.replace(/^/gm, '    ')}\n`,
   )
   signFolder(out, key)
 
-  const standIn = optionOf('--registry') === undefined ? await startRegistry() : undefined
+  const standIn = registry === undefined ? await startRegistry() : undefined
   try {
-    const repository = optionOf('--registry') ?? `${standIn!.url}/triwire`
+    const repository = registry ?? `${standIn!.url}/triwire`
     const sent = await pushImage(repository, image, version, process.env['TRIWIRE_REGISTRY_AUTHORIZATION'])
     console.log(
       `pushed: ${sent} blobs, and the registry has ${image.digest} under ${version}${standIn ? ' (a registry in memory)' : ''}`,
@@ -87,9 +101,4 @@ async function release(key: KeyObject): Promise<void> {
     await standIn?.close()
   }
   console.log(isDry ? `dry run: all is in ${out}` : `all is in ${out}; now: npm publish ${tarball}`)
-}
-
-/** @throws Error if the file has no private key */
-function readKey(file: string | undefined): KeyObject | undefined {
-  return file === undefined ? undefined : createPrivateKey(readFileSync(file))
 }

@@ -1,8 +1,51 @@
-import type { KeyObject } from 'node:crypto'
-import { findPublicKey, fingerprintOf } from '../../src/host/installed.ts'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { findPublicKey, fingerprintOf, manifestName, signatureName } from '../../src/host/installed.ts'
 
-/** The facts that decide whether a release may begin. @property status of the work tree, as `git status --porcelain` prints it @property version of package.json */
+/** The words of the command line. */
+export type ReleaseOptions = { 'dry-run'?: boolean; key?: string; registry?: string; out?: string }
+
+/** @returns the options, or a sentence about a word that is not known: a misspelt `--dry-run` must not make a release */
+export function readOptions(args: string[]): ReleaseOptions | string {
+  const text = { type: 'string' } as const
+  const options = { 'dry-run': { type: 'boolean' }, key: text, registry: text, out: text } as const
+  try {
+    return parseArgs({ args, options }).values
+  } catch (error) {
+    return `${(error as Error).message.split('. ')[0]}: use --key FILE, --dry-run, --registry URL and --out FOLDER.`
+  }
+}
+
+/** Reads the key that signs. @returns a sentence if the file cannot be read, or has no private key without a password */
+export function readSigningKey(file: string): KeyObject | string {
+  try {
+    return createPrivateKey(readFileSync(file))
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
+    return `${file} cannot be read as a private key (${code}): make one with openssl genpkey -algorithm ed25519 -out FILE.`
+  }
+}
+
+/** The folder is emptied before a release. @returns whether it is new, empty or has an older release */
+export function mayEmpty(folder: string): boolean {
+  const there = existsSync(folder)
+  return !there || (statSync(folder).isDirectory() && (readdirSync(folder).length === 0 || hasRelease(folder)))
+}
+
+function hasRelease(folder: string): boolean {
+  return [manifestName, signatureName, 'notes.md', 'oci'].every((name) => existsSync(join(folder, name)))
+}
+
+/**
+ * The facts that decide whether a release may begin.
+ * @property status of the work tree, as `git status --porcelain` prints it
+ * @property version of package.json
+ * @property out the folder that the release is written to
+ */
 export type ReleaseInput = {
+  out: string
   isDry: boolean
   status: string
   version: string
@@ -32,7 +75,16 @@ export function sectionOf(changelog: string, version: string): { heading: string
 const contact = /^- Contact: <?(?:https:\/\/[^\s>]+|[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+)>?$/m
 
 /** Returns a sentence for each reason not to release, with its cure. */
-export function findObstacles({ isDry, status, version, changelog, security, key, registry }: ReleaseInput): string[] {
+export function findObstacles({
+  isDry,
+  status,
+  version,
+  changelog,
+  security,
+  key,
+  registry,
+  out,
+}: ReleaseInput): string[] {
   const section = sectionOf(changelog, releaseOf(version))
   const checks: [isWrong: boolean, sentence: string][] = [
     [status.trim() !== '', `The work tree has changes: commit or stash them.\n${status.trimEnd()}`],
@@ -41,6 +93,7 @@ export function findObstacles({ isDry, status, version, changelog, security, key
     [!isDry && version !== releaseOf(version), `package.json has the version ${version}: set the one to release.`],
     [!isDry && /not released/.test(section?.heading ?? ''), 'CHANGELOG.md says "not released yet": put the day there.'],
     [!isDry && registry === undefined, 'No registry is named: say where the image goes with --registry.'],
+    [!mayEmpty(out), `${out} has other files than a release: name a new folder with --out.`],
     [key === undefined, 'No key signs: name a private Ed25519 key in PEM form with --key.'],
     [key !== undefined && key.asymmetricKeyType !== 'ed25519', 'The key is not an Ed25519 key.'],
   ]

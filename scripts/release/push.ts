@@ -5,7 +5,7 @@ import type { OciImage } from './oci.ts'
  * @param repository the address of a repository, such as `http://127.0.0.1:5000/triwire`
  * @param authorization the value of that header, if the registry needs one
  * @returns the number of blobs that were sent
- * @throws Error with the status, or if the registry has another digest afterwards
+ * @throws Error with the status, or if the registry has another image under the tag: before, but for a version of development, or afterwards
  */
 export async function pushImage(
   repository: string,
@@ -16,6 +16,10 @@ export async function pushImage(
   const { origin, pathname } = new URL(repository)
   const base = `${origin}/v2${pathname.replace(/\/$/, '')}`
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
+  const before = await fetch(`${base}/manifests/${tag}`, { headers: { ...headers, accept: image.mediaType } })
+  const isOther = before.status === 200 && !Buffer.from(await before.arrayBuffer()).equals(image.manifest)
+  if (isOther && !tag.endsWith('-dev'))
+    throw new Error(`the registry has another image under ${tag}, and a release never changes: set another version`)
   let sent = 0
   for (const [digest, data] of image.blobs) {
     const head = await fetch(`${base}/blobs/${digest}`, { method: 'HEAD', headers })

@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { imageParts } from '../../scripts/image/bom.ts'
 import { lockedPackages, readLock } from '../../scripts/release/lock.ts'
-import { findObstacles, type ReleaseInput, sectionOf } from '../../scripts/release/obstacles.ts'
+import {
+  findObstacles,
+  mayEmpty,
+  type ReleaseInput,
+  readOptions,
+  readSigningKey,
+  sectionOf,
+} from '../../scripts/release/obstacles.ts'
+import { makeImage } from '../../scripts/release/oci.ts'
+import { pushImage } from '../../scripts/release/push.ts'
+import { startRegistry } from '../../scripts/release/registry.ts'
 import { type Part, toCycloneDx, toSpdx } from '../../scripts/release/sbom.ts'
+import { testFolder } from '../support/folder.ts'
 
 /* What a release refuses, what it is made of, and how that is listed. scripts/release-trial.ts makes one, twice. */
 
@@ -22,6 +33,7 @@ const ready: ReleaseInput = {
   security: `- Contact: security@triwire.example\n\n${pemOf(publicKey)}`,
   key: publicKey,
   registry: 'http://127.0.0.1:5000/triwire',
+  out: join(testFolder('out'), 'new'),
 }
 
 const refused: [what: string, change: Partial<ReleaseInput>, says: RegExp][] = [
@@ -56,6 +68,8 @@ const refused: [what: string, change: Partial<ReleaseInput>, says: RegExp][] = [
   ],
   ['a version of development', { version: '1.2.3-dev' }, /package\.json has the version 1\.2\.3-dev/],
   ['a section without a day', { changelog: '## 1.2.3 (not released yet)\n\n- A thing.\n' }, /put the day there/],
+  ['a folder of something else', { out: root }, /has other files than a release: name a new folder with --out/],
+  ['a file as the folder', { out: join(root, 'package.json') }, /name a new folder/],
   ['no registry', { registry: undefined }, /No registry is named/],
 ]
 
@@ -72,6 +86,61 @@ for (const [what, change, says] of refused)
     assert.equal(sentences.length, 1, sentences.join('\n'))
     assert.match(sentences[0]!, says)
   })
+
+test('issue 50: a release empties only a folder that is empty or has a release', () => {
+  const out = testFolder('older')
+  assert.ok(mayEmpty(out))
+  writeFileSync(join(out, 'notes.md'), 'of somebody')
+  assert.ok(!mayEmpty(out))
+  for (const name of ['SHA256SUMS', 'SHA256SUMS.sig', 'oci']) writeFileSync(join(out, name), '')
+  assert.ok(mayEmpty(out))
+})
+
+test('issue 50: a release refuses words that it does not know, and keys that it cannot read, in a sentence', () => {
+  assert.deepEqual(
+    { ...(readOptions(['--dry-run', '--key', 'k', '--out=o']) as object) },
+    { 'dry-run': true, key: 'k', out: 'o' },
+  )
+  for (const args of [
+    ['--dryrun'],
+    ['--dry-run=no'],
+    ['--key'],
+    ['--key', '--dry-run'],
+    ['now'],
+    ['--dry-run', 'k.pem'],
+  ])
+    assert.match(
+      String(readOptions(args)),
+      /: use --key FILE, --dry-run, --registry URL and --out FOLDER\.$/,
+      `${args}`,
+    )
+  const folder = testFolder('keys')
+  const { privateKey, publicKey: open } = generateKeyPairSync('ed25519')
+  const locked = privateKey.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' })
+  for (const [name, text] of Object.entries({ locked, open: pemOf(open), garbage: 'x', empty: '' }))
+    writeFileSync(join(folder, name), text)
+  for (const name of ['locked', 'open', 'garbage', 'empty', 'missing', '.'])
+    assert.match(String(readSigningKey(join(folder, name))), /cannot be read as a private key \(\w+\): make one/, name)
+})
+
+test('issue 50: a push leaves a released image as it is, and replaces one of development', async () => {
+  const registry = await startRegistry()
+  const image = (text: string) => {
+    const folder = testFolder(`image ${text}`)
+    writeFileSync(join(folder, 'file'), text)
+    return makeImage(folder, [], '')
+  }
+  try {
+    const push = (text: string, tag: string) => pushImage(`${registry.url}/triwire`, image(text), tag)
+    assert.equal(await push('one', '1.2.3'), 2)
+    assert.equal(await push('one', '1.2.3'), 0)
+    await assert.rejects(push('two', '1.2.3'), /has another image under 1\.2\.3, and a release never changes/)
+    await push('one', '1.2.4-dev')
+    await push('two', '1.2.4-dev')
+  } finally {
+    await registry.close()
+  }
+})
 
 test('issue 50: a dry run accepts what is not released yet, and nothing else', () => {
   const early = { version: '1.2.3-dev', changelog: '## 1.2.3 (not released yet)\n\n- A thing.\n', registry: undefined }
