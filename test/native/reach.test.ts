@@ -132,6 +132,32 @@ for (const [field, value] of [
   mediaCases.push(['chat', `messages[0].content[0].${field}`, { messages: turn({ [field]: value }) }])
 }
 
+const address = 'https://x.example/v'
+const dataCases: [wire: ClientWire, path: string, message: object][] = [
+  ['chat', '.content[0].file.file_data', { content: [{ type: 'file', file: { filename: 'a', file_data: address } }] }],
+  ['responses', '.content[0].file_data', { content: [{ type: 'input_file', file_data: ` ${address}` }] }],
+  ['messages', '.content[0].source.data', { content: [{ type: 'image', source: { type: 'base64', data: address } }] }],
+  ['messages', '.content[0].source.data', { content: [{ type: 'x', source: { data: '//x.example', data_: '' } }] }],
+  ['chat', '.images', { content: 'a', images: [address] }],
+  ['chat', '.images', { content: 'a', images: [{ type: 'image_url', image_url: { url: address } }] }],
+  ['chat', '.content[0].videos', { content: [{ type: 'video', videos: [address] }] }],
+]
+for (const [wire, path, message] of dataCases) {
+  const field = wire === 'responses' ? 'input' : 'messages'
+  mediaCases.push([wire, `${field}[0]${path}`, { [field]: [{ role: 'user', ...message }] }])
+}
+
+test('BRK-8 a text in a source of a document is no address, and data are none', () => {
+  const sources = [
+    { type: 'text', media_type: 'text/plain', data: 'http://x.example is a page' },
+    { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
+  ]
+  for (const source of sources)
+    assert.doesNotThrow(() =>
+      adapt('messages', { messages: turn({ type: 'document', source }) }, { remoteMedia: 'refuse' }),
+    )
+})
+
 test('BRK-8 data in any of these fields is no address', () => {
   const sound = '//uQxAAA'.repeat(40)
   for (const data of ['/9j/4AAQSkZJRg==', 'data:image/png;base64,iVBORw0KGgo=', sound, 'UklGRg=='])

@@ -34,13 +34,22 @@ const looseFields = [
   'input_video',
   'image_embeds',
   'audio_embeds',
+  // Of a message, beside its content (OpenRouter; Ollama).
+  'images',
+  'videos',
 ]
+
+/**
+ * Members for data. Some servers take an address there as well: OpenRouter does in `file_data`
+ * (openrouter.ai/docs/guides/overview/multimodal/pdfs, 2026-11).
+ */
+const dataFields = ['file_data', 'data']
 
 /** Members that hold parts. All others are the client's own matter, such as the arguments of a call. */
 const innerFields = ['content', 'output', 'source', 'file']
 
 /** Without one of these, or an escape that may hide one, a body names no address and nothing stored. */
-const signs = ['_url"', '"url"', 'file_id', '\\u', ...looseFields.map((field) => `"${field}"`)]
+const signs = ['_url"', '"url"', 'file_id', '\\u', ...[...looseFields, ...dataFields].map((field) => `"${field}"`)]
 
 /** A body that these fields stand in is compacted by the provider, which writes more than the answer. */
 const compactingFields = ['context_management', 'compaction']
@@ -65,17 +74,27 @@ export function isSelfContained(
   // Addresses, with their slashes escaped or not, in the fields that hold them.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
+  if (dataFields.some((field) => holdsMember(bytes, field, (at) => mayBeAddress(textAt(bytes, at))))) return false
   return !looseFields.some((field) => holdsMember(bytes, field))
 }
 
-/** Whether JSON has a member of this name, written without escapes. A value of the same text does not count. */
-function holdsMember(bytes: Buffer, name: string): boolean {
+/** The beginning of a text. @param at where a value begins @returns '' for other values and for a data URL */
+function textAt(bytes: Buffer, at: number): string {
+  const [, text = ''] = /^\s*"([^"]*)/.exec(bytes.toString('latin1', at, at + addressMax)) ?? []
+  return /^\s*data:/i.test(text) ? '' : text.replaceAll('\\/', '/')
+}
+
+/**
+ * Whether JSON has a member of this name, written without escapes. A value of the same text does not count.
+ * @param isMeant whether the value that begins at this place is one that is looked for
+ */
+function holdsMember(bytes: Buffer, name: string, isMeant: (at: number) => boolean = () => true): boolean {
   const word = `"${name}"`
   // Quotes are rare enough in a body for a native search, which leaps from one to the next.
   for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1)) {
     let end = at + word.length
     while (bytes[end]! <= 0x20) end++
-    if (bytes[end] === 0x3a) return true
+    if (bytes[end] === 0x3a && isMeant(end + 1)) return true
   }
   return false
 }
@@ -108,7 +127,11 @@ export function checkReach(
         for (const address of [value, ...valuesOf(value, 'url')]) checkAddress(address, `${path}.${field}`)
     }
     for (const field of looseFields) for (const value of valuesOf(part, field)) checkLoose(value, `${path}.${field}`)
-    if (valuesOf(part, 'type').some((type) => body.parse(type) === 'url'))
+    const types = valuesOf(part, 'type').map((type) => body.parse(type))
+    // The data of a source of this type are the client's text.
+    if (types.length === 0 || types.some((type) => type !== 'text'))
+      for (const field of dataFields) for (const value of valuesOf(part, field)) checkLoose(value, `${path}.${field}`)
+    if (types.includes('url'))
       for (const value of valuesOf(part, 'url'))
         for (const address of [value, ...valuesOf(value, 'url')]) checkAddress(address, `${path}.url`)
     const isStored = valuesOf(part, 'file_id').some(({ start }) => body.bytes[start] !== 0x6e)
