@@ -54,16 +54,18 @@ export const refusals = {
     ...byCode('spent', 'organization_usage_limit_exceeded'),
     // BerriAI/litellm#2743 (2024-03-29), 429; dfinke/PowerShellAI#127 (2023-05-02), 400; ztjhz/BetterChatGPT#105 (2023-03-21), 429
     ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
-    ...byCode('denied', 'access_terminated'),
+    // continuedev/continue#11449 (2026-03-15), home-assistant/core#120072: 403
+    ...byCode('denied', 'access_terminated', 'unsupported_country_region_territory'),
     // Lamb-Project/lamb#54 (2025-10-13), of streams; continuedev/continue#12031 (2026-04-03), of summaries of reasoning
     partly(byText('denied', [400], /^Your organization must be verified to /)),
   ],
   gemini: [
-    // can1357/oh-my-pi#449 (2026-03-16), the reason of a detail; continuedev/continue#11336 (2026-03-12)
+    // can1357/oh-my-pi#449 (2026-03-16), the reason of a detail; continuedev/continue#11336; gemini-cli#25198 (2026-04-12)
     ...byCode('key', 'API_KEY_INVALID'),
-    byText('key', [400], /^API key (?:not valid|expired)\. Please (?:pass a valid|renew the) API key\.$/),
+    byText('key', [400], /^API [Kk]ey (?:not valid|not found|expired)\. Please (?:pass a valid|renew the) API key\.$/),
     // google-gemini/gemini-cli#24641 (2026-04-03); kolbytn/mindcraft#133; dyad-sh/dyad#3626 (2026-06-10)
-    byText('denied', [400], /^User location is not supported for the API use\.$/),
+    // EvanZhouDev/gemini-ai#16 (2024-06-08), where only paid use is served
+    byText('denied', [400], /^User location is not supported for the API use(?: without a billing account linked)?\.$/),
     byText('denied', [400], /^Gemini API free tier is not available in your country\. .* in Google AI Studio\.$/),
     byText('spent', [429], /^Your prepayment credits are depleted\. .* to manage your project and billing\.$/),
   ],

@@ -140,12 +140,20 @@ export const samples: readonly Sample[] = [
     isPartial: true,
   },
   openai('key', 401, 'invalid_api_key', 'invalid_request_error', 'Incorrect API key provided: sk-***.'),
+  openai('denied', 403, 'unsupported_country_region_territory', 'request_forbidden'),
   { ...openai('denied', 403, 'unsupported_country_region_territory', 'request_forbidden'), isBare: true },
 
   gemini('key', 400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.', 'API_KEY_INVALID'),
   gemini('key', 400, 'INVALID_ARGUMENT', 'API Key not found. Please pass a valid API key.', 'API_KEY_INVALID'),
   gemini('key', 400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'),
   gemini('key', 400, 'INVALID_ARGUMENT', 'API key expired. Please renew the API key.'),
+  gemini('key', 400, 'INVALID_ARGUMENT', 'API Key not found. Please pass a valid API key.'),
+  gemini(
+    'denied',
+    400,
+    'FAILED_PRECONDITION',
+    'User location is not supported for the API use without a billing account linked.',
+  ),
   gemini('denied', 400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.'),
   gemini(
     'denied',
