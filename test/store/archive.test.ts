@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import test from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { BookError } from '../../src/accounts/book-error.ts'
@@ -14,6 +15,7 @@ import {
 } from '../../src/store/archive/archive.ts'
 import type { ArchiveStore } from '../../src/store/archive/end.ts'
 import { readArchive } from '../../src/store/archive/file.ts'
+import { StoreError } from '../../src/store/files/store-error.ts'
 import { archivingVersion as postgresVersion } from '../../src/store/postgres/schema.ts'
 import { archivingVersion as sqliteVersion } from '../../src/store/sqlite/schema.ts'
 import { onEachStore, type TestStore } from './engines.ts'
@@ -356,6 +358,32 @@ onEachStore((engine) => {
     writeFileSync(moved, whole)
     await attachMonth(store.archives, wishes('2026-01', { file: moved }))
     assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 a file that is there is not written over, unless it is the same', async () => {
+    const store = await open()
+    await fill(store)
+    const { file } = await exportMonth(store.archives, wishes('2026-01'))
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    await detachMonth(store.archives, wishes('2026-01'))
+    const whole = readFileSync(file)
+    for (const work of [exportMonth, detachMonth])
+      await assert.rejects(
+        work(store.archives, wishes('2026-02', { file })),
+        (error) =>
+          error instanceof StoreError && /is another file, and is not written over: .*--file/.test(error.message),
+      )
+    assert.deepEqual(readFileSync(file), whole)
+    assert.deepEqual(
+      readdirSync(dirname(file)).filter((name) => name.endsWith('.part')),
+      [],
+    )
+    assert.equal(await stateOf(store, '2026-02'), undefined)
+    await assert.rejects(
+      exportMonth(store.archives, wishes('2026-02', { file: `${file}.none/file` })),
+      (error) => error instanceof StoreError && /cannot be written: ENOENT/.test(error.message),
+    )
+    await attachMonth(store.archives, wishes('2026-01'))
   })
 
   test('issue 48 entries that are not folded stay, with the cure', async () => {

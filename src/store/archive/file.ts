@@ -38,7 +38,10 @@ export type ArchivePiece =
   | { list: { digest: string; text: string } }
   | { entry: Row }
 
-/** Writes a file whole, or leaves what was there. It is on the disk when this resolves. */
+/**
+ * Writes a file whole, or leaves what was there. It is on the disk when this resolves.
+ * @throws StoreError if it cannot be written, or another file is there, which may be all that is left of another month or store
+ */
 export async function writeArchive(
   path: string,
   header: ArchiveHeader,
@@ -48,11 +51,15 @@ export async function writeArchive(
   try {
     const out = createWriteStream(part, { mode: 0o600, flush: true })
     await pipeline(Readable.from(linesOf(header, pieces)), createGzip({ level: 6 }), out)
+    const there = await digestFile(path)
+    if (there !== undefined && there !== (await digestFile(part)))
+      throw new StoreError(`${path} is another file, and is not written over: name another path with --file`)
     await rename(part, path)
     await syncFolderAside(dirname(path))
   } catch (error) {
     await rm(part, { force: true }).catch(() => {})
-    throw error
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+    throw new StoreError(`${path} cannot be written: ${(error as Error).message}`, { cause: error })
   }
 }
 

@@ -179,7 +179,7 @@ export function* readNamed(dialect: Dialect, table: 'prices' | 'lists', names: r
   return yield* ask(
     dialect,
     (put) =>
-      `SELECT * FROM ${dialect.schema}.${table} WHERE ${column} IN (${names.map((name) => put(name)).join(', ')})`,
+      `SELECT * FROM ${dialect.schema}.${table} WHERE ${column} IN (${names.map((name) => put(name)).join(', ')}) ORDER BY ${column}`,
   )
 }
 
