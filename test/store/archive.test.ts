@@ -196,6 +196,34 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('issue 48 C13 a debit that was given back is not given back again, wherever the two are', async () => {
+    const store = await open()
+    const { a } = await fill(store)
+    const last = `req_2026-01_a${perMonth - 1}`
+    await store.turn(Date.UTC(2026, 3, 15))
+    await store.postDebits([createDebitRow('req_april', a)])
+    await store.giveBack(['req_april', last])
+    await store.turn(Date.UTC(2026, 5, 1))
+    await store.postDebits([createDebitRow('req_may', a), createDebitRow('req_may_2', a)])
+    await foldAll(store)
+    const { balanceNanos } = await store.findAccount(a)
+    for (const month of [...months, '2026-04']) {
+      await detachMonth(store.archives, wishes(month))
+      await store.giveBack(['req_april', last])
+      assert.equal((await store.findAccount(a)).balanceNanos, balanceNanos, month)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    }
+    for (const month of [...months, '2026-04']) {
+      await attachMonth(store.archives, wishes(month))
+      // The return is in April, and is away for as long.
+      assert.equal((await store.findDebit('req_2026-01_a5'))?.isReturned, true)
+      assert.equal((await store.findDebit('req_2026-01_a4'))?.isReturned, false)
+      await store.giveBack(['req_april', last])
+      assert.equal((await store.findAccount(a)).balanceNanos, balanceNanos, month)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    }
+  })
+
   test('issue 48 what would be wrong without the month says what is away; all else is as before', async () => {
     const store = await open()
     const { a, keyId } = await fill(store)

@@ -265,7 +265,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
   for (let number = 1; open.length > 0; number++) {
     const references = open.map((debit) => returnReference(debit.request_id as string, number))
     const rows = await query(
-      `SELECT c.reference, coalesce(e.usage_source IS NOT NULL, a.kind = 'return') AS is_return FROM triwire.credits c
+      `SELECT c.reference, (e.usage_source IS NOT NULL OR a.kind = 'return') AS is_return FROM triwire.credits c
        LEFT JOIN triwire.entries e ON e.id = c.entry_id LEFT JOIN triwire.archived a ON a.id = c.entry_id
        WHERE c.reference = ANY ($1)`,
       [references],

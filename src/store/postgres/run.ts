@@ -17,6 +17,7 @@ export const dialect: Dialect = {
     FROM triwire.accounts a JOIN triwire.balances b ON b.account_id = a.id LEFT JOIN triwire.spends s ON s.scope = a.id`,
   ends: 'triwire.balances',
   credits: 'triwire.credits',
+  archivedCredit: 'triwire.credits c JOIN triwire.archived a ON a.id = c.entry_id WHERE c.reference',
   creditEntry: 'triwire.credits c JOIN triwire.entries e ON e.id = c.entry_id WHERE c.reference',
   isOfRequest: (put, requestId) => `e.id = ${put(entryIdOf(requestId))}`,
   archivedId: entryIdOf,

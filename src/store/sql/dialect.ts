@@ -14,6 +14,8 @@ export type Dialect = {
   credits: string
   /** Text after FROM that finds the entry `e` of a reference, up to the column that the reference is compared with. */
   creditEntry: string
+  /** The same for its row `a` in the index of archived entries. */
+  archivedCredit: string
   /** The condition that finds the debit `e` of a request. */
   isOfRequest(put: Put, requestId: string): string
   /** The id by which the debit of a request is in the index of archived entries. */

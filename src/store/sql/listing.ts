@@ -60,7 +60,10 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     for (let number = 1; ; number++) {
       const reference = returnReference(requestId, number)
       const row = yield* askOne(dialect, (put) => `SELECT e.* FROM ${dialect.creditEntry} = ${put(reference)}`)
-      if (!row || readEntry(row).returned) return row !== undefined
+      if (row && readEntry(row).returned) return true
+      if (row) continue
+      const away = yield* askOne(dialect, (put) => `SELECT a.kind FROM ${dialect.archivedCredit} = ${put(reference)}`)
+      if (away?.['kind'] !== 'credit') return away !== undefined
     }
   }
 

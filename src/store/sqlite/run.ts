@@ -24,6 +24,7 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     ends: '(SELECT id AS account_id, balance, seq FROM main.accounts)',
     credits: `(SELECT reference, account_id, amount FROM main.entries WHERE reference IS NOT NULL
       UNION SELECT id, account_id, amount FROM main.archived WHERE kind <> 'debit')`,
+    archivedCredit: "main.archived a WHERE a.kind <> 'debit' AND a.id",
     creditEntry: 'main.entries e WHERE e.reference',
     isOfRequest: (put, requestId) => `e.request_id = ${put(requestId)}`,
     archivedId: (requestId) => requestId,
