@@ -112,7 +112,8 @@ export function writeJunit({ gateway, results }: Report): string {
       const name = failing.includes(result.verdict) ? 'failure' : 'skipped'
       return `${head}><${name} message="${verdictWords[result.verdict]}">${text}</${name}></testcase>`
     })
-    const counts = `tests="${ofArea.length}" failures="${count(failing)}" skipped="${count(skipped)}"`
+    const seconds = ofArea.reduce((sum, { ms }) => sum + ms, 0) / 1_000
+    const counts = `tests="${ofArea.length}" failures="${count(failing)}" errors="0" skipped="${count(skipped)}" time="${seconds}"`
     return `<testsuite name="${area}" ${counts}>\n${cases.join('\n')}\n</testsuite>`
   })
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="${escapeXml(gateway.name)}">\n${suites.join('\n')}\n</testsuites>\n`
