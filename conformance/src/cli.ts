@@ -10,6 +10,7 @@ import { levels, wires } from './case.ts'
 import { explain } from './explain.ts'
 import { loadCases, pairsOf } from './load-cases.ts'
 import { startModel } from './model.ts'
+import { advice, askOnce, isKeptAway, whyUnreachable } from './reach.ts'
 import {
   compareBaseline,
   drawBadge,
@@ -41,12 +42,13 @@ Options of run:
   --only TEXT       run cases whose id has this text, such as streams/ or usage; may be given several times
   --level LEVEL     run cases of this level only
   --jobs N          cases at a time; the gateway then needs N models of each wire; default 1, or the adapter's
+  --lanes N         so many models of each wire in turn, for a gateway that rests a model after failures; default as --jobs
   --baseline FILE   expected failures, as JSON: [{"case", "pair", "why"}]; an entry that does not fail is an error
   --prove           make wrong runs of each that passed, and check that every expectation notices one
   --out FOLDER      write results.json, results.md, results.xml and a badge for each level
 
 Exit codes: 0 no MUST and no SHOULD fails that the baseline does not have; 1 one fails, or an entry of the baseline is stale;
-2 the command line or a case file is wrong; 3 the gateway cannot be reached or started.
+2 the command line or a case file is wrong; 3 the gateway cannot be reached or started, or asks no model; 130 or 143 the run was interrupted.
 `
 
 const suite = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version as string
@@ -60,12 +62,27 @@ class Exit extends Error {
   }
 }
 
+/** Rejects when the user ends the run. What was started is then stopped, and a second signal ends the process at once. */
+const interrupted = Promise.withResolvers<never>()
+interrupted.promise.catch(() => {})
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.once(signal, () => interrupted.reject(new Exit(code, 'interrupted: what was started is stopped')))
+
+function unlessInterrupted<T>(work: Promise<T>): Promise<T> {
+  return Promise.race([work, interrupted.promise])
+}
+
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   const { message } = error as Error
   console.error(message)
   process.exitCode = error instanceof Exit ? error.code : 2
+  // Cases that run yet would go on.
+  if (Number(process.exitCode) > 128) process.exit()
 }
 
 async function main(words: string[]): Promise<number> {
@@ -83,6 +100,7 @@ async function main(words: string[]): Promise<number> {
       only: { type: 'string', multiple: true },
       level: { type: 'string' },
       jobs: { type: 'string' },
+      lanes: { type: 'string' },
       baseline: { type: 'string' },
       out: { type: 'string' },
       prove: { type: 'boolean' },
@@ -111,7 +129,8 @@ async function main(words: string[]): Promise<number> {
   }
   if (command === 'report') {
     if (!name) throw new Exit(2, 'report needs the results.json of a run')
-    const report = JSON.parse(readFileSync(name, 'utf8')) as Report
+    const report = readJson(name) as Report
+    if (!Array.isArray(report?.results)) throw new Exit(2, `${name} is no results.json of a run`)
     if (values.out) writeReport(report, values.out)
     else console.log(writeMarkdown(report))
     return 0
@@ -130,14 +149,16 @@ type Options = {
   only?: string[]
   level?: string
   jobs?: string
+  lanes?: string
   baseline?: string
   out?: string
   prove?: boolean
 }
 
 async function run(options: Options): Promise<number> {
-  const cases = choose(loadCases(), options)
-  const baseline = readBaseline(options.baseline)
+  const all = loadCases()
+  const cases = choose(all, options)
+  const baseline = readBaseline(options.baseline, all)
   const started = Date.now()
   const proofs = createProofs()
   const onTrace = options.prove ? { onTrace: proofs.add } : {}
@@ -164,12 +185,24 @@ function choose(cases: readonly Case[], { only, level, endpoint }: Options): Cas
   return chosen
 }
 
-function readBaseline(file: string | undefined): ExpectedFailure[] {
+function readBaseline(file: string | undefined, cases: readonly Case[]): ExpectedFailure[] {
   if (!file) return []
-  const content = JSON.parse(readFileSync(file, 'utf8')) as ExpectedFailure[]
-  const wrong = content.find((entry) => typeof entry.case !== 'string' || !entry.why)
-  if (wrong) throw new Exit(2, `${file}: each entry has a case and why; ${JSON.stringify(wrong)} has not`)
+  const content = readJson(file) as ExpectedFailure[]
+  if (!Array.isArray(content)) throw new Exit(2, `${file} is a list of entries with a case and why`)
+  const wrong = content.find((entry) => typeof entry?.case !== 'string' || !entry.why)
+  if (wrong !== undefined) throw new Exit(2, `${file}: each entry has a case and why; ${JSON.stringify(wrong)} has not`)
+  const ids = new Set(cases.map(({ id }) => id))
+  const unknown = content.find((entry) => !ids.has(entry.case))
+  if (unknown) throw new Exit(2, `${file}: there is no case ${unknown.case}; bothsides check lists all`)
   return content
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Exit(2, `${file} cannot be read as JSON: ${(error as Error).message}`)
+  }
 }
 
 type Run = { gateway: Report['gateway']; switchedOn: readonly string[]; results: Result[] }
@@ -188,7 +221,7 @@ async function runAdapter(
   const found = await adapter.find()
   if ('missing' in found) throw new Exit(3, `${adapter.title}: ${found.missing}`)
   const { lanes, names = adapterNames } = adapter
-  const model = await startModel(Number(options['upstream-port'] ?? 0))
+  const model = await listen(count(options['upstream-port'], '--upstream-port') ?? 0)
   const folder = mkdtempSync(join(tmpdir(), 'bothsides-'))
   try {
     const models = wires.flatMap((wire) =>
@@ -196,16 +229,21 @@ async function runAdapter(
     )
     const upstream = { origin: `http://127.0.0.1:${model.port}`, key: 'bothsides-upstream-key' }
     const prices = JSON.parse(readFileSync(join(import.meta.dirname, '../prices.json'), 'utf8'))
-    const running = await adapter.start({ upstream, models, prices, folder }).catch((error: Error) => {
-      throw new Exit(3, `${adapter.title} does not start: ${error.message}`)
-    })
+    const starting = adapter.start({ upstream, models, prices, folder })
     try {
+      const running = await unlessInterrupted(starting).catch((error: Error) => {
+        throw error instanceof Exit ? error : new Exit(3, `${adapter.title} does not start: ${error.message}`)
+      })
       const jobs = count(options.jobs, '--jobs') ?? adapter.jobs ?? 1
-      const results = await runCases(cases, { ...adapter, ...running, model, names, jobs, onResult: show, ...more })
+      const subject = { ...adapter, ...running, model, names, jobs, onResult: show, ...more }
+      const results = await unlessInterrupted(runCases(cases, subject))
       const gateway = { name: adapter.title, version: found.version, homepage: adapter.homepage }
       return { gateway, switchedOn: adapter.switchedOn, results }
     } finally {
-      await running.stop()
+      await starting.then(
+        (running) => running.stop(),
+        () => {},
+      )
     }
   } finally {
     await model.close()
@@ -220,18 +258,16 @@ async function runGateway(cases: readonly Case[], options: Options, more: Partia
   const origin = readOrigin(gateway)
   if (endpoint && !options.model) throw new Exit(2, '--endpoint needs --model NAME')
   const jobs = count(options.jobs, '--jobs') ?? 1
+  const lanes = Math.max(jobs, count(options.lanes, '--lanes') ?? 1)
   const chosen = (options.wires?.split(',') ?? [...wires]) as Wire[]
   const unknown = chosen.find((wire) => !wires.includes(wire))
   if (unknown) throw new Exit(2, `--wires has ${unknown}; there are ${wires.join(', ')}`)
-  await fetch(origin).catch((error: Error) => {
-    throw new Exit(3, `${origin} cannot be reached: ${(error.cause as Error)?.message ?? error.message}`)
-  })
   const port = endpoint ? 0 : (count(options['upstream-port'], '--upstream-port') ?? 8970)
-  const model = await startModel(port).catch((error: Error) => {
-    throw new Exit(3, `the model cannot listen on port ${port}: ${error.message}`)
-  })
+  if (!endpoint) console.log(describeSetting(port, lanes, chosen))
+  const reason = await unlessInterrupted(whyUnreachable(origin))
+  if (reason) throw new Exit(3, `${origin} cannot be reached: ${reason}`)
+  const model = await listen(port)
   try {
-    if (!endpoint) console.log(describeSetting(model.port, jobs, chosen))
     const named = { client: options.model ?? '', upstream: options.model ?? '' }
     const subject: Subject = {
       origin,
@@ -239,18 +275,28 @@ async function runGateway(cases: readonly Case[], options: Options, more: Partia
       model,
       features: ['keys'],
       deviations: [],
-      lanes: jobs,
+      lanes,
       jobs,
       names: endpoint ? () => named : adapterNames,
       pairs: wires.flatMap((client) => chosen.map((one) => `${client}>${one}`)),
       onResult: show,
       ...more,
     }
-    const asked = endpoint ? cases.map(withoutModel) : cases
-    return { gateway: { name: origin, version: 'unknown' }, switchedOn: [], results: await runCases(asked, subject) }
+    const { failed, isAll } = await unlessInterrupted(askOnce(subject, endpoint ? undefined : chosen))
+    if (isAll) throw new Exit(3, failed)
+    if (failed) console.log(`${failed}\n`)
+    const results = await unlessInterrupted(runCases(endpoint ? cases.map(withoutModel) : cases, subject))
+    if (!endpoint && results.filter(isKeptAway).length > 5) console.log(advice)
+    return { gateway: { name: origin, version: 'unknown' }, switchedOn: [], results }
   } finally {
     await model.close()
   }
+}
+
+async function listen(port: number): Promise<Subject['model']> {
+  return startModel(port).catch((error: Error) => {
+    throw new Exit(3, `the model cannot listen on port ${port}: ${error.message}`)
+  })
 }
 
 /** Collects what wrong runs prove of the cases. `tell` prints it, and returns the exit code. */
@@ -281,14 +327,18 @@ function withoutModel({ model, pairs, ...one }: Case): Case {
   return one
 }
 
-function describeSetting(port: number, jobs: number, chosen: readonly Wire[]): string {
-  const lines = chosen.flatMap((wire) =>
-    Array.from({ length: jobs }, (_, at) => `  ${adapterNames(wire, at + 1).client.padEnd(24)} ${wire}`),
-  )
-  return `The model listens. The gateway needs these models, each with this name towards the model too:
+function describeSetting(port: number, lanes: number, chosen: readonly Wire[]): string {
+  const lines = chosen.flatMap((wire) => {
+    const names = Array.from({ length: lanes }, (_, at) => adapterNames(wire, at + 1).client)
+    if (lanes > 4) return [`  ${names[0]}, ${names[1]} … ${names.at(-1)}   ${wire}`]
+    return names.map((name) => `  ${name.padEnd(24)} ${wire}`)
+  })
+  return `The gateway needs these models, each with this name towards the model too:
 
   Base URL    http://127.0.0.1:${port} (with /v1 if the gateway wants it)
   Key         any
+  Output      up to 32,000 tokens
+  Features    functions, images, PDFs, and reasoning with the efforts low, medium and high
   Prices      2 USD for a million input tokens, 0.5 cached, 2.5 written to the cache, 8 output
 
 ${lines.join('\n')}

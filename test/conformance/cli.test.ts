@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { whyUnreachable } from '../../conformance/src/reach.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
 
@@ -42,6 +43,9 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
   [['run', '--only', 'nothing-like-this'], 2, /no case is chosen/],
   [['run', '--level', 'must'], 2, /--level is one of MUST, SHOULD, MAY/],
   [['explain', 'nothing'], 2, /there is no case nothing/],
+  [['report', program], 2, /cannot be read as JSON/],
+  [['report', join(import.meta.dirname, '../../conformance/package.json')], 2, /is no results\.json of a run/],
+  [['run', '--adapter', 'triwire', '--upstream-port', 'abc'], 2, /--upstream-port is a number/],
   [['report'], 2, /report needs the results\.json/],
 ]
 
@@ -131,4 +135,101 @@ test('run against a gateway prints what to configure, reports, and exits by what
   assert.equal(stale.code, 1)
   writeFileSync(baseline, '[{"case":"answers/text-is-kept"}]')
   assert.equal((await run(...same, '--baseline', baseline)).code, 2)
+})
+
+/** A server that answers as `answer` says. */
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  atEnd(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function freePort(): Promise<string> {
+  const free = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => free.once('listening', resolve))
+  const { port } = free.address() as AddressInfo
+  await new Promise((resolve) => free.close(resolve))
+  return String(port)
+}
+
+test('a gateway that asks no model ends the run before the cases, with what it answered', async () => {
+  const asked: string[] = []
+  const elsewhere = await serve((request, response) => {
+    asked.push(request.url!)
+    response.end()
+  })
+  // Its page for people is elsewhere, and what it redirects to is not asked.
+  const gateway = await serve((request, response) => {
+    if (request.method === 'GET') return response.writeHead(302, { location: `${elsewhere}/login` }).end()
+    response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"this key is unknown"}}')
+  })
+  const port = await freePort()
+  const run = await bothsides('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
+  assert.match(run.out, /bothsides-messages +messages\n/)
+  assert.match(run.out, /does not ask the model:\n {2}bothsides-chat on chat: 401 .*this key is unknown/)
+  assert.match(run.out, /Check --key, and that the models above are configured\.\n$/)
+  assert.equal(run.code, 3)
+  const endpoint = await bothsides('run', '--endpoint', '--gateway', gateway, '--key', 'k', '--model', 'm')
+  assert.match(endpoint.out, /The endpoint gives no answer:\n {2}m on chat: 401[\s\S]*Check --key and --model\.\n$/)
+  assert.equal(endpoint.code, 3)
+  assert.deepEqual(asked, [])
+})
+
+test('a gateway that never answers cannot be reached', async () => {
+  const gateway = await serve(() => {})
+  assert.equal(await whyUnreachable(gateway, 20), 'no answer in 0.02 s')
+})
+
+test('an interrupted run ends at once, with the exit code of its signal', async () => {
+  const port = await freePort()
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    const gateway = await serve((request, response) => {
+      if (request.method === 'GET') return response.end()
+      child.kill(signal)
+    })
+    const child = spawn(
+      process.execPath,
+      [program, 'run', '--gateway', gateway, '--key', 'k', '--upstream-port', port],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    )
+    let out = ''
+    child.stderr.on('data', (chunk) => (out += chunk))
+    assert.equal(await new Promise((resolve) => child.on('close', resolve)), code)
+    assert.match(out, /^interrupted: what was started is stopped\n$/)
+  }
+})
+
+test('a baseline that names no case of the suite is wrong', async () => {
+  const folder = testFolder('bothsides')
+  const file = join(folder, 'baseline.json')
+  for (const [content, says] of [
+    ['[{"case":"answers/text-is-lost","why":"w"}]', /there is no case answers\/text-is-lost/],
+    ['[null]', /each entry has a case and why; null has not/],
+    ['{}', /is a list of entries/],
+    ['[', /baseline\.json cannot be read as JSON/],
+  ] as const) {
+    writeFileSync(file, content)
+    const ran = await bothsides('run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--baseline', file)
+    assert.match(ran.out, says)
+    assert.equal(ran.code, 2)
+  }
+})
+
+test('where Node takes no types away, the program says what it needs', () => {
+  const old = spawnSync(process.execPath, ['--no-strip-types', program, 'check'], { encoding: 'utf8' })
+  assert.match(old.stderr, /^bothsides needs Node\.js 22\.18 or later; this is \d/)
+  assert.equal(old.status, 2)
+  const installed = join(testFolder('bothsides'), 'node_modules/bothsides/bin')
+  mkdirSync(installed, { recursive: true })
+  copyFileSync(program, join(installed, 'bothsides.mjs'))
+  const below = spawnSync(process.execPath, [join(installed, 'bothsides.mjs'), 'check'], { encoding: 'utf8' })
+  assert.match(below.stderr, /from a checkout or an unpacked archive, not from node_modules/)
+  assert.equal(below.status, 2)
 })

@@ -1,0 +1,73 @@
+import type { Case, Wire } from './case.ts'
+import { wires } from './case.ts'
+import type { Result } from './report.ts'
+import type { Subject } from './run.ts'
+import { runCase } from './run-case.ts'
+
+/*
+ * What is asked before a run: whether the gateway is there, takes the key, and asks the models. A run of all cases would say it
+ * hundreds of times.
+ */
+
+/** Says why nothing answers at the address. Any answer will do, also one that sends the client elsewhere, which is not followed. */
+export async function whyUnreachable(origin: string, limitMs = 10_000): Promise<string | undefined> {
+  try {
+    const response = await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(limitMs) })
+    await response.body?.cancel()
+    return undefined
+  } catch (error) {
+    const { message, cause, name } = error as Error
+    if (name === 'TimeoutError') return `no answer in ${limitMs / 1_000} s`
+    return (cause as Error)?.message ?? message
+  }
+}
+
+/** A question that a gateway passes on if its key and its models are right. */
+const greeting = {
+  id: 'greeting',
+  client: { '*': { steps: [{ request: { ask: { text: 'Hello', maxTokens: 100 } } }] } },
+  model: { '*': { exchanges: [{ reply: { answer: { text: 'Hello.' } } }] } },
+  timeLimitMs: 5_000,
+} as unknown as Case
+
+/**
+ * Asks each model once, by the first wire of the client that reaches it. Without `models` it asks an endpoint, which needs one answer.
+ * @returns what could not be reached in words, empty if all could; and whether that is all
+ */
+export async function askOnce(
+  subject: Subject,
+  models: readonly Wire[] | undefined,
+): Promise<{ failed: string; isAll: boolean }> {
+  const failed: string[] = []
+  for (const model of models ?? (['chat'] as const)) {
+    const names = subject.names(model, 1)
+    const answers: string[] = []
+    let isReached = false
+    for (const client of [model, ...wires.filter((wire) => wire !== model)]) {
+      const trace = await runCase(greeting, { client, model }, { ...subject, lane: 1, names } as never)
+      const { status = 0, raw = '' } = trace.steps[0] ?? {}
+      isReached = models ? trace.asked.length > 0 : status === 200
+      if (isReached) break
+      answers.push(`${names.client} on ${client}: ${status || 'no answer'} ${raw.slice(0, 200)}`.trim())
+    }
+    if (!isReached) failed.push(...answers.slice(0, models ? 1 : 3))
+  }
+  const isAll = failed.length >= (models?.length ?? 1)
+  if (failed.length === 0) return { failed: '', isAll: false }
+  const head = models ? 'The gateway does not ask the model:' : 'The endpoint gives no answer:'
+  const cure = !models
+    ? 'Check --key and --model.'
+    : isAll
+      ? 'Check --key, and that the models above are configured.'
+      : 'Configure it, or leave it out with --wires.'
+  return { failed: [head, ...failed.map((text) => `  ${text}`), cure].join('\n'), isAll }
+}
+
+/** Whether a case failed because the model was not asked, as it is while a gateway rests one that failed. */
+export function isKeptAway({ verdict, differences }: Result): boolean {
+  return verdict === 'fail' && differences.some((text) => text.startsWith('model: requests is 0'))
+}
+
+export const advice = `
+In many cases that failed, the model was not asked. If the gateway rests a model or a provider that failed, or limits requests,
+switch that off. If it cannot be switched off, use --lanes 120, and give each model a provider of its own.`
