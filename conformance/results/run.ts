@@ -67,6 +67,9 @@ or the adapter does not switch it on. Each page says what was switched on, has t
 A figure here is no grade: gateways differ in what they are for.
 
 Three cases came after the runs of 2026-11-28: models-list-envelope, messages-count-tokens, client-that-leaves-ends-the-model.
+Three have a lower level since: responses-responses-null-content (SHOULD), chat-upstream-calls-same-index and
+messages-answer-no-null-citations (MAY). Two checks of a key that an error repeats now repeat the key that the gateway has.
+The row of triwire is of the cases as they are.
 
 | Gateway | Version | MUST pass | fail | refused | declared | n/a | SHOULD pass | fail | refused | declared | n/a | Run |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|

@@ -336,7 +336,7 @@ function describeSetting(port: number, lanes: number, chosen: readonly Wire[]): 
   return `The gateway needs these models, each with this name towards the model too:
 
   Base URL    http://127.0.0.1:${port} (with /v1 if the gateway wants it)
-  Key         any
+  Key         bothsides-upstream-key
   Output      up to 32,000 tokens
   Features    functions, images, PDFs, and reasoning with the efforts low, medium and high
   Prices      2 USD for a million input tokens, 0.5 cached, 2.5 written to the cache, 8 output

@@ -61,7 +61,7 @@ test('explain shows the clause, both sides and the bytes of a case', async () =>
   const { code, out } = await bothsides('explain', 'text-deltas-join-to-the-text')
   assert.equal(code, 0)
   assert.match(out, /^# streams\/text-deltas-join-to-the-text\n\nMUST: /)
-  for (const text of ['Clause: Anthropic', '"messages"', '## The model is asked, request 1', 'chat.completion.chunk'])
+  for (const text of ['Clause: Claude docs', '"messages"', '## The model is asked, request 1', 'chat.completion.chunk'])
     assert.ok(out.includes(text), text)
 })
 
