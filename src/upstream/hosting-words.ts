@@ -5,24 +5,35 @@ import type { KeyFinder } from './live-key.ts'
 /** Shorter words are not secrets, and would match ordinary text (ruling U11). */
 const charactersMin = 6
 
+/** The words of each upstream that stay the same under a configuration: a provider that fails answers every request so. */
+const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly string[]>>()
+
 /**
  * Lists the words of the configuration that no client may read (ruling U11). They are the keys, header values and hosts of
- * an upstream, and its names for models unless clients may use them too.
+ * an upstream, and its names for models unless clients may use them too. Each word but a key is listed once.
  */
 export function hostingWords(
   { catalog }: Pick<Config, 'catalog'>,
   upstream: Upstream,
   keyOf: KeyFinder = fixedKey,
 ): readonly string[] {
-  const { models, entries } = catalog
+  const ofUpstreams = fixedWords.getOrInsertComputed(catalog, () => new WeakMap())
+  const fixed = ofUpstreams.getOrInsertComputed(upstream, () => findFixed(catalog, upstream))
+  // Keys are renewed under the same configuration.
+  const keys = upstream.accounts.flatMap((account) => keyOf(account).known)
+  return [...keys.filter(isLong), ...fixed]
+}
+
+function findFixed({ models, entries }: Config['catalog'], upstream: Upstream): readonly string[] {
   const routes = entries.flatMap((model) => model.routes).filter((route) => route.upstream === upstream.name)
   const names = routes.map(({ serving }) => serving.upstreamModel).filter((name) => !models.has(name))
-  const keys = upstream.accounts.flatMap((account) => keyOf(account).known)
   const headers = [upstream, ...routes].flatMap((one) => [...one.headers.values()])
   const values = headers.flatMap((value) => [value, value.slice(value.lastIndexOf(' ') + 1)])
   const hosts = [hostsOf(upstream.baseUrl), pathWords(upstream), proxyWords(upstream)].flat()
-  return [...keys, ...values, ...hosts, ...names].filter(({ length }) => length >= charactersMin)
+  return [...new Set([...values, ...hosts, ...names])].filter(isLong)
 }
+
+const isLong = ({ length }: string) => length >= charactersMin
 
 /** A host, and its first label unless that is an ordinary word: machines in one network use the label alone. */
 function hostsOf(url: string): string[] {

@@ -26,14 +26,14 @@ test('U11 a header of the configuration is one as a whole and from its last spac
     ['x-tenant', 'Token of canary-3'],
     ['x-plain', 'canary-4'],
   ])
-  assert.deepEqual(wordsOf({ headers }), ['Token of canary-3', 'canary-3', 'canary-4', 'canary-4'])
+  assert.deepEqual(wordsOf({ headers }), ['Token of canary-3', 'canary-3', 'canary-4'])
 })
 
 const hosts: [baseUrl: string, words: string[]][] = [
   ['https://models.example.test/v1', ['models.example.test']],
   ['http://gpu-box.rack.test:8000', ['gpu-box.rack.test', 'gpu-box']],
-  ['http://machine7', ['machine7', 'machine7']],
-  ['http://[2001:db8::7]:9', ['2001:db8::7', '2001:db8::7']],
+  ['http://machine7', ['machine7']],
+  ['http://[2001:db8::7]:9', ['2001:db8::7']],
 ]
 test('U11 the host of an upstream is one, and its first label where that is no ordinary word', () => {
   for (const [baseUrl, words] of hosts) assert.deepEqual(wordsOf({ baseUrl }), words, baseUrl)
@@ -52,4 +52,30 @@ test('U11 what this upstream calls its models is one, unless clients may call a 
 test('U11 words of fewer than 6 characters are none', () => {
   const accounts = ['abcde', 'abcdef'].map((key) => ({ name: key, key: new Secret(key), isEnabled: true }))
   assert.deepEqual(wordsOf({ accounts }), ['abcdef'])
+})
+
+test('U11 words are found once for each configuration, all but the keys: these may be renewed', () => {
+  let reads = 0
+  let known = ['canary-old']
+  const model = modelOf('chat', { id: 'small', upstreamModel: 'vendor/small' })
+  const route = routeOf(model, { upstream: 'sim' })
+  const read = () => {
+    reads++
+    return [route]
+  }
+  const entry = Object.defineProperty({ ...model }, 'routes', { get: read })
+  const accounts = [{ name: 'a', key: new Secret(''), isEnabled: true }]
+  const [one, other] = ['http://host-1.test', 'http://host-2.test'].map((url) => upstreamAt(url, { accounts }))
+  const wordsUnder = (catalog: ReturnType<typeof createCatalog>, upstream = one!) =>
+    hostingWords({ catalog }, upstream, () => ({ value: known[0], version: 0, known, doubt() {} }))
+  const catalog = createCatalog([entry], 0, 'triwire')
+  const expected = ['host-1.test', 'host-1', 'vendor/small']
+  reads = 0
+  assert.deepEqual(wordsUnder(catalog), ['canary-old', ...expected])
+  known = ['canary-new', 'canary-old']
+  assert.deepEqual(wordsUnder(catalog), ['canary-new', 'canary-old', ...expected])
+  assert.equal(reads, 1)
+  assert.deepEqual(wordsUnder(catalog, other), [...known, 'host-2.test', 'host-2', 'vendor/small'])
+  const next = createCatalog([{ ...model, id: 'vendor/small', routes: [route] }], 0, 'triwire')
+  assert.deepEqual(wordsUnder(next), [...known, 'host-1.test', 'host-1'])
 })
