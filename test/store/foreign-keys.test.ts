@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type { ForeignImport } from '../../src/accounts/foreign-keys.ts'
 import { digestForeignKey, digestKey, digestOfHex, withoutKeys } from '../../src/accounts/keys.ts'
+import { setSpend } from '../../src/store/sql/spends.ts'
+import { createDialect } from '../../src/store/sqlite/run.ts'
 import { onEachStore } from './engines.ts'
 
 const atMs = 1_800_000_000_000
@@ -44,6 +46,24 @@ test('issue 50 U5 of a text that may be a key of another gateway only its beginn
     ['sk-tri-JXCiJSao', 'sk-tri-JXCiJSao'],
   ])
     assert.equal(withoutKeys(text!), shown)
+})
+
+test('issue 50 a budget that begins with nothing spent reads no other key, so that an import costs each key the same', () => {
+  const ask = (spentNanos: bigint) => {
+    const span = { fromMs: 0, untilMs: 1 }
+    const step = setSpend(createDialect(), {
+      accountId: 'acct',
+      scope: 'key',
+      ...span,
+      spentNanos,
+      throughSeq: undefined,
+    })
+    const texts: string[] = []
+    for (let turn = step.next(); !turn.done; turn = step.next([]))
+      texts.push('text' in turn.value ? turn.value.text : '')
+    return texts.filter((text) => /\bkeys\b/.test(text)).length
+  }
+  assert.deepEqual([ask(0n), ask(1n)], [0, 1])
 })
 
 onEachStore((engine) => {

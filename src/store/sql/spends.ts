@@ -192,7 +192,8 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  yield* rearm(dialect, scope)
+  // Nothing spent passes no level. The question reads all keys, so an import of many would ask it for each of them.
+  if (spent > 0n) yield* rearm(dialect, scope)
 }
 
 /**
