@@ -24,7 +24,7 @@ for (const { name } of adapters.sort((a, b) => (a.name < b.name ? -1 : 1))) {
   const { default: adapter } = (await import(`../adapters/${name}/adapter.ts`)) as { default: Adapter }
   const found = await adapter.find()
   if ('missing' in found) {
-    absent.push(`| [${adapter.title}](${adapter.homepage}) | ${found.missing} |`)
+    absent.push(`| ${linkTo(adapter.title, adapter.homepage)} | ${found.missing} |`)
     continue
   }
   const kept = join(here, `${name}.json`)
@@ -57,7 +57,7 @@ function rowOf(name: string, { gateway, day, seconds, counts }: Summary, { homep
     const { pass = 0, fail = 0, flaky = 0, refused = 0, deviation = 0, unsupported = 0 } = counts[level] ?? {}
     return `${pass} | ${fail + flaky} | ${refused} | ${deviation} | ${unsupported}`
   })
-  return `| [${gateway.name}](${homepage}) | ${gateway.version} | ${cells.join(' | ')} | [${day}, ${seconds} s](${name}.md) |`
+  return `| ${linkTo(gateway.name, homepage)} | ${gateway.version} | ${cells.join(' | ')} | [${day}, ${seconds} s](${name}.md) |`
 }
 
 const page = `# Results
@@ -85,3 +85,7 @@ What [public checkers](public-checkers.md) of one endpoint say is a page of its 
 `
 writeFileSync(join(here, 'README.md'), page)
 console.log(`all in ${Math.round((Date.now() - started) / 1_000)} s`)
+
+function linkTo(name: string, homepage: string | undefined): string {
+  return homepage === undefined ? name : `[${name}](${homepage})`
+}

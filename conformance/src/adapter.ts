@@ -7,7 +7,7 @@ import type { Wire } from './case.ts'
 
 export type Adapter = {
   title: string
-  homepage: string
+  homepage?: string
   /** What the configuration switches on, in sentences. They stand in the report. */
   switchedOn: readonly string[]
   /** Names of `needs` that this gateway has. `prices` needs `readSpent`. */

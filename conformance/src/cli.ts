@@ -237,7 +237,11 @@ async function runAdapter(
       const jobs = count(options.jobs, '--jobs') ?? adapter.jobs ?? 1
       const subject = { ...adapter, ...running, model, names, jobs, onResult: show, ...more }
       const results = await unlessInterrupted(runCases(cases, subject))
-      const gateway = { name: adapter.title, version: found.version, homepage: adapter.homepage }
+      const gateway = {
+        name: adapter.title,
+        version: found.version,
+        ...(adapter.homepage && { homepage: adapter.homepage }),
+      }
       return { gateway, switchedOn: adapter.switchedOn, results }
     } finally {
       await starting.then(

@@ -7,7 +7,7 @@ const key = `fgw_${'0123456789abcdef'.repeat(2)}`
 
 const adapter: Adapter = {
   title: 'ferrogw',
-  homepage: 'https://pypi.org/project/ferrogw/',
+  homepage: 'https://github.com/ferro-labs/ai-gateway',
   switchedOn: [
     'A master key, with its rate limit out of reach.',
     'The providers openai and anthropic at the address of the model, chosen by the name of the model.',

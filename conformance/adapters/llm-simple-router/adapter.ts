@@ -9,7 +9,7 @@ const kinds: Record<Wire, string> = { chat: 'openai', responses: 'openai-respons
 
 const adapter: Adapter = {
   title: 'llm-simple-router',
-  homepage: 'https://www.npmjs.com/package/llm-simple-router',
+  homepage: 'https://github.com/zhushanwen321/llm-simple-router',
   switchedOn: ['A key. One provider for each wire, one mapping for each model, a row of its log for each request.'],
   features: ['models', 'keys'],
   deviations: [],

@@ -12,7 +12,7 @@ const kinds: Record<Wire, [adapter: string, path: string]> = {
 
 const adapter: Adapter = {
   title: 'opencodex',
-  homepage: 'https://www.npmjs.com/package/@bitkyc08/opencodex',
+  homepage: 'https://github.com/lidge-jun/opencodex',
   switchedOn: [
     'One provider for each wire: openai-chat, openai-responses, anthropic. Models are named provider/model.',
     'No key is asked for on loopback.',

@@ -4,7 +4,7 @@ import { findNpm, homeOf, startProgram } from '../../src/program.ts'
 
 const adapter: Adapter = {
   title: 'Portkey gateway',
-  homepage: 'https://www.npmjs.com/package/@portkey-ai/gateway',
+  homepage: 'https://github.com/Portkey-AI/gateway',
   switchedOn: [
     'The open gateway without its console. Provider, address and key come with each request, in its headers.',
     'The provider openai for models of Chat Completions and Responses, anthropic for models of Messages.',

@@ -8,7 +8,7 @@ const kinds: Record<Wire, string> = { chat: 'openai_compatible', responses: 'ope
 
 const adapter: Adapter = {
   title: 'rolter',
-  homepage: 'https://pypi.org/project/rolter/',
+  homepage: 'https://github.com/rolter-ai/rolter',
   switchedOn: [
     'The gateway alone, without control plane and database: a key of its development mode.',
     'One provider for each wire: openai_compatible, openai, anthropic. One route for each model.',

@@ -14,7 +14,6 @@ const program = process.env['TRIWIRE'] ?? join(import.meta.dirname, '../../../bi
 
 const adapter: Adapter = {
   title: 'triwire',
-  homepage: 'https://www.npmjs.com/package/triwire',
   switchedOn: [
     'Three upstream wires, one upstream with one key for each model.',
     'Prices of prices.json. One account with one key and 1,000 credits, at one credit for a dollar.',
