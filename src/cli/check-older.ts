@@ -42,7 +42,9 @@ export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store
     refuses: [
       ...keys.map((key) => `${key} is not known to it: take it away`),
       ...(found?.isClosed
-        ? [`${store.shown} has entries of form 3, which it cannot read: go back with the backup of before, or stay`]
+        ? [
+            `${store.shown} has entries of form 3 or months in archives, which it cannot read: go back with the backup of before, or stay`,
+          ]
         : []),
     ],
     ignores: found ? ignored.flatMap(([count, text]) => (count(found) > 0 ? [`${count(found)} ${text}`] : [])) : [],

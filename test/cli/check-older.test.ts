@@ -116,7 +116,7 @@ test('issue 50 check --for 0.2 names newer keys and values, what the store has t
     newer.stdout,
     /0\.2 would not start:\n {2}labels is not known to it: take it away\n {2}webhooks\[0\]\.events\[0\]: needs_changed is not/,
   )
-  assert.match(newer.stdout, /s\.db has entries of form 3, which it cannot read/)
+  assert.match(newer.stdout, /s\.db has entries of form 3 or months in archives, which it cannot read/)
   assert.equal((await runWarm(['check', '--for', '0.9'], { cwd })).code, 2)
 })
 
