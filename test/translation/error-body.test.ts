@@ -25,6 +25,20 @@ const bodies: [what: string, body: unknown, text: string][] = [
   ['Baidu', { error_code: 336003, error_msg: 'No such field' }, 'No such field'],
   ['a long name', { error_message: 'No such field' }, 'No such field'],
   ['a problem object (RFC 9457) without a detail', { title: 'No such field', status: 422 }, 'No such field'],
+  ['a text in place of a list of errors', { errors: 'No such field' }, 'No such field'],
+  ['Rails', { errors: { foo: ['No such field', 'and more'] } }, 'No such field; and more'],
+  [
+    'NestJS',
+    { statusCode: 422, message: ['No such field', 'and more'], error: 'Unprocessable Entity' },
+    'No such field; and more',
+  ],
+  ['a list in place of an error', { error: ['No such field'] }, 'No such field'],
+  ['OAuth', { error: 'invalid_request', error_description: 'No such field' }, 'No such field'],
+  ['AWS', { __type: 'ValidationException', Message: 'No such field' }, 'No such field'],
+  ['MiniMax', { base_resp: { status_code: 2013, status_msg: 'No such field' } }, 'No such field'],
+  ['a description', { error: { description: 'No such field' } }, 'No such field'],
+  ['details', { error: { code: 7, details: 'No such field' } }, 'No such field'],
+  ['an object in an error', { error: { error: { message: 'No such field' } } }, 'No such field'],
   ['JSON that is one text', 'No such field', 'No such field'],
 ]
 
@@ -40,6 +54,8 @@ const texts: [what: string, body: string, text: string][] = [
     'Failed to deserialize the JSON body: messages[0].role at line 1',
   ],
   ['a long text', 'é'.repeat(2_000), 'é'.repeat(1_000)],
+  ['an event', 'data: {"error":{"message":"No such field"}}\n\n', 'No such field'],
+  ['a named event', 'event: error\r\ndata:{"error":{"message":"No such field"}}\r\n\r\n', 'No such field'],
   ['a page', '<html><h1>400 Bad Request</h1><center>nginx</center></html>', ''],
   ['a page after blanks', '\n <!DOCTYPE html><p>no</p>', ''],
   ['XML', '<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>', ''],
@@ -50,5 +66,5 @@ const texts: [what: string, body: string, text: string][] = [
 for (const [what, body, text] of texts)
   test(`BUG-9 spec 7.4 of a refusal that is ${what} the words are read, of a page none`, () => {
     assert.equal(decodeRefusal(400, body).text, text)
-    assert.equal(decodeRefusal(404, body).text, '')
+    if (!body.includes('data:')) assert.equal(decodeRefusal(404, body).text, '')
   })

@@ -175,7 +175,9 @@ export function decodeRefusal(status: number, bodyText: string, exception?: stri
   return { ...fault, code: fault.code ?? name, classes: [...(fault.classes ?? []), name] }
 }
 
-function readRefusal(httpStatus: number, bodyText: string): Fault {
+function readRefusal(httpStatus: number, text: string): Fault {
+  // Some servers refuse a request for a stream with an event.
+  const bodyText = /^(?:event:.*\s+)?data:(?=\s*\{)(.*)/.exec(text)?.[1] ?? text
   let body: unknown
   try {
     body = parseUpstreamJson(bodyText)
@@ -188,7 +190,7 @@ function readRefusal(httpStatus: number, bodyText: string): Fault {
   const error =
     object?.['error'] ??
     object?.['detail'] ??
-    (Array.isArray(object?.['errors']) ? object['errors'][0] : undefined) ??
+    (Array.isArray(object?.['errors']) ? object['errors'][0] : object?.['errors']) ??
     object ??
     body
   const { code, classes, threadCode } = faultOfError(error)
@@ -197,11 +199,16 @@ function readRefusal(httpStatus: number, bodyText: string): Fault {
   const message = asObject(error)?.['message']
   const places = [
     message,
+    object?.['error_description'],
+    asObject(object?.['base_resp'])?.['status_msg'],
+    ...(Array.isArray(object?.['message']) ? [wordsOfList(object['message'])] : []),
+    asObject(asObject(error)?.['error'])?.['message'],
     error,
     object?.['message'],
     ...sentenceKeys.map((key) => asObject(error)?.[key] ?? object?.[key]),
     wordsOfChecks(error),
     wordsOfChecks(asObject(message)?.['detail']),
+    ...[error, ...Object.values(asObject(object?.['errors']) ?? {})].map(wordsOfList),
   ]
   const said = places.find((text) => typeof text === 'string')
   return {
@@ -214,7 +221,16 @@ function readRefusal(httpStatus: number, bodyText: string): Fault {
 }
 
 /** Places for a server's sentence if it is not in `message`, in an error object or beside it. */
-const sentenceKeys = ['error', 'msg', 'error_msg', 'error_message', 'reason', 'title']
+const sentenceKeys = [
+  ...['error', 'msg', 'error_msg', 'error_message', 'description', 'details', 'Message'],
+  ...['reason', 'title'],
+]
+
+/** Some servers have a list of sentences in the place of one (NestJS), or one for each field (Rails). */
+function wordsOfList(list: unknown): string | undefined {
+  const words = Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
+  return words.length === 0 ? undefined : words.join('; ')
+}
 
 /** Servers in Python list what their checks of a body have found (FastAPI's `detail`), the names of the field apart. */
 function wordsOfChecks(list: unknown): string | undefined {
