@@ -1289,7 +1289,10 @@ test('R-IMG Y8 FID-7 an image whose type is missing or says nothing gets that of
       }),
   }
   for (const from of ['chat', 'responses'] as const)
-    for (const mime of ['', 'application/octet-stream', 'APPLICATION/octet-stream', 'text/plain']) {
+    for (const mime of [
+      ...['', 'application/octet-stream', 'APPLICATION/octet-stream', 'text/plain', 'binary/octet-stream'],
+      ...['image', 'image/*', '*/*', 'null', 'undefined'],
+    ]) {
       for (const [found, bytes] of Object.entries(formats)) {
         const { body } = translate(from, 'messages', ask[from](mime, bytes.toString('base64')))
         equal(body.messages[0].content[0].source.media_type, found)

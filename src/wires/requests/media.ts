@@ -18,9 +18,12 @@ export function readImageUrl(value: unknown, at: string, part: string, detail?: 
  * @throws GatewayError 400 if they are those of no known format
  */
 export function imageMime(mime: string, base64: string, at: string): string {
-  if (mime !== 'text/plain' && mime !== 'application/octet-stream') return mime
+  if (!nameless.test(mime)) return mime
   return imageTypeOf(base64) ?? refuse(at, unknownImage)
 }
+
+/** Types that say nothing of an image; `text/plain` is that of a data URL without one (RFC 2397). */
+const nameless = /^(?:text\/plain|(?:application|binary)\/(?:octet-stream|binary)|(?:image|\*)\/\*|[^/]*)$/
 
 const unknownImage = 'the type of this image is unknown; name it in the data URL, such as data:image/png;base64,…'
 
