@@ -162,7 +162,8 @@ export function mayUse(models: readonly string[] | undefined, asked: string): bo
   )
 }
 
-const metadataMax = 50
+/** The largest number of names in metadata. */
+export const metadataMax = 50
 const metadataName = /^[A-Za-z0-9][\w.:/-]{0,63}$/
 const metadataCharsMax = 500
 

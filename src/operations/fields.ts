@@ -2,7 +2,14 @@ import { z } from 'zod'
 import { type Budget, budgetPeriods, parseBudget, renewsAt, type Spend, spentAt } from '../accounts/budget.ts'
 import { type Calendar, formatTime } from '../accounts/calendar.ts'
 import { formatCredits, parseCredits } from '../accounts/credit.ts'
-import { checkExternalId, checkMetadata, type Metadata, parseMetadata, parseModels } from '../accounts/key-bounds.ts'
+import {
+  checkExternalId,
+  checkMetadata,
+  type Metadata,
+  metadataMax,
+  parseMetadata,
+  parseModels,
+} from '../accounts/key-bounds.ts'
 import { labelsMax, parseDimensions, parseLabels } from '../accounts/labels.ts'
 import { outcomes } from '../accounts/ledger.ts'
 import { sayIssue } from './problem.ts'
@@ -281,7 +288,10 @@ export const mayChoose = orShape(
   'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
 )
 
-export const metadataShape = z.record(z.string(), z.string()).meta({ title: 'Metadata', description: 'words of yours' })
+/** The limit makes a component of its own: without it the document has one for labels and metadata. */
+export const metadataShape = z
+  .record(z.string(), z.string())
+  .meta({ title: 'Metadata', description: 'words of yours', maxProperties: metadataMax })
 
 /** Words of the operator. */
 export const metadata = orShape<Metadata, typeof metadataShape>(

@@ -188,6 +188,8 @@ test('issue 50: every object and enumeration of the document is a named componen
       if (name !== 'properties' || at.includes('schema')) look(one, `${at}/${name}`)
   }
   look(document.paths, '/paths')
+  const metadata = schemas['Account']!.properties!['metadata']!.anyOf![0]!.$ref
+  assert.deepEqual([metadata, schemas['Metadata']!['maxProperties']], ['#/components/schemas/Metadata', 50])
   look(document.components, '/components')
   look(document.webhooks, '/webhooks')
   assert.deepEqual(inline, [])
@@ -218,6 +220,9 @@ test('issue 50: external ids and metadata of accounts and keys are found, kept b
   assert.deepEqual((await edit({ metadata: { team: 'blue' } }))['metadata'], { team: 'blue' })
   assert.deepEqual((await edit({ metadata: 'b=2,a=1' }))['metadata'], { a: '1', b: '2' })
   assert.deepEqual((await edit({ rpm: 5 }))['metadata'], { a: '1', b: '2' })
+  const { seq } = (await ask('GET', '/audit?limit=1')).body.items![0]!
+  for (const metadata of ['a=1,b=2', 'b=2,a=1']) await edit({ metadata })
+  assert.equal((await ask('GET', '/audit?limit=1')).body.items![0]!['seq'], seq, 'the order of names is no change')
   const bare = await edit({ metadata: null, external_id: 'none' })
   assert.deepEqual([bare['metadata'], bare['external_id']], [null, null])
   const wrong = [

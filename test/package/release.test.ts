@@ -16,7 +16,8 @@ import {
 import { makeImage } from '../../scripts/release/oci.ts'
 import { pushImage } from '../../scripts/release/push.ts'
 import { startRegistry } from '../../scripts/release/registry.ts'
-import { type Part, toCycloneDx, toSpdx } from '../../scripts/release/sbom.ts'
+import { npmParts, type Part, toCycloneDx, toSpdx } from '../../scripts/release/sbom.ts'
+import { writeTar } from '../../scripts/release/tar.ts'
 import { testFolder } from '../support/folder.ts'
 
 /* What a release refuses, what it is made of, and how that is listed. scripts/release-trial.ts makes one, twice. */
@@ -192,6 +193,16 @@ test('issue 50: the lists of parts name each part of the lock once, with its dig
   assert.ok(cyclone.components.find((one: Row) => one.name === 'node').components.length > 5)
   assert.equal(toCycloneDx(self, parts), toCycloneDx(self, imageParts({ ...lock, node })))
   assert.notEqual(cyclone.serialNumber, JSON.parse(toCycloneDx({ ...self, version: '1.2.4' }, parts)).serialNumber)
+})
+
+test('issue 50: the address of a scoped package has its sign as the package URL specification wants', () => {
+  const [part] = npmParts({ 'node_modules/a/node_modules/@scope/name': { version: '1.2.3', integrity: 'sha512-AAAA' } })
+  assert.deepEqual([part!.name, part!.purl], ['@scope/name', 'pkg:npm/%40scope/name@1.2.3'])
+})
+
+test('issue 50: an archive does not depend on the order in which a folder is read', () => {
+  const entries = ['b', 'a/c', 'a'].map((path) => ({ path, mode: 0o644, data: Buffer.from(path) }))
+  assert.deepEqual(writeTar(entries), writeTar(entries.toReversed()))
 })
 
 type Row = {
