@@ -388,6 +388,47 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('issue 48 of two commands at any moment one is refused, and the store is right', async () => {
+    const store = await open()
+    await fill(store)
+    const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
+    const works = { detachMonth, attachMonth }
+    const fails: string[] = []
+    // The second command runs as a whole between two statements of the first one.
+    for (const [first, second] of [
+      ['detachMonth', 'detachMonth'],
+      ['attachMonth', 'detachMonth'],
+      ['detachMonth', 'attachMonth'],
+    ] as const)
+      for (let at = 0, isBetween = true; isBetween; at += 3) {
+        if (first === 'attachMonth') await detachMonth(store.archives, wishes('2026-01'))
+        else if ((await stateOf(store, '2026-01')) !== undefined) await attachMonth(store.archives, wishes('2026-01'))
+        // The month is then as if it had never been detached, and is sealed again.
+        if (second === first)
+          await store.forge(async ({ run }) => {
+            for (const table of ['archives', 'seals', 'sealed_sums', 'archived']) await run(`DELETE FROM ${table}`)
+          })
+        let left = at
+        isBetween = false
+        const run: ArchiveStore['run'] = async (step) => {
+          if (left-- === 0) {
+            isBetween = true
+            await works[second](store.archives, wishes('2026-01')).catch((error) => fails.push(error.message))
+          }
+          return store.archives.run(step)
+        }
+        const archives = { shown, dialect, fileOf, lock, idOf, tidy, begin, close: async () => {}, run }
+        await works[first](archives, wishes('2026-01')).catch((error) => fails.push(error.message))
+        assert.deepEqual(await store.verify(verifyOptions), [], `${second} in ${first}, at ${at}`)
+      }
+    for (const message of fails)
+      assert.match(
+        message,
+        /another command works on 2026-01|is not detached|has no entries|not written over|lacks accounts|is not what/,
+      )
+    assert.ok(fails.some((message) => /another command/.test(message)))
+  })
+
   test('issue 48 a file that is there is not written over, unless it is the same', async () => {
     const store = await open()
     await fill(store)

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   type Archive,
   DigestSum,
@@ -17,7 +18,6 @@ import { findSealOf, readArchives } from '../sql/archives.ts'
 import {
   type ArchivePlan,
   beginSealing,
-  dropSealing,
   moveArchive,
   neighbours,
   noteSealed,
@@ -132,7 +132,7 @@ export async function attachMonth(store: ArchiveStore, wishes: ArchiveWishes): P
   await move(store, attaching, ['removing', 'away', 'attaching'])
   let count = 0
   for await (const { rows } of readArchive(file, month, wishes, {})) {
-    await store.run(restoreSlice(store.dialect, fileColumns, rows))
+    refuseBusy(month, await store.run(restoreSlice(store.dialect, attaching, fileColumns, rows)))
     count += rows.length
     wishes.progress?.(`attaching: ${count} of ${archive.entries} entries`)
   }
@@ -244,7 +244,7 @@ async function prove(
   path: string,
   ranges: readonly SealRange[],
   wishes: ArchiveWishes,
-  take: (...parts: DropFirst<Parameters<typeof noteSealed>>) => Promise<void>,
+  take: (...parts: DropFirst<DropFirst<Parameters<typeof noteSealed>>>) => Promise<void>,
 ): Promise<ProvenFile> {
   const { month, progress } = wishes
   const [seals, index] = [new DigestSum(), new DigestSum()]
@@ -310,35 +310,40 @@ async function refuseOther(path: string, { month, fileDigest }: Archive): Promis
 async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive> {
   const { dialect, run } = store
   const { month, progress } = wishes
-  await run(dropSealing(dialect, month))
   const { ranges, header, oldestMs } = await plan(store, month, true)
   const file = wishes.file ?? store.fileOf(month)
   const { before } = neighbours(await run(readArchives(dialect)), month)
   await writeArchive(file, header, pieces(store, ranges, wishes))
   const counts = countOf(ranges)
+  // The digest is of this command alone until the month is sealed, so that two of them do not mix what they note.
   const begun: Archive = {
     ...{ month, timeZone: header.timeZone, fromMs: oldestMs, untilMs: header.untilMs },
-    ...{ state: 'sealing', file, fileDigest: '', sealsDigest: '', indexDigest: '', digest: '', ...counts },
+    ...{ state: 'sealing', file, fileDigest: '', sealsDigest: '', indexDigest: '', digest: randomUUID(), ...counts },
   }
   await store.begin()
-  await run(beginSealing(dialect, begun))
-  const { digest: fileDigest, ...digests } = await prove(store, file, ranges, { ...wishes, progress }, (...parts) =>
-    run(noteSealed(dialect, ...parts)),
+  refuseBusy(month, await run(beginSealing(dialect, begun, store)))
+  const { digest: fileDigest, ...digests } = await prove(
+    store,
+    file,
+    ranges,
+    { ...wishes, progress },
+    async (...parts) => refuseBusy(month, await run(noteSealed(dialect, begun, ...parts))),
   )
   const proven = { ...begun, fileDigest, ...digests }
   const sealed = { ...proven, state: 'removing' as const, digest: digestArchive(proven, before?.digest ?? null) }
-  return move(store, sealed, ['sealing'], wishes, 'detach')
+  return move(store, sealed, ['sealing'], wishes, 'detach', begun)
 }
 
-async function remove(store: ArchiveStore, { month, entries }: Archive, { progress }: ArchiveWishes): Promise<void> {
+async function remove(store: ArchiveStore, archive: Archive, { progress }: ArchiveWishes): Promise<void> {
   const { dialect, run } = store
+  const { month, entries } = archive
   let count = 0
   for (let after = ''; ; ) {
     const seals = await run(pageSeals(dialect, month, after))
     if (seals.length === 0) return
     after = seals.at(-1)!.accountId
     for (const slice of sliceSeals(seals)) {
-      await run(removeSlice(dialect, slice))
+      refuseBusy(month, await run(removeSlice(dialect, archive, slice)))
       count += countOf(slice).entries
       progress?.(`detaching: ${count} of ${entries} entries`)
     }
@@ -351,12 +356,18 @@ async function move(
   from: readonly Archive['state'][],
   wishes?: ArchiveWishes,
   word?: 'detach' | 'attach',
+  held?: Archive,
 ): Promise<Archive> {
   const { month, entries, accounts, fileDigest, digest } = archive
   const after = { entries, accounts, file_digest: fileDigest, digest }
   const trail: Trail = { operation: `ledger.${word}`, object: month, after }
   const record = wishes && word ? { act: wishes.act, trail } : undefined
-  if (!(await store.run(moveArchive(store.dialect, archive, from, { lock: store.lock, ...(record && { record }) }))))
-    throw new StoreError(`another command works on ${month}: wait for it, or run this one again`)
+  const more = { lock: store.lock, ...(record && { record }), ...(held && { held }) }
+  refuseBusy(month, await store.run(moveArchive(store.dialect, archive, from, more)))
   return archive
+}
+
+/** @param isHeld whether the archive is as this command left it */
+function refuseBusy(month: string, isHeld: boolean): void {
+  if (!isHeld) throw new StoreError(`another command works on ${month}: wait for it, or run this one again`)
 }

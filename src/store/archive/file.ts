@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -47,7 +47,7 @@ export async function writeArchive(
   header: ArchiveHeader,
   pieces: AsyncIterable<ArchivePiece>,
 ): Promise<void> {
-  const part = `${path}.${process.pid}.part`
+  const part = `${path}.${randomUUID()}.part`
   try {
     const out = createWriteStream(part, { mode: 0o600, flush: true })
     await pipeline(Readable.from(linesOf(header, pieces)), createGzip({ level: 6 }), out)

@@ -135,17 +135,43 @@ export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): Store
   )
 }
 
-/** Deletes the entries of a slice, which are sealed. */
-export function* removeSlice(dialect: Dialect, slice: readonly SealRange[]): StoreStep<void> {
-  const { schema } = dialect
-  yield* inTransaction(ask(dialect, (put) => `DELETE FROM ${schema}.entries AS e WHERE ${within(put, slice)}`))
+/**
+ * Does work in a transaction if the archive is as the command left it, and keeps it so until the end of the transaction.
+ * @returns false if another command has begun with the month
+ */
+function* whileHeld(dialect: Dialect, { month, state, digest }: Archive, work: StoreStep<unknown>): StoreStep<boolean> {
+  return yield* inTransaction(check())
+
+  function* check(): StoreStep<boolean> {
+    const { schema, isShared } = dialect
+    const row = yield* askOne(
+      dialect,
+      (put) =>
+        `SELECT state, digest FROM ${schema}.archives WHERE month = ${put(month)} ${isShared ? 'FOR SHARE' : ''}`,
+    )
+    if (row?.['state'] !== state || row['digest'] !== digest) return false
+    yield* work
+    return true
+  }
 }
 
-/** Puts entries back, except those that are there already. @param rows of one slice, by their columns */
-export function* restoreSlice(dialect: Dialect, columns: readonly string[], rows: readonly Row[]): StoreStep<void> {
+/** Deletes the entries of a slice, which are sealed. @returns as `whileHeld` */
+export function* removeSlice(dialect: Dialect, archive: Archive, slice: readonly SealRange[]): StoreStep<boolean> {
+  const { schema } = dialect
+  const remove = ask(dialect, (put) => `DELETE FROM ${schema}.entries AS e WHERE ${within(put, slice)}`)
+  return yield* whileHeld(dialect, archive, remove)
+}
+
+/** Puts entries back, except those that are there already. @param rows of one slice, by their columns @returns as `whileHeld` */
+export function* restoreSlice(
+  dialect: Dialect,
+  archive: Archive,
+  columns: readonly string[],
+  rows: readonly Row[],
+): StoreStep<boolean> {
   const { schema } = dialect
   const ranges = [...sliceSeals(rangesOf(rows), rows.length + 1, Number.POSITIVE_INFINITY)].flat()
-  yield* inTransaction(restore())
+  return yield* whileHeld(dialect, archive, restore())
 
   function* restore(): StoreStep<void> {
     const there = yield* ask(
@@ -193,14 +219,15 @@ export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
 }
 
-/** Writes what the store keeps of some archived entries. It may be repeated. */
+/** Writes what the store keeps of some archived entries. @returns as `whileHeld` */
 export function* noteSealed(
   dialect: Dialect,
+  archive: Archive,
   seals: readonly (Seal & { sums: readonly SealedSums[] })[],
   entries: readonly ArchivedEntry[],
-): StoreStep<void> {
+): StoreStep<boolean> {
   const again = 'ON CONFLICT DO NOTHING'
-  yield* inTransaction(note())
+  return yield* whileHeld(dialect, archive, note())
 
   function* note(): StoreStep<void> {
     const index = entries.map((one) => [one.id, one.kind, one.month, one.accountId, one.seq, one.amountNanos])
@@ -222,19 +249,26 @@ export function* noteSealed(
   }
 }
 
-/** Forgets an archive that is not in force yet. */
-export function* dropSealing(dialect: Dialect, month: string): StoreStep<void> {
-  yield* inTransaction(drop())
+/**
+ * Notes an archive that is being sealed, and forgets what a command that was broken off has noted of it.
+ * @returns false if the month is sealed already
+ */
+export function* beginSealing(
+  dialect: Dialect,
+  archive: Archive,
+  { lock }: { lock?: string | undefined },
+): StoreStep<boolean> {
+  return yield* inTransaction(begin())
 
-  function* drop(): StoreStep<void> {
+  function* begin(): StoreStep<boolean> {
+    if (lock !== undefined) yield* ask(dialect, () => lock)
+    if ((yield* readArchives(dialect)).some(({ month, state }) => month === archive.month && state !== 'sealing'))
+      return false
     for (const table of ['archived', 'sealed_sums', 'seals', 'archives'])
-      yield* ask(dialect, (put) => `DELETE FROM ${dialect.schema}.${table} WHERE month = ${put(month)}`)
+      yield* ask(dialect, (put) => `DELETE FROM ${dialect.schema}.${table} WHERE month = ${put(archive.month)}`)
+    yield* runAll([insert(dialect, 'archives', rowOf(archive))])
+    return true
   }
-}
-
-/** Notes an archive that is being sealed. */
-export function* beginSealing(dialect: Dialect, archive: Archive): StoreStep<void> {
-  yield* runAll([insert(dialect, 'archives', rowOf(archive))])
 }
 
 function rowOf(archive: Archive) {
@@ -256,21 +290,27 @@ function rowOf(archive: Archive) {
 
 /**
  * Moves an archive to another state, with the record of the audit if it begins to be one of operators' acts.
- * @param lock taken before the record is written, if several servers may write
+ * @param lock taken before the record is written, if several servers may write @param held as the command left it, if any other one may seal it too
  * @returns false if its state has changed meanwhile, or another command has not noted all that is sealed
  */
 export function* moveArchive(
   dialect: Dialect,
   archive: Archive,
   from: readonly Archive['state'][],
-  { lock, record }: { lock?: string | undefined; record?: { act: Act; trail: Trail } } = {},
+  { lock, record, held }: { lock?: string | undefined; record?: { act: Act; trail: Trail }; held?: Archive } = {},
 ): StoreStep<boolean> {
   return yield* inTransaction(move())
 
   function* move(): StoreStep<boolean> {
     if (lock !== undefined) yield* ask(dialect, () => lock)
     const now = (yield* readArchives(dialect)).find(({ month }) => month === archive.month)
-    if (!now || !from.includes(now.state) || (now.state === 'sealing' && !(yield* isNoted()))) return false
+    if (
+      !now ||
+      !from.includes(now.state) ||
+      (held && now.digest !== held.digest) ||
+      (now.state === 'sealing' && !(yield* isNoted()))
+    )
+      return false
     yield* runAll([update(dialect, 'archives', rowOf(archive), { month: archive.month })])
     if (record) {
       const row = auditRow(record.act, record.trail)
