@@ -24,12 +24,15 @@ export const revealing: readonly RegExp[] = [
   /\blocalhost\b|(?<=[a-z0-9.-]):\d{2,5}\b/i,
   // Keys with the prefix of a vendor.
   /\b(?:sk|pk|rk|key|xai|gsk|AIza|ghp|hf|Bearer)[-_ ][A-Za-z0-9_-]{6}/,
+  /\b(?:AIza|AKIA|ASIA|ya29\.|hf_|r8_|nvapi-|pplx-|csk-|fw_)[\w-]{8}/,
   // Accounts, organisations, projects, deployments and requests by id.
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ][A-Za-z-]{0,32}\d[\w-]{3}/i,
   // Short ones: a digit anywhere in six characters, or capitals among small letters.
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=[A-Za-z]{0,32}\d)\w{6}/i,
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=\w{0,32}[a-z][A-Z])\w{6}/,
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request)[-_ ]id\b/i,
+  // Names of resources, as of Google and Azure.
+  /\b(?:projects|organizations|accounts|subscriptions|deployments|workspaces|tenants)\/[\w.-]{2}/i,
   /\barn:|\b\d{12}\b/i,
   // Regions.
   /\b(?:us|eu|ap|sa|ca|me|af|il|europe|asia|australia|northamerica|southamerica)-(?:gov-)?(?:north|south|east|west|central){1,2}-?\d\b/i,
