@@ -54,8 +54,8 @@ function proofsOf(told: ToldStatement, form: 'csv' | 'html'): [name: string, val
 
 const style = `body{font:14px/1.4 system-ui,sans-serif;margin:2em auto;max-width:60em;padding:0 1em;color:#111;background:#fff}
 table{border-collapse:collapse;width:100%;margin:1em 0}th,td{padding:.25em .5em;border-bottom:1px solid #ccc;text-align:left}
-.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}tfoot td{font-weight:bold}
-address,.proof td{white-space:pre-line;overflow-wrap:anywhere}@media print{body{margin:0;max-width:none}tr{break-inside:avoid}}`
+.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}tfoot td{font-weight:bold}
+address,.proof td+td{white-space:pre-line;overflow-wrap:anywhere}@media print{body{margin:0;max-width:none;font-size:11px}tr{break-inside:avoid}}`
 
 /** Formats a statement as a page that can be printed. It loads nothing and runs nothing. */
 export function formatStatementHtml(told: ToldStatement): string {

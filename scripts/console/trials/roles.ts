@@ -94,6 +94,16 @@ export const roleTrials: readonly Trial[] = [
       const [paper] = await Promise.all([page.waitForEvent('download'), page.click('text=Statement')])
       const statement = readFileSync(await paper.path(), 'utf8')
       assert.match(statement, /<!doctype html>.*acme.*triwire statement /is)
+      const printed = await page.context().newPage()
+      // A4 less usual margins, at 96 px an inch: nothing is cut off on paper.
+      await printed.setViewportSize({ width: 718, height: 1000 })
+      await printed.emulateMedia({ media: 'print' })
+      await printed.setContent(statement)
+      assert.equal(
+        await printed.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+        0,
+      )
+      await printed.close()
       const fields = new URL(page.url()).searchParams
       assert.deepEqual([fields.get('account'), fields.get('by')], ['acme', 'model'])
       assert.match(fields.get('key')!, /^sk-tri-/)
