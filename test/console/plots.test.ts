@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { assignColours, colourCount } from '../../console/src/pure/colours.ts'
 import { largest, stack, sumAt } from '../../console/src/pure/stack.ts'
-import { axisTicks, firstOpen, tellBucket, whollySeen } from '../../console/src/pure/ticks.ts'
+import { axisTicks, firstOpen, tellBucket, tellSpan, whollySeen } from '../../console/src/pure/ticks.ts'
 
 const value = fc.option(fc.nat(1_000), { nil: null })
 
@@ -101,6 +101,10 @@ test('a time is named with its zone’s hours, a day by itself', () => {
   assert.equal(tellBucket('2026-11-22', 'day', zones), 'Sun 22 Nov')
   assert.equal(tellBucket('2026-11-16', 'week', zones), 'week of Mon 16 Nov')
   assert.equal(tellBucket('2026-11-01', 'month', zones), 'Nov 2026')
+  const hours = ['2026-11-22T10:00:00Z', '2026-11-22T11:00:00Z', '2026-11-22T12:00:00Z']
+  assert.equal(tellSpan(hours, 'hour', zones), 'Sun 22 Nov, 15:30 – Sun 22 Nov, 18:30')
+  assert.equal(tellSpan(['2026-11-22T10:00:00Z'], 'quarter', zones, ' to '), 'Sun 22 Nov, 15:30 to Sun 22 Nov, 15:45')
+  assert.equal(tellSpan(['2026-11-22', '2026-11-24'], 'day', zones), 'Sun 22 Nov – Tue 24 Nov')
 })
 
 test('what is not complete yet is told from what is', () => {

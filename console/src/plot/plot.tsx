@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { largest, sumAt } from '../pure/stack.ts'
-import { tellBucket } from '../pure/ticks.ts'
+import { tellBucket, tellSpan } from '../pure/ticks.ts'
 import { colourVersion } from '../theme.ts'
 import { download } from '../ui/copy.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
@@ -166,9 +166,7 @@ function fileName(title: string): string {
 /** Shows the values at the cursor; without a cursor, the span of the plot. */
 function Readout({ drawing, at }: { drawing: Drawing; at: number | null }) {
   const { buckets, bucket, zones } = drawing
-  const last = buckets.length - 1
-  const span =
-    last < 0 ? 'No time' : `${tellBucket(buckets[0]!, bucket, zones)} – ${tellBucket(buckets[last]!, bucket, zones)}`
+  const span = buckets.length === 0 ? 'No time' : tellSpan(buckets, bucket, zones)
   return (
     <p class="readout" aria-hidden="true">
       {at === null || !buckets[at] ? span : tellBucket(buckets[at], bucket, zones)}
@@ -219,7 +217,7 @@ function describe(drawing: Drawing, title: string, unit: string, total: string |
   const heights =
     kind === 'bars' ? sumAt(series.map(({ values }) => values)) : series.flatMap(({ values }) => [...values])
   const most = largest(heights)
-  const span = `from ${tellBucket(buckets[0]!, bucket, zones)} to ${tellBucket(buckets.at(-1)!, bucket, zones)}`
+  const span = `from ${tellSpan(buckets, bucket, zones, ' to ')}`
   const high = most
     ? `; most, ${tell(most.value)}, at ${tellBucket(buckets[most.at % buckets.length]!, bucket, zones)}`
     : '; nothing happened'

@@ -27,6 +27,17 @@ export function tellBucket(start: string, bucket: Bucket, zones: Zones): string 
   return bucket === 'week' ? `week of ${weekday} ${tellDay(day)}` : `${weekday} ${tellDay(day)}`
 }
 
+/** The span of some buckets, from the start of the first to the end of the last: `Sat 21 Nov, 04:00 – Sat 28 Nov, 04:00`. */
+export function tellSpan(buckets: readonly string[], bucket: Bucket, zones: Zones, between = ' – '): string {
+  const [first, last] = [buckets[0]!, buckets.at(-1)!]
+  if (bucket !== 'quarter' && bucket !== 'hour')
+    return [first, last].map((at) => tellBucket(at, bucket, zones)).join(between)
+  const endMs = Date.parse(last) + spans[bucket]
+  return [Date.parse(first), endMs]
+    .map((ms) => tellBucket(new Date(ms).toISOString(), bucket, zones).replace(/ to .*/, ''))
+    .join(between)
+}
+
 /**
  * The labels of an axis of buckets: at round hours or at beginnings of days, so far apart that they fit.
  * @returns indexes in `buckets`, with their texts
