@@ -30,7 +30,8 @@ export type Translation = TranslationTold
 /** A row of a bill. */
 export type TableRow = z.output<typeof usageRowShape>
 
-export type Listed<T> = { items: readonly T[]; next: string | null }
+/** A page of a list. @property away of a last page: detached months, whose rows would follow */
+export type Listed<T> = { items: readonly T[]; next: string | null; away?: readonly string[] }
 
 export type Key = z.output<typeof keyShape>
 export type Budget = NonNullable<Key['budget']>

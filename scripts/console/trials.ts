@@ -1,4 +1,5 @@
 import { actTrials } from './trials/acts.ts'
+import { awayTrials } from './trials/away.ts'
 import { barrierTrials } from './trials/barriers.ts'
 import { crowdTrials } from './trials/crowd.ts'
 import { figureTrials } from './trials/figures.ts'
@@ -41,6 +42,7 @@ export const trials: readonly Trial[] = [
   ...figureTrials,
   ...listTrials,
   ...roleTrials,
+  ...awayTrials,
   ...ownTrials,
   ...signInTrials,
   ...markupTrials,

@@ -77,6 +77,10 @@ export const statusShape = named('Status', {
     week_starts: z.string(),
     labels: z.array(z.string()).describe('the dimensions of labels'),
     credits: z.string().describe('how credits are called, such as EUR'),
+    away: z
+      .array(z.string())
+      .optional()
+      .describe('months that were detached from the ledger and are not attached; left out if none is'),
   }),
   api_url: name.describe('where clients reach the gateway, by the configuration; null: nobody has said it'),
   public_url: name.describe('where operators reach the admin listener, in the same way'),

@@ -8,7 +8,7 @@ import { webhookEvents } from '../accounts/warnings.ts'
 import * as field from './fields.ts'
 import { needShape, statusShape } from './live-shapes.ts'
 import { needsFor } from './needs.ts'
-import { operation } from './operation.ts'
+import { awayOf, operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { type SteeringWord, steerings } from './rows.ts'
 import { modelRow, upstreamState } from './shapes.ts'
@@ -18,15 +18,20 @@ import { modelRow, upstreamState } from './shapes.ts'
 /** A store that cannot be read so quickly keeps no status waiting, in ms. */
 const foldingMs = 1_000
 
-async function readFoldingSoon(openBooks: () => Promise<Books>): Promise<FoldProgress | undefined> {
+type BooksState = { progress?: FoldProgress; away?: string[] | undefined }
+
+async function readBooksSoon(openBooks: () => Promise<Books>): Promise<BooksState> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), foldingMs)
+  const late = new Promise<BooksState>((resolve) => {
+    timer = setTimeout(() => resolve({}), foldingMs)
   })
-  const reading = openBooks().then((books) => books.readFolding())
-  const progress = await Promise.race([reading.catch(() => undefined), late])
+  const read = async () => {
+    const books = await openBooks()
+    return { progress: await books.readFolding(), away: await awayOf(books, {}) }
+  }
+  const state = await Promise.race([read().catch(() => ({})), late])
   clearTimeout(timer)
-  return progress
+  return state
 }
 
 const texts: Record<SteeringWord, string> = {
@@ -81,13 +86,14 @@ export const runningOperations = [
     cli: [{ command: 'status' }],
     asks: 'server',
     async run({ running, openBooks, who }) {
-      const [status, progress, needs] = await Promise.all([
+      const [status, { progress, away }, needs] = await Promise.all([
         running.readStatus(),
-        readFoldingSoon(openBooks),
+        readBooksSoon(openBooks),
         running.listNeeds(),
       ])
       const folding = progress && isFolding(progress) && { folding: progress }
-      return { body: { ...status, ...folding, needs: needsFor(roleOf(who), needs) } }
+      const reporting = { ...status.reporting, ...(away && { away }) }
+      return { body: { ...status, reporting, ...folding, needs: needsFor(roleOf(who), needs) } }
     },
   }),
   operation({

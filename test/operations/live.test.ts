@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { programs } from '../../src/programs/known/index.ts'
@@ -569,4 +570,19 @@ test('CON-3 lines of every client do in a POSIX shell what they should: the key 
     for (const { shell, text } of lines) assert.doesNotMatch(text, /'[^'\n"]*\$TRIWIRE_API_KEY/, `${client} ${shell}`)
   }
   assert.ok(read > 10, `${read} lines`)
+})
+
+test('issue 48: the status, and the lists of an operator and of an owner, name the months that are away', async () => {
+  const { ask, keyA, gateway } = await startApi()
+  const seen = async () => {
+    const { reporting } = (await ask('GET', '/status')).body as unknown as { reporting: { away?: string[] } }
+    const lists = await Promise.all([ask('GET', '/requests'), ask('GET', '/me/requests', { token: keyA })])
+    return [reporting.away, ...lists.map(({ body }) => body['away'])]
+  }
+  assert.deepEqual(await seen(), [undefined, undefined, undefined])
+  const db = new DatabaseSync(gateway.storePath, { timeout: 5_000 })
+  db.exec(`INSERT INTO archives VALUES ('2026-01', 'UTC', 0, 1769904000000, 'away', 'f', 'd', 1, 1, '', '', ''),
+    ('2026-02', 'UTC', 1769904000000, 1772323200000, 'attached', 'f', 'd', 1, 1, '', '', '')`)
+  db.close()
+  assert.deepEqual(await seen(), [['2026-01'], ['2026-01'], ['2026-01']])
 })

@@ -68,6 +68,7 @@ export function useList<T>(path: string | undefined) {
     () => ({
       items: signal<readonly T[]>([]),
       next: signal<string | null | undefined>(undefined),
+      away: signal<readonly string[] | undefined>(undefined),
       busy: signal(false),
     }),
     [path, first.data],
@@ -83,6 +84,7 @@ export function useList<T>(path: string | undefined) {
     refusal: first.refusal ?? refusal.value,
     items,
     hasMore: Boolean(next),
+    away: first.isOld ? undefined : (rest.away.value ?? first.data?.away),
     more,
     isMore: rest.busy.value,
   }
@@ -95,6 +97,7 @@ export function useList<T>(path: string | undefined) {
       const { body } = await ask<Listed<T>>(`${path}${glue}cursor=${encodeURIComponent(next)}`)
       rest.items.value = [...rest.items.peek(), ...body.items]
       rest.next.value = body.next
+      rest.away.value = body.away
       refusal.value = undefined
     } catch (error) {
       if (!(error instanceof Refusal)) return

@@ -4,7 +4,7 @@ import { pageHref } from '../location.ts'
 import { exactCredits, readCredits } from '../pure/format.ts'
 import { priceLines } from '../pure/price.ts'
 import type { Explanation } from '../shapes.ts'
-import { Outcome } from '../ui/badges.tsx'
+import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
@@ -30,7 +30,7 @@ export function Steps({ of: told }: { of: Explanation }) {
       <Step title="Asked">
         <dl class="facts">
           <Fact name="Model">
-            {model ? <a href={pageHref('models', model)}>{model}</a> : 'none that is known'}
+            {model ? <a href={pageHref('models', model)}>{model}</a> : tellNoModel(settlement.code)}
             {alias && alias !== model && <span class="small"> asked for as {alias}</span>}
           </Fact>
           {told.moved && (

@@ -88,6 +88,12 @@ export function Finance() {
         )}
         <CsvButton path={path} name={`usage-${month}-by-${by.replace(':', '-')}.csv`} label="This table as CSV" />
       </div>
+      {status.value?.reporting.away?.includes(month) && (
+        <p class="note" role="status">
+          Entries of {month} are away: they were archived. The sums by account, key and model hold. Other tables and the
+          statements of the month need them: bring them back with <code>triwire ledger archive attach {month}</code>.
+        </p>
+      )}
       <Shown of={table} height={36} lines={8}>
         {(rows) => <Bill rows={rows as Rows} by={by} month={month} />}
       </Shown>

@@ -3,10 +3,10 @@ import { useAgain, useList, useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { me } from '../session.ts'
 import type { LedPerson, Listed, OwnExplanation, OwnRequest } from '../shapes.ts'
-import { Outcome } from '../ui/badges.tsx'
+import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
-import { Empty, Failure, Panel, Shown, Skeleton } from '../ui/states.tsx'
+import { Empty, Failure, MonthsAway, Panel, Shown, Skeleton } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Fact } from './key-fields.tsx'
 import { Chip } from './overview.tsx'
@@ -133,6 +133,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           ) : (
             <Table
               label="Requests"
+              class="tight"
               rows={list.items}
               columns={
                 isLead() && whose ? [...allColumns.slice(0, 3), personColumn, ...allColumns.slice(3)] : allColumns
@@ -145,6 +146,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           )
         }
       </Shown>
+      <MonthsAway of={list} />
     </>
   )
 }
@@ -172,7 +174,7 @@ function OwnSteps({ of: told }: { of: OwnExplanation }) {
         <h3>Asked</h3>
         <dl class="facts">
           <Fact name="Model">
-            {model ?? 'none that is known'}
+            {model ?? tellNoModel(code)}
             {alias && alias !== model && <span class="small"> asked for as {alias}</span>}
           </Fact>
         </dl>

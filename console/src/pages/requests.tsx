@@ -17,7 +17,7 @@ import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Pick, PickAccount, useNamed } from '../ui/pick.tsx'
-import { Empty, Shown } from '../ui/states.tsx'
+import { Empty, MonthsAway, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Explain } from './explain.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
@@ -165,6 +165,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           ) : (
             <Table
               label="Requests"
+              class="tight"
               sort={sort}
               onSort={(next) => setQuery({ sort: next })}
               rows={rows}
@@ -177,6 +178,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           )
         }
       </Shown>
+      <MonthsAway of={list} />
     </>
   )
 }

@@ -67,6 +67,11 @@ export function Outcome({ outcome, code }: { outcome: string | null; code?: stri
   )
 }
 
+/** Why a request has no model. Most refusals come before its name is read, so it need not be unknown. */
+export function tellNoModel(code: string | null): string {
+  return code === 'model_not_found' ? 'none that is known' : 'not read: the request ended before that'
+}
+
 const pers = { day: 'a day', week: 'a week', month: 'a month' } as const
 
 /** Shows a key's budget: a bar, the figures, and when it renews. */

@@ -34,10 +34,16 @@ export const titles: Readonly<Record<Page, string>> = {
   sessions: 'Sessions',
 }
 
+/** Finance has the page of that name in the place of the overview. */
+function headOf(page: Page | undefined): string {
+  if (page === 'overview' && audience() === 'finance') return titles.finance
+  return page ? titles[page] : 'Not found'
+}
+
 /** The name of a page, after that of the object that it is about. */
 export function titleOf({ page, id }: Place): string {
   const name = id === undefined ? '' : `${subject.value ?? id} · `
-  return `${name}${page ? titles[page] : 'Not found'}`
+  return `${name}${headOf(page)}`
 }
 
 /** Pages in the bar at the bottom of a phone's screen; the others are below "More". */
@@ -208,13 +214,15 @@ function TopBar() {
   const zone = reportingZone()
   const now = Date.now()
   const asked = me.value
+  // A person who has signed in, not the account that pays for them.
+  const name = (asked?.kind === 'owner' && asked.role !== null && asked.key.person_name) || asked?.name
   return (
     <header class="top">
       <div class="title">
         <a class="brand small-brand" href={pageHref('overview')} aria-label="triwire">
           <Logo />
         </a>
-        <h1>{page ? titles[page] : 'Not found'}</h1>
+        <h1>{headOf(page)}</h1>
         {liveState.value !== 'off' && (
           <span class={`live ${liveState.value}`}>
             <span class="dot" />
@@ -268,8 +276,8 @@ function TopBar() {
         {asked && (
           <span class="signed-in">
             <span class="offscreen">Signed in as </span>
-            <span class="name" title={asked.name}>
-              {asked.name}
+            <span class="name" title={name}>
+              {name}
             </span>{' '}
             <span class="role">{asked.role ?? 'key'}</span>
           </span>
@@ -277,8 +285,8 @@ function TopBar() {
         <button
           type="button"
           class="quiet"
-          title={`Signed in as ${asked?.name}${asked?.role ? `, ${asked.role}` : ''}. Sign out`}
-          aria-label={`Sign out ${asked?.name}`}
+          title={`Signed in as ${name}${asked?.role ? `, ${asked.role}` : ''}. Sign out`}
+          aria-label={`Sign out ${name}`}
           onClick={() => void signOut()}
         >
           <Icon name="signout" />

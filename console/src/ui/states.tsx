@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Refusal } from '../api/ask.ts'
 import type { Loaded } from '../api/load.ts'
 import { tellTime } from '../pure/format.ts'
-import { viewerZone } from '../session.ts'
+import { isOwner, viewerZone } from '../session.ts'
 import { Icon } from './icons.tsx'
 import { Words } from './words.tsx'
 
@@ -41,6 +41,25 @@ export function Empty({ children, act }: { children: ComponentChildren; act?: Co
       <p>{children}</p>
       {act}
     </div>
+  )
+}
+
+/** One line below a list whose next rows are of detached months. It names the months and the cure. */
+export function MonthsAway({ of: { away } }: { of: { away: readonly string[] | undefined } }) {
+  if (!away?.length) return null
+  const attach = `triwire ledger archive attach ${away[0]}`
+  return (
+    <p class="note" role="status">
+      Entries of {away.join(', ')} are away and not listed: they were archived.{' '}
+      {isOwner() ? (
+        'Ask the operator of the gateway to bring them back.'
+      ) : (
+        <>
+          Bring them back with <code>{attach}</code>
+          {away.length > 1 && ', month by month'}.
+        </>
+      )}
+    </p>
   )
 }
 
