@@ -2,13 +2,14 @@ import { withQuery } from '../api/ask.ts'
 import { refresh, useAgain, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
+import { dayIn, tellMonth } from '../pure/calendar.ts'
 import { readCredits, tellCount, tellCredits, tellPlotted } from '../pure/format.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
-import { zones } from '../session.ts'
+import { reportingZone, zones } from '../session.ts'
 import type { Listed, Me, OwnRequest, Usage } from '../shapes.ts'
-import { AccountState, BudgetBar, Expires } from '../ui/badges.tsx'
-import { Away, Count, Credits } from '../ui/numbers.tsx'
+import { AccountState, Expires } from '../ui/badges.tsx'
+import { Away, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { usagePath, useRange } from './figures.ts'
@@ -27,7 +28,7 @@ export function Own() {
   )
 }
 
-function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'owner' }> }) {
+function OwnView({ me: { account, key, models, role } }: { me: Extract<Me, { kind: 'owner' }> }) {
   return (
     <>
       <div class="page-head">
@@ -42,8 +43,9 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
           </dd>
           <dd class="change">credits</dd>
         </div>
+        <SpentThisMonth isPerson={key.person !== null} />
         <div class="tile">
-          <dt>Spent by this key</dt>
+          <dt>{role === null ? 'Spent by this key' : 'Spent in this session'}</dt>
           <dd class="figure">
             <Credits value={key.spent} />
           </dd>
@@ -52,22 +54,12 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
       </dl>
       <LastRequests />
       <OwnPlots />
-      <Panel title={`Key ${key.label ?? ''}`}>
+      <Panel title={role === null ? `Key ${key.label ?? ''}` : 'This session'}>
         <dl class="facts">
           <Fact name="Begins with">
             <code>{key.prefix}…</code>
           </Fact>
           <LimitFacts of={key} />
-          {key.person !== null && (
-            <Fact name="Your own budget">
-              <BudgetBar budget={key.person_budget} />
-            </Fact>
-          )}
-          {key.person_rpm !== null && (
-            <Fact name="Your requests per minute">
-              <Count value={key.person_rpm} />
-            </Fact>
-          )}
           <Fact name="Models">
             {key.models ? key.models.join(', ') : 'all'} ·{' '}
             <a href={hrefOf({ page: 'models' })}>{models.length} names</a>
@@ -91,6 +83,22 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
   )
 }
 
+/** The credits that the owner spent in the calendar month, with all keys and sessions that the lists below are of. */
+function SpentThisMonth({ isPerson }: { isPerson: boolean }) {
+  const month = dayIn(reportingZone(), Date.now()).slice(0, 7)
+  const told = useSteady<Usage>(withQuery('/me/usage', { month, bucket: 'day', measures: 'credits,requests' }))
+  return (
+    <div class="tile">
+      <dt>{isPerson ? 'Spent by you' : 'Spent by this key'}</dt>
+      <dd class="figure">{told.data ? <Credits value={sumOfCredits(told.data.total)} /> : '–'}</dd>
+      <dd class="change">
+        credits in {tellMonth(month)}
+        {told.data && `, ${tellCount(sumOf(told.data.total, 'requests'))} requests`}
+      </dd>
+    </div>
+  )
+}
+
 /** The last requests. Each leads to its explanation. */
 function LastRequests() {
   const list = useSteady<Listed<OwnRequest>>(withQuery('/me/requests', { limit: 5 }))
@@ -104,6 +112,7 @@ function LastRequests() {
           ) : (
             <Table
               label="Last requests"
+              class="tight"
               rows={items}
               columns={ownColumns}
               keyOf={({ request_id }) => request_id}

@@ -39,7 +39,11 @@ export function Sessions() {
                 },
                 { head: 'From', wide: true, cell: ({ address }) => address ?? '–' },
                 { head: 'Since', kind: 'fit', wide: true, cell: ({ created }) => <Time iso={created} /> },
-                { head: 'Last used', kind: 'fit', cell: ({ last_used }) => <Away iso={last_used} none="never" /> },
+                {
+                  head: 'Last used',
+                  kind: 'fit',
+                  cell: ({ last_used, is_this }) => <Away iso={last_used} none={is_this ? 'now' : 'never'} />,
+                },
                 { head: 'Ends', kind: 'fit', wide: true, cell: ({ expires }) => <Expires iso={expires} /> },
                 {
                   head: 'Acts',

@@ -53,6 +53,7 @@ function Client({ client: { client, title } }: { client: Pick<SetupClient, 'clie
       }
     >
       <div class="pad">
+        {isOwner() && me.value?.role && <WithoutKey client={client} url={setup.data?.base_url} />}
         <p class="small">
           Set the variable <code>TRIWIRE_API_KEY</code> to your key in that shell, or put the key in its place; files
           need the key itself. The command line says the same: <code>triwire setup {client}</code>
@@ -62,6 +63,19 @@ function Client({ client: { client, title } }: { client: Pick<SetupClient, 'clie
         </Shown>
       </div>
     </Panel>
+  )
+}
+
+/** People who have signed in need no key: the command line signs them in, and sets the agent up. */
+function WithoutKey({ client, url = 'ADDRESS' }: { client: string; url: string | undefined }) {
+  return (
+    <p class="note">
+      You have signed in, so you need no key:{' '}
+      <code>
+        triwire setup {client} --login --url {url} --write
+      </code>{' '}
+      signs you in on your machine and sets it up. With a key instead:
+    </p>
   )
 }
 

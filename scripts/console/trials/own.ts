@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { tellCredits } from '../../../console/src/pure/format.ts'
 import { until } from '../../../test/support/waiting.ts'
 import { findBarriers, forgive, openPage, settle, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
@@ -7,6 +8,9 @@ import type { Trial } from '../trials.ts'
 
 /** The pixels by which a page is wider than its window. */
 const widthOver = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+/** The same of the list of requests in its frame. */
+const tableOver = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table-frame'))`
 
 /** The pages of the owner of a key, with the id of one request. */
 const pagesOf = (request: string) => [
@@ -59,6 +63,11 @@ export const ownTrials: readonly Trial[] = [
         ...['Overview', 'Requests', 'Models', 'Playground', 'Set up'],
       ])
       assert.match((await page.textContent('.tiles'))!, /no credit|-|−/)
+      // The figure of the month is that of the ledger: one account, one key, all of this month.
+      const spent = (await rig.books.listEntries({ accountId: id, limit: 9 })).filter(({ kind }) => kind === 'debit')
+      const nanos = spent.reduce((sum, { amountNanos }) => sum + amountNanos, 0n)
+      const month = page.locator('.tile', { hasText: /\s20\d\d, 3 requests$/ })
+      assert.equal(await month.locator('.figure').innerText(), tellCredits(nanos))
       const [cookie] = await page.context().cookies()
       assert.deepEqual([cookie!.name, cookie!.secure, cookie!.httpOnly], ['__Host-triwire-own', true, true])
       await page.keyboard.press('g')
@@ -69,6 +78,7 @@ export const ownTrials: readonly Trial[] = [
       const row = await focused(page)
       await page.keyboard.press('Enter')
       await page.waitForSelector('.explain >> text=The account has no credit left.')
+      await page.waitForSelector('.explain >> text=not read: the request ended before that')
       await page.waitForSelector('.explain >> text=Ask the operator of the gateway to add credit.')
       await page.waitForSelector('.explain >> text=credits left: add credit and try again')
       await page.keyboard.press('Escape')
@@ -123,6 +133,9 @@ export const ownTrials: readonly Trial[] = [
           assert.deepEqual(await view.page.locator('.failure').allTextContents(), [], path)
           for (const width of [1440, 360]) {
             await view.page.setViewportSize({ width, height: 800 })
+            // Nobody scrolls sideways to see what a request cost.
+            if (path === '' || path === 'requests')
+              assert.equal(await view.page.evaluate(tableOver), 0, `${path} ${width}`)
             // Tables and plots take the new width a frame later.
             await until(async () => (await view.page.evaluate(widthOver)) === 0, `${path} fits ${width} px`)
             assert.deepEqual(await findBarriers(view), [], `${path} at ${width} px, ${theme}`)
@@ -182,7 +195,10 @@ export const ownTrials: readonly Trial[] = [
       assert.deepEqual(await page.locator('nav.rail li a').allTextContents(), [
         ...['Overview', 'Requests', 'People', 'Models', 'Playground', 'Set up', 'Sessions'],
       ])
-      assert.match((await page.textContent('.signed-in'))!, /lead/)
+      assert.match((await page.textContent('.signed-in'))!, /Ada\s*lead/)
+      await page.waitForSelector('h2:text("This session")')
+      const facts = await page.locator('.facts dt').allTextContents()
+      assert.equal(new Set(facts).size, facts.length, `${facts}`)
       for (const path of ['people', 'requests?whose=all', 'sessions']) {
         await visit(view, rig, path)
         for (const width of [1440, 360]) {
@@ -196,6 +212,10 @@ export const ownTrials: readonly Trial[] = [
         }
         await page.setViewportSize({ width: 1440, height: 900 })
       }
+      await visit(view, rig, 'setup/claude-code')
+      await page.waitForSelector('.note >> text=You have signed in, so you need no key')
+      await page.waitForSelector('code:text-matches("^triwire setup claude-code --login --url http://[^ ]+ --write$")')
+      await visit(view, rig, 'sessions')
       // The session of Ada's program.
       await tabTo(page, '[aria-label="End the session of claude code"]')
       await page.keyboard.press('Enter')
