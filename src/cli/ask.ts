@@ -94,6 +94,7 @@ const answerBytesMax = 8 * 1024 * 1024
 export async function send({ url, headers, body, timeoutMs }: Sending): Promise<DoctorReply> {
   const started = performance.now()
   const sinceStart = () => Math.round(performance.now() - started)
+  let [text, bytes, firstByteMs] = ['', 0, 0]
   try {
     const response = await ask(url, {
       method: body === undefined ? 'GET' : 'POST',
@@ -102,7 +103,6 @@ export async function send({ url, headers, body, timeoutMs }: Sending): Promise<
       signal: AbortSignal.timeout(timeoutMs),
     })
     const decoder = new TextDecoder()
-    let [text, bytes, firstByteMs] = ['', 0, 0]
     for await (const chunk of response.body as AsyncIterable<Buffer>) {
       if (bytes === 0) firstByteMs = sinceStart()
       bytes += chunk.length
@@ -112,6 +112,9 @@ export async function send({ url, headers, body, timeoutMs }: Sending): Promise<
     const { status, headers: answered } = response
     return { status, headers: answered, text: text + decoder.decode(), firstByteMs, totalMs: sinceStart() }
   } catch (error) {
+    // The server speaks HTTP, as a part of its answer was read.
+    if (bytes > 0 && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
+      throw new Error(`it broke the connection after ${bytes} bytes of the answer (ECONNRESET)`)
     throw new Error(
       explainFailure(error, url, `no whole answer within ${timeoutMs / 1_000} s: allow more with --timeout`),
     )

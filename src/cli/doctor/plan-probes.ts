@@ -3,7 +3,7 @@ import { clientWires, type JsonObject, probes, reportResult, writeAsk } from '#p
 import { asObject, parseObject } from '../../bytes/json.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
 import { findMistake, type ProbeReply } from './client-wire.ts'
-import { type Asker, type AskModel, none, ok, type Probe, type ProbeVerdict } from './probe.ts'
+import { type Asker, type AskModel, none, OwnPromise, ok, type Probe, type ProbeVerdict } from './probe.ts'
 import { bodyOf, messageOf, needKey, needRequestId } from './read-answer.ts'
 
 const wireList = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]
@@ -125,7 +125,7 @@ const modelProbes: Readonly<Record<string, (ask: AskModel) => Promise<ProbeVerdi
     const question = { ...probes.cache, system: `${cacheKey}. ${probes.cache.system}`, cacheKey }
     await ask(question)
     const { usage: { input, cached } = {} } = await ask(question)
-    if (cached === undefined) throw new Error('the count of cached tokens is missing')
+    if (cached === undefined) throw new OwnPromise('the count of cached tokens is missing')
     return cached > 0 ? ok(`${cached} of ${input} tokens read from cache`) : none('this model read nothing from cache')
   },
 }

@@ -43,6 +43,9 @@ export type Probe = {
 /** The gateway refuses the key itself, or its account cannot pay. No other probe makes sense then. */
 export class KeyRefused extends Error {}
 
+/** A promise of triwire that does not hold. The types of the wires do not ask it of other servers. */
+export class OwnPromise extends Error {}
+
 export type ProbeVerdict = { result: 'ok' | 'none'; note: string }
 
 /** Sends the requests of a probe to the gateway. */

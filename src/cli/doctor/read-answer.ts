@@ -17,7 +17,7 @@ export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorRepl
   const disorder = reader.findDisorder(datas) ?? reader.findMissing(datas)
   if (disorder) throw new Error(`the stream is out of order: ${disorder}`)
   const { body, isEnded } = reader.collect(datas)
-  const failures = datas.map((data) => failureOf(asObject(data))).filter((failure) => failure !== undefined)
+  const failures = datas.flatMap((data) => reader.readError((asObject(data) ?? {}) as JsonObject)?.message ?? [])
   if (isEnded && failures.length === 0) return read(body)
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }

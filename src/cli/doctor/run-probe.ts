@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { clientWires, writeAsk } from '#probes'
 import { type DoctorReply, send } from '../ask.ts'
-import { type Asker, KeyRefused, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
+import { type Asker, KeyRefused, OwnPromise, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
 import { readAnswer } from './read-answer.ts'
 
 const noteLengthMax = 240
@@ -47,7 +47,8 @@ export async function runProbe(
   } catch (error) {
     const { message } = error as Error
     if (error instanceof KeyRefused) throw new KeyRefused(tidy(message, target.key))
-    return isOurs && target.isPeer && last ? finish('none', `unlike triwire: ${message}`) : finish('failed', message)
+    const isOwn = isOurs || error instanceof OwnPromise
+    return isOwn && target.isPeer && last ? finish('none', `unlike triwire: ${message}`) : finish('failed', message)
   }
 }
 

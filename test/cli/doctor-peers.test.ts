@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test from 'node:test'
+import { send } from '../../src/cli/ask.ts'
+import { planProbes } from '../../src/cli/doctor/plan-probes.ts'
+import { readAnswer } from '../../src/cli/doctor/read-answer.ts'
+import { runProbe } from '../../src/cli/doctor/run-probe.ts'
+import { atEnd } from '../support/at-end.ts'
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  atEnd(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('issue 51: a server that does not count cached tokens fails no probe, as the types of the wires allow it; triwire does', async () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 }
+  const message = { role: 'assistant', content: 'Hello.' }
+  const origin = await serve((_, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ id: 'c', choices: [{ index: 0, message, finish_reason: 'stop' }], usage }))
+  })
+  const probe = planProbes(['m']).find(({ wire, name }) => wire === 'chat' && name === 'cache hit')!
+  for (const [isPeer, result, note] of [
+    [true, 'none', 'unlike triwire: the count of cached tokens is missing'],
+    [false, 'failed', 'the count of cached tokens is missing'],
+  ] as const) {
+    const found = await runProbe(probe, { origin, key: 'sk-test-1', timeoutMs: 10_000, isPeer })
+    assert.deepEqual([found.result, found.note], [result, note])
+  }
+})
+
+test('issue 51: a stream that breaks off names the error that its wire has in an event', () => {
+  const events = {
+    chat: { error: { message: 'Overloaded', type: 'server_error' } },
+    messages: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+    responses: { type: 'error', code: 'server_error', message: 'Overloaded', param: null, sequence_number: 0 },
+  }
+  for (const [wire, event] of Object.entries(events)) {
+    const seen = {
+      status: 200,
+      headers: new Headers({ 'content-type': 'text/event-stream' }),
+      text: `data: ${JSON.stringify(event)}\n\n`,
+      firstByteMs: 1,
+      totalMs: 1,
+    }
+    const read = () => readAnswer(wire as 'chat', true, seen as never)
+    assert.throws(read, { message: 'the stream ended without its terminator: Overloaded' }, wire)
+  }
+})
+
+test('issue 51: a connection that breaks within an answer is not taken for one that speaks no HTTP', async () => {
+  const url = await serve((_, response) => {
+    response.write('12345', () => setImmediate(() => response.destroy()))
+  })
+  const broken = send({ url, headers: {}, timeoutMs: 10_000 })
+  await assert.rejects(broken, /^Error: it broke the connection after 5 bytes of the answer \(ECONNRESET\)$/)
+})
