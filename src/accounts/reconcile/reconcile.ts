@@ -36,6 +36,9 @@ type ReconciledRow = {
   unexplained: number
 }
 
+/** Its times are spelled only if it is shown: most windows of an export have no difference. */
+type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
+
 /**
  * @property rows those with any difference
  * @property compared how many figures were compared
@@ -112,7 +115,7 @@ export async function reconcile(
   const named = new Map(Array.from(names, ([theirs, ours]) => [theirs.toLowerCase(), ours]))
   const ourName = (model: string) => named.get(model.toLowerCase()) ?? named.get(plainName(model))
   const groups = new Map<string, WindowGroup>()
-  const found: ReconciledRow[] = []
+  const found: FoundDifference[] = []
   let [matched, negative] = [0, 0]
   for (const row of rows) {
     if (isRefund(row)) {
@@ -132,7 +135,8 @@ export async function reconcile(
   for (const group of groups.values()) found.push(...tokenKinds.map((kind) => explain(group, kind)))
   const differing = found.filter((row) => row.export !== row.billed || row.unexplained !== 0)
   const unexplained = found.reduce((sum, row) => sum + Math.abs(row.unexplained), 0)
-  return { rows: differing, compared: found.length, unexplained, ours, matched, models: [...models], negative }
+  const shown = differing.map(({ fromMs, untilMs, ...row }) => ({ from: iso(fromMs), until: iso(untilMs), ...row }))
+  return { rows: shown, compared: found.length, unexplained, ours, matched, models: [...models], negative }
 }
 
 /** A model without the parts by which its provider and ours may spell it otherwise: owner, day, case. */
@@ -308,7 +312,7 @@ function total(uses: Iterable<Use>, kind: keyof KindCounts): number {
 }
 
 /** Each class takes as much of the rest as its evidence bears. */
-function explain(group: WindowGroup, kind: keyof KindCounts): ReconciledRow {
+function explain(group: WindowGroup, kind: keyof KindCounts): FoundDifference {
   const { fromMs, untilMs, model, row } = group
   const uses = [...group.uses]
   const classes: ReconciledRow['classes'] = {}
@@ -336,12 +340,12 @@ function explain(group: WindowGroup, kind: keyof KindCounts): ReconciledRow {
     kind,
   )
   take('estimated', -guessed, guessed)
-  return { from: iso(fromMs), until: iso(untilMs), model, kind, export: row[kind], billed, classes, unexplained: left }
+  return { fromMs, untilMs, model, kind, export: row[kind], billed, classes, unexplained: left }
 }
 
-function foreign({ fromMs, untilMs, model, tokens }: ExportRow, kind: keyof KindCounts): ReconciledRow[] {
+function foreign({ fromMs, untilMs, model, tokens }: ExportRow, kind: keyof KindCounts): FoundDifference[] {
   if (tokens[kind] === 0) return []
-  const shown = { from: iso(fromMs), until: iso(untilMs), model, kind, export: tokens[kind], billed: 0 }
+  const shown = { fromMs, untilMs, model, kind, export: tokens[kind], billed: 0 }
   return [{ ...shown, classes: { not_ours: tokens[kind] }, unexplained: 0 }]
 }
 
