@@ -14,9 +14,9 @@ test('an account from its making to its suspension, as data', async (t) => {
   const store = ['--store', createPath(t), '--json']
   const made = await run(['account', 'create', 'one', '--credit', '12.5', ...store])
   const { id } = made.json
-  const { budget, rpm, warn, grant, plan, ...own } = made.json as Record<string, unknown>
+  const { budget, rpm, warn, grant, plan, external_id, metadata, ...own } = made.json as Record<string, unknown>
   assert.deepEqual(own, { id, name: 'one', state: 'active', balance: '12.5', held: '0' })
-  assert.deepEqual([budget, rpm, warn, grant, plan], [null, null, null, null, null])
+  assert.deepEqual([budget, rpm, warn, grant, plan, external_id, metadata], Array(7).fill(null))
   const corrected = await runWarm([...store, 'account', 'credit', 'one', '-0.000000001', '--reference', 'correction 1'])
   assert.equal(corrected.json.balance, '12.499999999')
   assert.equal((await runWarm(['account', 'suspend', id!, ...store])).json.state, 'suspended')
