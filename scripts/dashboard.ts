@@ -118,6 +118,15 @@ const rows: readonly Row[] = [
         ],
       },
       {
+        title: 'Moved conversations',
+        says: 'Requests of conversations that another account answered than before, and why; the most that it cost.',
+        unit: 'short',
+        queries: [
+          [`sum by (reason) (${rate('triwire_moved_requests_total')})`, 'moved: {{reason}}'],
+          [`sum by (model) (${rate('triwire_moved_credits_total')})`, 'credits: {{model}}'],
+        ],
+      },
+      {
         title: 'Doubts and losses',
         says: 'Figures of models that were not taken at their word; fields that no model got.',
         unit: 'short',

@@ -92,8 +92,8 @@ export const runningOperations = [
         running.listNeeds(),
       ])
       const folding = progress && isFolding(progress) && { folding: progress }
-      const reporting = { ...status.reporting, ...(away && { away }) }
-      return { body: { ...status, reporting, ...folding, needs: needsFor(roleOf(who), needs) } }
+      const reporting = away && { reporting: { ...status.reporting, away } }
+      return { body: { ...status, ...reporting, ...folding, needs: needsFor(roleOf(who), needs) } }
     },
   }),
   operation({

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import test from 'node:test'
 import { send } from '../../src/cli/ask.ts'
 import { planProbes } from '../../src/cli/doctor/plan-probes.ts'
 import { readAnswer } from '../../src/cli/doctor/read-answer.ts'
 import { runProbe } from '../../src/cli/doctor/run-probe.ts'
-import { atEnd } from '../support/at-end.ts'
+import { listen } from '../support/listen.ts'
 
 async function serve(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  atEnd(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listen(createServer(answer))}`
 }
 
 test('issue 51: a server that does not count cached tokens fails no probe, as the types of the wires allow it; triwire does', async () => {

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { whyUnreachable } from '../../conformance/src/reach.ts'
-import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
+import { freePort, listen } from '../support/listen.ts'
 
 const program = join(import.meta.dirname, '../../conformance/bin/bothsides.mjs')
 
@@ -80,20 +79,12 @@ async function startGateway(port: () => number): Promise<string> {
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type')! })
     response.end(isBroken ? text.replaceAll('Grüße', '') : text)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  return `http://127.0.0.1:${await listen(server)}/v1`
 }
 
 test('run against a gateway prints what to configure, reports, and exits by what failed', async () => {
   const folder = testFolder('bothsides')
-  const free = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => free.once('listening', resolve))
-  const { port } = free.address() as AddressInfo
-  await new Promise((resolve) => free.close(resolve))
+  const port = await freePort()
   const gateway = await startGateway(() => port)
   const run = (...words: string[]) =>
     bothsides(
@@ -139,21 +130,7 @@ test('run against a gateway prints what to configure, reports, and exits by what
 
 /** A server that answers as `answer` says. */
 async function serve(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  atEnd(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-async function freePort(): Promise<string> {
-  const free = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => free.once('listening', resolve))
-  const { port } = free.address() as AddressInfo
-  await new Promise((resolve) => free.close(resolve))
-  return String(port)
+  return `http://127.0.0.1:${await listen(createServer(answer))}`
 }
 
 test('a gateway that asks no model ends the run before the cases, with what it answered', async () => {
@@ -167,7 +144,7 @@ test('a gateway that asks no model ends the run before the cases, with what it a
     if (request.method === 'GET') return response.writeHead(302, { location: `${elsewhere}/login` }).end()
     response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"this key is unknown"}}')
   })
-  const port = await freePort()
+  const port = `${await freePort()}`
   const run = await bothsides('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
   assert.match(run.out, /bothsides-messages +messages\n/)
   assert.match(run.out, /does not ask the model:\n {2}bothsides-chat on chat: 401 .*this key is unknown/)
@@ -185,7 +162,7 @@ test('a gateway that never answers cannot be reached', async () => {
 })
 
 test('an interrupted run ends at once, with the exit code of its signal', async () => {
-  const port = await freePort()
+  const port = `${await freePort()}`
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

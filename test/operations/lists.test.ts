@@ -288,7 +288,8 @@ test('issue 13: whatever list is walked by pages of one, two or seven is the who
     }
     const whole = await told('limit=200')
     assert.equal(whole.next, null)
-    assert.ok(whole.items.length >= 5, id)
+    // Keys of another gateway come by an import alone: see test/store/foreign-keys.test.ts.
+    assert.ok(whole.items.length >= 5 || id === 'key.foreign', id)
     for (const limit of [1, 2, 7]) {
       const walked: unknown[] = []
       let next: string | null = ''

@@ -43,7 +43,9 @@ test('U2 what a provider says of the account is told in the words of who keeps t
     const text = JSON.stringify(body ?? { error })
     const { trouble } = judgeAnswer({ status, type: 'application/json', headers: new Map(), text } as never, target)
     // The cure of a country that has to pay is to pay.
-    const right = /enable billing/.test(error.message) ? 'credit' : troubles[about as keyof typeof troubles]
+    const right = /enable billing|without a billing account/.test(error.message)
+      ? 'credit'
+      : troubles[about as keyof typeof troubles]
     assert.equal(trouble, right, error.message)
   }
 })

@@ -124,7 +124,7 @@ onEachStore((engine) => {
 test('CON-10 a status says how much is folded only while reports leave something out, and waits for no store', async () => {
   const { run } = runningOperations.find(({ id }) => id === 'status')!
   const ask = async (readFolding: () => Promise<unknown>) => {
-    const openBooks = async () => ({ readFolding })
+    const openBooks = async () => ({ readFolding, listArchives: async () => [] })
     const running = { readStatus: async () => ({ version: '1' }), listNeeds: async () => [] }
     const { body } = (await run({ openBooks, running } as unknown as Context, {} as never)) as { body: object }
     const { needs: _, ...status } = body as { needs: unknown }

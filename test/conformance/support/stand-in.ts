@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { adapterNames } from '../../../conformance/src/adapter.ts'
 import type { Case } from '../../../conformance/src/case.ts'
 import { startModel } from '../../../conformance/src/model.ts'
 import type { Result } from '../../../conformance/src/report.ts'
 import { runCases, type Subject } from '../../../conformance/src/run.ts'
 import { atEnd } from '../../support/at-end.ts'
+import { listen } from '../../support/listen.ts'
 
 /** What a stand-in does otherwise than right. Without a member it does that part right. */
 export type Badness = {
@@ -45,12 +45,7 @@ export async function runStandIn(
     const isBad = !badness.isFlaky || requests++ % 2 === 0
     pass(request, response, `http://127.0.0.1:${model.port}`, isBad ? badness : {}).catch(() => response.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listen(server)}`
   const known = { features: ['prices'], deviations: [], lanes: 2, jobs: 2, names: adapterNames }
   const pairs = ['chat>chat', 'responses>responses', 'messages>messages']
   return runCases(cases, { origin, key: 'canary-client-key', model, pairs, ...known, ...more })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import test, { mock } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { DeskAnswer } from '../../../src/accounts/desk.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { AdmissionDesk } from '../../../src/store/postgres/admission-desk.ts'
@@ -15,6 +14,9 @@ import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { createDebitRow } from '../fixtures.ts'
 import { openOperator } from './opened.ts'
+
+/** Lets what is due of promises and I/O happen, without a wait. */
+const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
 /** A pace after calls that took so long each. */
 function paceAfter(tookMs: number, calls = 100) {
