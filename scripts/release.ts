@@ -18,7 +18,7 @@ import {
 import { writeLayout } from './release/oci.ts'
 import { pushImage } from './release/push.ts'
 import { startRegistry } from './release/registry.ts'
-import { npmParts, toCycloneDx, toSpdx } from './release/sbom.ts'
+import { npmParts, toCycloneDx, toSpdx, triwirePart } from './release/sbom.ts'
 import { signFolder, signPackage } from './release/sign.ts'
 
 // npm run release -- --key FILE [--dry-run] [--registry URL] [--out FOLDER]
@@ -58,13 +58,7 @@ async function release(key: KeyObject, out: string, { registry, 'dry-run': isDry
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out, { recursive: true })
 
-  const self = {
-    type: 'application',
-    name: 'triwire',
-    version,
-    purl: `pkg:npm/triwire@${version}`,
-    license: 'MIT',
-  } as const
+  const self = triwirePart(version)
   const parts = npmParts(lockedPackages(root))
   const lists = { 'sbom.cdx.json': toCycloneDx(self, parts), 'sbom.spdx.json': toSpdx(self, parts) }
   const tarball = join(out, `triwire-${version}.tgz`)

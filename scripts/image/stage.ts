@@ -17,7 +17,7 @@ import { pack } from '../install/packed.ts'
 import { cache, must, root, run, shell, Unobtainable } from '../install/tools.ts'
 import pinned from '../pinned-node.json' with { type: 'json' }
 import { type ImageLock, lockedPackages, lockPath, readLock } from '../release/lock.ts'
-import { toCycloneDx, toSpdx } from '../release/sbom.ts'
+import { toCycloneDx, toSpdx, triwirePart } from '../release/sbom.ts'
 import { imageParts } from './bom.ts'
 
 /** The user of the image: its number is that of nobody on usual systems. */
@@ -77,13 +77,7 @@ export function stage(tarball = pack()): { folder: string; components: number } 
   const { version } = JSON.parse(readFileSync(at('app/node_modules/triwire/package.json'), 'utf8')) as {
     version: string
   }
-  const self = {
-    type: 'application',
-    name: 'triwire',
-    version,
-    purl: `pkg:npm/triwire@${version}`,
-    license: 'MIT',
-  } as const
+  const self = triwirePart(version)
   const parts = imageParts(lock)
   writeFileSync(at('app/sbom.cdx.json'), toCycloneDx(self, parts))
   writeFileSync(at('app/sbom.spdx.json'), toSpdx(self, parts))

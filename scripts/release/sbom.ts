@@ -14,6 +14,11 @@ export type Part = {
   parts?: readonly Omit<Part, 'purl'>[]
 }
 
+/** The part that the lists of a release are of: triwire itself. */
+export function triwirePart(version: string): Part {
+  return { type: 'application', name: 'triwire', version, purl: `pkg:npm/triwire@${version}`, license: 'MIT' }
+}
+
 /** @param self what the list is of @param parts without `self` */
 export function toCycloneDx(self: Part, parts: readonly Part[]): string {
   const component = ({

@@ -1,12 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Adapter } from '../../src/adapter.ts'
 import type { Wire } from '../../src/case.ts'
+import { freePort } from '../../src/program.ts'
 import { deviations } from './deviations.ts'
 
 /** TRIWIRE names the program of another installation; without it, it is the one of this checkout. */
@@ -129,13 +128,4 @@ async function isThere(url: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   )
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
