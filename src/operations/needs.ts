@@ -200,31 +200,21 @@ const rules = {
     about: 'money',
     rest: ['accounts', 'accounts whose budget is spent'],
     find: ({ spentAccounts }) =>
-      spentAccounts.map((one) => ({
-        ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `accounts/${one.id}` },
-        command: `triwire account set ${one.id} --budget BUDGET`,
-        text: `Account ${one.name} has spent its budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
-      })),
+      spentAccounts.map((one) => spentNeed(one, 'account', `Account ${one.name} has spent its`, `accounts/${one.id}`)),
   },
   person_budget_spent: {
     about: 'operation',
     rest: ['accounts', 'people whose budget is spent'],
     find: ({ spentPersons }) =>
-      spentPersons.map((one) => ({
-        ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `accounts/${one.accountId}` },
-        command: `triwire person set ${one.id} --budget BUDGET`,
-        text: `${one.name} has spent their budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
-      })),
+      spentPersons.map((one) => spentNeed(one, 'person', `${one.name} has spent their`, `accounts/${one.accountId}`)),
   },
   key_budget_spent: {
     about: 'operation',
     rest: ['keys', 'keys whose budget is spent'],
     find: ({ spentKeys }) =>
-      spentKeys.map((one) => ({
-        ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `keys/${one.id}` },
-        command: `triwire key set ${one.id} --budget BUDGET`,
-        text: `Key ${one.name} of ${one.accountName} has spent its budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
-      })),
+      spentKeys.map((one) =>
+        spentNeed(one, 'key', `Key ${one.name} of ${one.accountName} has spent its`, `keys/${one.id}`),
+      ),
   },
   spend_leap: {
     about: 'money',
@@ -414,6 +404,15 @@ function sayTime(ms: number): string {
   if (ms >= 2 * dayMs) return `${Math.floor(ms / dayMs)} days`
   if (ms >= 2 * hourMs) return `${Math.floor(ms / hourMs)} hours`
   return count(Math.max(1, Math.floor(ms / 60_000)), 'minute')
+}
+
+/** The line of a spent budget. @param kind the command whose `set` changes it @param begins the text as far as the word budget */
+function spentNeed(one: SpentBudget, kind: 'account' | 'person' | 'key', begins: string, link: string): FoundNeed {
+  return {
+    ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link },
+    command: `triwire ${kind} set ${one.id} --budget BUDGET`,
+    text: `${begins} budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
+  }
 }
 
 function sayRenewal({ untilMs }: SpentBudget): string {
