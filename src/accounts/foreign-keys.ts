@@ -96,9 +96,10 @@ export function importForeign(
       const result = { accounts: 0, persons: 0, keys: 0, keysKnown: 0, creditedNanos: 0n }
       const writes: BookWrite[] = []
       const ids = new Map<string, string>()
+      const named = new Map(facts.accounts.map((account) => [account.name, account]))
       for (const { name, state, bounds: wishes, creditNanos, reference } of accounts) {
         checkName(name)
-        const known = facts.accounts.find((one) => one.name === name)
+        const known = named.get(name)
         const bounds = accountBounds.after(accountBounds.none, wishes)
         const account = known ?? { ...newAccount(`acct_${randomText(16)}`, name, nowMs), state, bounds }
         const { id } = account

@@ -10,15 +10,16 @@ import { readLitellmDump } from './litellm-dump.ts'
 import { type KeysPlan, planLitellmKeys } from './litellm-keys.ts'
 import { endOf, readText, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
-type ImportLitellmOptions = WriteOptions & {
-  prices?: string
-  unpricedFree?: true
-  keys: readonly string[]
-  account: string
-  teams?: 'accounts' | 'labels'
-  credit?: bigint
-  until: string
-}
+export type PricingOptions = { prices?: string; unpricedFree?: true }
+
+type ImportLitellmOptions = WriteOptions &
+  PricingOptions & {
+    keys: readonly string[]
+    account: string
+    teams?: 'accounts' | 'labels'
+    credit?: bigint
+    until: string
+  }
 
 /**
  * Runs `import litellm`: reads LiteLLM's configuration, prints or writes ours, and lists what became of each setting. The list
@@ -26,14 +27,8 @@ type ImportLitellmOptions = WriteOptions & {
  * @throws Error if a file cannot be read or written, or if no model can be carried
  */
 export async function importLitellm(file: string, options: ImportLitellmOptions, command: Command): Promise<void> {
-  const { prices, unpricedFree } = options
   refuseToReplace(options)
-  const listed = readListed(prices)
-  const { config, settings, notes, groups } = convert(file, {
-    today: today(),
-    ...(listed && { listed }),
-    isUnpricedFree: unpricedFree === true,
-  })
+  const { config, settings, notes, groups } = convert(file, pricingOf(options))
   const list = listText('settings', settings, notes)
   if (!('catalog' in config)) throw new Error(`no model of ${file} can be carried:\n${list}`)
   const plan = options.keys.length > 0 ? planKeys(options, groups) : undefined
@@ -49,8 +44,13 @@ export async function importLitellm(file: string, options: ImportLitellmOptions,
   )
 }
 
-/** Reads LiteLLM's or models.dev's price file, if one is named. @throws Error in words for the person */
-export function readListed(prices: string | undefined): ListedModel[] | undefined {
+/** How prices are found: in LiteLLM's or models.dev's price file, if one is named. @throws Error in words for the person */
+export function pricingOf({ prices, unpricedFree }: PricingOptions): Parameters<typeof convertLitellm>[1] {
+  const listed = readListed(prices)
+  return { today: today(), ...(listed && { listed }), isUnpricedFree: unpricedFree === true }
+}
+
+function readListed(prices: string | undefined): ListedModel[] | undefined {
   if (prices === undefined) return undefined
   const listed = readPriceFile(readJson(prices))
   if (listed) return listed

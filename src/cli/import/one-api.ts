@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
-import { today } from '../catalog/propose.ts'
 import { type ImportedSetting, listText } from './import-report.ts'
-import { readListed } from './litellm.ts'
+import { type PricingOptions, pricingOf } from './litellm.ts'
 import { convertLitellm } from './litellm-config.ts'
 import { modelListOf, type OneApiDialect, planOneApiKeys } from './one-api-config.ts'
 import { readOneApi } from './one-api-tables.ts'
 import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
-type ImportOneApiOptions = WriteOptions & { prices?: string; unpricedFree?: true; until: string }
+type ImportOneApiOptions = WriteOptions & PricingOptions & { until: string }
 
 /**
  * Runs `import one-api` and `import new-api`: channels become models and upstreams, users accounts, and tokens keys.
@@ -22,12 +21,7 @@ export async function importOneApi(
   refuseToReplace(options)
   const tables = readOneApi(file)
   const { source, channelOf, settings } = modelListOf(tables, dialect)
-  const listed = readListed(options.prices)
-  const converted = convertLitellm(source, {
-    today: today(),
-    ...(listed && { listed }),
-    isUnpricedFree: options.unpricedFree === true,
-  })
+  const converted = convertLitellm(source, pricingOf(options))
   const report = [...settings, ...channelsOf(converted.settings, channelOf, source.model_list)]
   if (!('catalog' in converted.config))
     throw new Error(`no channel of ${file} can be carried:\n${listText('channels', report, [])}`)
