@@ -112,16 +112,16 @@ function selectPage(
   if (typeof few === 'object') {
     const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${schema}.keys k WHERE ${part(put)}`)
     // Otherwise SQLite moves the place and the order into each part, and reads it by another index.
-    const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')}) SELECT k.id FROM found k`
-    // Without other conditions only the keys of the page are read.
-    const ids = rest.length > 0 ? found : `${found} ${whereAll(place)} ${order}`
-    if (isShared) keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...place])
-    else {
+    const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')})`
+    if (!isShared) {
       // SQLite reads the sorted ones one after the other, until the page is full. The order of a part with a limit is kept.
-      const sorted = `${found.replace('SELECT k.id', 'SELECT *')} ${whereAll(place)} ${inItsOrder} LIMIT -1`
+      const sorted = `${found} SELECT * FROM found k ${whereAll(place)} ${inItsOrder} LIMIT -1`
       const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll(rest)}`
       return `SELECT * FROM ${keysWithSpends(dialect, `(${inTurn} LIMIT ${put(limit)})`)} ${order}`
     }
+    // Without other conditions only the keys of the page are read.
+    const ids = `${found} SELECT k.id FROM found k ${rest.length > 0 ? '' : `${whereAll(place)} ${order}`}`
+    keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...place])
   } else if (few === 'glance') {
     const glance = `${select(`${schema}.keys`, inOrder())} ${order.replace(/LIMIT .*/, `LIMIT ${glanceMax}`)}`
     keys = select(`(${glance})`, rest)
