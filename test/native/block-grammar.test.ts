@@ -111,6 +111,16 @@ const read: [what: string, script: string, content: object[]][] = [
     [call({ a: 1 })],
   ]),
   [
+    'Y4 whole arguments, and once more in pieces around another block',
+    blockStart(1, tool({})) +
+      blockDelta(1, input('{"a":{}}')) +
+      blockDelta(1, input('{"a"')) +
+      blockStart(0, { type: 'text', text: '' }) +
+      blockDelta(1, input(':{}}')) +
+      blockDelta(0, words('Hi there')),
+    [call({ a: {} }), hi],
+  ],
+  [
     'Y3 members that a start lacks, or has as null',
     blockStart(0, { type: 'thinking', thinking: null }) +
       blockDelta(0, { type: 'thinking_delta', thinking: 'Hm' }) +

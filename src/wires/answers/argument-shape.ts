@@ -16,7 +16,15 @@ export function createArgumentShape() {
   /** The text that was taken, and how much of it has come again. */
   let taken = ''
   let repeated = 0
-  return { isWhole: () => state === 'whole', isBlank: () => state === 'blank', push, take, rest }
+  return {
+    isWhole: () => state === 'whole',
+    isBlank: () => state === 'blank',
+    /** Whether a part of whole arguments has come again, and the rest of them may follow. */
+    isRepeating: () => repeated > 0,
+    push,
+    take,
+    rest,
+  }
 
   function push(text: string) {
     for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))

@@ -221,7 +221,7 @@ export class BlockOrder {
       // Clients run a call once the next block begins.
       if (block.stop !== '') return undefined
       if (block.isOverlapped) continue
-      block.isOverlapped = !this.#isWhole(block)
+      block.isOverlapped = block.shape.isRepeating() || !this.#isWhole(block)
       if (!block.isOverlapped) text += this.#end(block)
     }
     return text
