@@ -69,13 +69,13 @@ export const ownExplanation = explanation.pick({ request_id: true, model: true, 
 export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
 
 /** The requests that a caller may see: those of an account, or of some of its keys only. */
-type OwnScope = { accountId: string; keyIds?: string[] }
+export type OwnScope = { accountId: string; keyIds?: string[] }
 
 /** Finds the scope of a caller. @param person of a lead: only this person of the account */
-type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
+export type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
 /** The keys of the owner's person in the account, and those that the shown key was rotated from and to. */
-const findOwn: FindScope = async ({ books, who }) => {
+export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)
   const { person } = key.bounds

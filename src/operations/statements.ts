@@ -14,6 +14,7 @@ import {
 import type { Prices } from '../catalog/model.ts'
 import * as field from './fields.ts'
 import { type Context, operation } from './operation.ts'
+import { findOwn } from './own.ts'
 import { wrongField } from './problem.ts'
 import { formatStatementCsv, formatStatementHtml } from './statement-forms.ts'
 import { type counts, type lineShape, type priceShape, statementShape, type ToldStatement } from './statement-shape.ts'
@@ -73,7 +74,7 @@ export const statementOperations = [
     role: 'owner',
     input: z.strictObject({ month: field.month.optional().describe('a calendar month; else the current one') }),
     output: ownShape,
-    text: "show what the owner's key and those it was rotated from have used in a month, by day and model",
+    text: 'show what the owner has used in a month with all keys and sessions, by day and model',
     atOnce: 2,
     run: async (context, { month }) => ({ body: await readOwn(context, month) }),
   }),
@@ -84,7 +85,8 @@ const ownSums = [
 ]
 
 /** The owner of a key sees credits and tokens, and neither prices nor what else an amount follows from (ruling Y22). */
-async function readOwn({ books, who, nowMs }: Context, asked: string | undefined): Promise<z.output<typeof ownShape>> {
+async function readOwn(context: Context, asked: string | undefined): Promise<z.output<typeof ownShape>> {
+  const { books, who, nowMs } = context
   const zone = await books.readUsageState()
   const calendar = createCalendar(zone)
   const month = asked ?? calendar.dateOf(nowMs).slice(0, 7)
@@ -96,7 +98,7 @@ async function readOwn({ books, who, nowMs }: Context, asked: string | undefined
     ...{ daysOf: zone, isWhole: true, by: ['model'], sums: ownSums, times: [], sort: 'cost' },
     top: Number.POSITIVE_INFINITY,
     // An operator has no requests of their own.
-    only: { key: who?.kind === 'owner' ? await books.listLine(who.key.scope) : [] },
+    only: { key: who?.kind === 'owner' ? ((await findOwn(context)).keyIds ?? []) : [] },
   })
   const tell = ([cost, requests, ...tokens]: readonly bigint[]) => ({
     credits: formatCredits(cost!),

@@ -166,7 +166,7 @@ test('Y22 the playground of an owner runs at the cost and within the limits of t
   assert.match(explained['cure']!, /Wait until it renews/)
 })
 
-test('Y22 the owner of a key sees the requests of all keys of its person, and of the keys it was rotated from', async () => {
+test('Y22 the owner of a key sees the requests, and a statement, of all keys of its person, and of the keys it was rotated from', async () => {
   const { gateway, own, books, keyA } = await startOwn()
   const person = (await books.createPerson({ name: 'Ada' })).id
   const make = async (bounds: object) => {
@@ -178,18 +178,13 @@ test('Y22 the owner of a key sees the requests of all keys of its person, and of
   const [first, second, other] = [await make({ person }), await make({ person }), await make({})]
   const successor = (await books.rotateKey(other.id, 3_600_000)).key!
   await gateway.untilKnown(successor)
-  const count = async (key: string) =>
-    ((await own('/console/api/requests', { headers: bearer(key) })).body as { items: unknown[] }).items.length
-  assert.deepEqual(
-    [
-      await count(first.key),
-      await count(second.key),
-      await count(other.key),
-      await count(successor),
-      await count(keyA),
-    ],
-    [2, 2, 1, 1, 0],
-  )
+  const keys = [first.key, second.key, other.key, successor, keyA]
+  const ofEach = <Body>(path: string, count: (body: Body) => number) =>
+    Promise.all(keys.map(async (key) => count((await own(path, { headers: bearer(key) })).body as Body)))
+  const listed = await ofEach<{ items: unknown[] }>('/console/api/requests', ({ items }) => items.length)
+  assert.deepEqual(listed, [2, 2, 1, 1, 0])
+  const stated = await ofEach<{ requests: number }>('/console/api/me/statement', ({ requests }) => requests)
+  assert.deepEqual(stated, listed)
 })
 
 type Rows = { items: { id: string; request_id: string; person: { name: string } | null; is_this: boolean }[] }

@@ -1,26 +1,38 @@
 import { withQuery } from '../api/ask.ts'
 import { useList, useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
-import { sumOf } from '../pure/usage.ts'
+import { sumOf, sumOfCredits } from '../pure/usage.ts'
 import type { LedPerson, Usage } from '../shapes.ts'
 import { Count, Credits } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { furtherOf, Table } from '../ui/table.tsx'
 import { useRange } from './figures.ts'
 
-/** Lists the people of the account of a lead, with what each used in the range. */
+/** The most people whose figures are asked for: those who spent most. */
+const figuresOf = 50
+
+/**
+ * Lists the people of the account of a lead, with what each used in the range, and the total. Figures of people beyond the
+ * first fifty are known together only.
+ */
 export function People() {
   const people = useList<LedPerson>('/me/people')
   const { from, to } = useRange()
   const measures = 'credits,requests,errors'
   const usage = useSteady<Usage>(
-    withQuery('/me/people/usage', { from, to, bucket: 'all', by: 'person', measures, top: 50 }),
+    withQuery('/me/people/usage', { from, to, bucket: 'all', by: 'person', measures, top: figuresOf }),
   )
   const figures = new Map(usage.data?.series.map((series) => [series.of.person, series]))
+  const isComplete = usage.data !== undefined && figures.size < figuresOf
   const countOf = (id: string, measure: 'requests' | 'errors') => {
     const series = figures.get(id)
-    return series ? sumOf(series, measure) : 0
+    return series ? sumOf(series, measure) : isComplete ? 0 : undefined
   }
+  const sums = [
+    ['Without a person', figures.get(null)],
+    ['All others', isComplete ? undefined : usage.data?.other],
+    ['Total', usage.data?.total],
+  ] as const
   return (
     <Shown of={people} height={36} lines={6}>
       {() =>
@@ -44,25 +56,47 @@ export function People() {
               { head: 'E-mail', wide: true, cell: ({ email }) => email ?? '–' },
               {
                 ...{ head: 'Requests', kind: 'number' },
-                by: ({ id }) => countOf(id, 'requests'),
-                cell: ({ id }) => <Count value={countOf(id, 'requests')} />,
+                by: ({ id }) => countOf(id, 'requests') ?? 0,
+                cell: ({ id }) => <Known count={countOf(id, 'requests')} />,
               },
               {
                 ...{ head: 'Failed', kind: 'number', wide: true },
-                by: ({ id }) => countOf(id, 'errors'),
-                cell: ({ id }) => <Count value={countOf(id, 'errors')} />,
+                by: ({ id }) => countOf(id, 'errors') ?? 0,
+                cell: ({ id }) => <Known count={countOf(id, 'errors')} />,
               },
               {
                 ...{ head: 'Spent', unit: 'credits', kind: 'number' },
                 cell: ({ id }) => {
-                  const [spent] = figures.get(id)?.credits ?? []
-                  return <Credits value={spent ?? '0'} />
+                  const [spent = isComplete ? '0' : undefined] = figures.get(id)?.credits ?? []
+                  return spent === undefined ? '–' : <Credits value={spent} />
                 },
               },
             ]}
+            foot={sums.map(
+              ([name, series]) =>
+                series && (
+                  <tr>
+                    <th scope="row">{name}</th>
+                    <td class="wide" />
+                    <td class="number">
+                      <Count value={sumOf(series, 'requests')} />
+                    </td>
+                    <td class="number wide">
+                      <Count value={sumOf(series, 'errors')} />
+                    </td>
+                    <td class="number">
+                      <Credits value={sumOfCredits(series)} />
+                    </td>
+                  </tr>
+                ),
+            )}
           />
         )
       }
     </Shown>
   )
+}
+
+function Known({ count }: { count: number | undefined }) {
+  return count === undefined ? '–' : <Count value={count} />
 }
