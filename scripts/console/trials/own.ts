@@ -85,6 +85,8 @@ export const ownTrials: readonly Trial[] = [
       await page.waitForSelector('.explain', { state: 'detached' })
       assert.equal(await focused(page), row, 'the focus returns to the row')
       await rig.books.credit(id, 10_000_000_000n, 'more')
+      // The credit was booked beside the server, which learns of it a moment later.
+      await until(async () => (await rig.ask(key, 'writer-mini')) === 200)
       await page.keyboard.press('g')
       await page.keyboard.press('p')
       await page.waitForSelector('.composer')
