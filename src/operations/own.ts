@@ -69,10 +69,10 @@ export const ownExplanation = explanation.pick({ request_id: true, model: true, 
 export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
 
 /** The requests that a caller may see: those of an account, or of some of its keys only. */
-export type OwnScope = { accountId: string; keyIds?: string[] }
+type OwnScope = { accountId: string; keyIds?: string[] }
 
 /** Finds the scope of a caller. @param person of a lead: only this person of the account */
-export type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
+type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
 /** The keys of the owner's person in the account, and those that the shown key was rotated from and to. */
 export const findOwn: FindScope = async ({ books, who }) => {
