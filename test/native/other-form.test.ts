@@ -310,7 +310,7 @@ test('Y1 no member of a stream reaches the prototype of all objects when it is f
   const hidden = (rest: string) => `{"__proto__":{"polluted":"yes"}${rest}}`
   for (const at of ['delta', 'choice', 'call']) {
     const own = (name: string, rest: string) => (name === at ? hidden(`,${rest}`) : `{${rest}}`)
-    const fn = own('call', '"arguments":"{}"')
+    const fn = own('call', '"name":"f","arguments":"{}"')
     const said = own('delta', `"content":"Hi","tool_calls":[{"index":0,"id":"c","function":${fn}}]`)
     const chunk = `data: {"id":"x","choices":[${own('choice', `"index":0,"delta":${said}`)}]}\n\n`
     assert.ok(folded('chat', chunk + chunk + reason('tool_calls') + done))

@@ -21,6 +21,15 @@ export function mintAnswerId(prefix: string, { requestId }: Pick<NativeHead, 're
   return prefix + sha256Base62(`${requestId}/answer`, 24)
 }
 
+/** An id for a call whose upstream gave none. @param place tells it from the others of the answer, and is the same in each event */
+export function mintCallId(
+  prefix: string,
+  { requestId }: Pick<NativeHead, 'requestId'>,
+  place: string | number,
+): string {
+  return prefix + sha256Base62(`${requestId}/call/${place}`, 24)
+}
+
 /** The members that name, identify and describe an answer, where the upstream's own may not be shown (rulings P2, P3, P9). */
 export function headValues(
   head: NativeHead,

@@ -1,15 +1,24 @@
-import { asObject, memberText } from '../../bytes/json.ts'
+import { asObject, type JsonObject, memberText } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, withoutTelling } from '../answers/native-answer.ts'
+import {
+  headValues,
+  isBelieved,
+  mintCallId,
+  type NativeHead,
+  openAnswer,
+  withoutTelling,
+} from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
+import { isNamed, missingInCall } from './begun-calls.ts'
 import { choicesOf, partsOf, reasoningOf } from './content.ts'
 import { isBareError } from './decode-answer.ts'
+import { withPlainChoices } from './plain-choices.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /** A chat model's whole answer for a chat client (ruling P2). */
@@ -19,12 +28,15 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const { patch } = opened
   const listed = withListedChoice(patch)
   if (listed) return readAnswer(listed, head)
+  const plain = withPlainChoices(patch, 'message')
+  if (plain !== undefined) return readAnswer(Buffer.from(plain, 'latin1'), head)
   const answer = patch.value
   const choices = answer['choices']
   if (!Array.isArray(choices) || choices.length === 0) {
     const fault = isBareError(answer, undefined) ? faultOfError(answer) : brokenFault('the answer has no choices')
     return { state: 'failed', fault }
   }
+  if (choices.some(isUnread)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const { usageQuirk, chat } = head.model.profile
   const report = noteAnswer(decodeUsage(usage ?? asObject(choices[0])?.['usage'], usageQuirk), answer)
@@ -33,11 +45,14 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     report,
     estimateOutput: (enough) => estimateTexts(textsOf(choices, chat.reasoningField), enough),
     encode: (billed) => {
-      patch.set([], headValues(head, answer, 'chatcmpl-'))
+      const values = headValues(head, answer, 'chatcmpl-')
+      if (answer['object'] !== 'chat.completion') values.set('object', '"chat.completion"')
+      if (typeof answer['created'] !== 'number') values.set('created', `${head.createdSeconds}`)
+      patch.set([], values)
       for (const [place, choice] of choices.entries()) {
         const members = asObject(choice) ?? {}
         patch.set(['choices', `${place}`], withoutTelling(members))
-        if (members['index'] === undefined) patch.set(['choices', `${place}`], new Map([['index', `${place}`]]))
+        addMissing(patch, members, place, head)
       }
       const counters = encodeUsage(billed)
       const isKept = isBelieved(report, billed, usage, wantedUsage(counters))
@@ -46,6 +61,35 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       else patch.setMissing(['usage'], usage ? wantedUsage(counters) : counters, isKept)
       return patch.result()
     },
+  }
+}
+
+/** Whether nobody could read what a choice says: it has no message, or a call without a name (ruling Y5). */
+function isUnread(choice: unknown): boolean {
+  const message = asObject(asObject(choice)?.['message'])
+  const calls = message?.['tool_calls']
+  return !message || (Array.isArray(calls) && calls.some((call) => !isNamed(asObject(call) ?? {})))
+}
+
+/** The members without which SDKs throw at a choice (ruling Y3). */
+function addMissing(patch: JsonPatch, choice: JsonObject, place: number, head: NativeHead): void {
+  const path = ['choices', `${place}`]
+  const message = asObject(choice['message']) ?? {}
+  const calls = objectsOf(message['tool_calls'])
+  const hasCalls = calls.length > 0 || message['function_call'] != null
+  if (choice['index'] === undefined) patch.set(path, new Map([['index', `${place}`]]))
+  if (!stringOf(choice['finish_reason']))
+    patch.set(path, new Map([['finish_reason', hasCalls ? '"tool_calls"' : '"stop"']]))
+  if (!stringOf(message['role'])) patch.set([...path, 'message'], new Map([['role', '"assistant"']]))
+  if (message['content'] === undefined) patch.set([...path, 'message'], new Map([['content', 'null']]))
+  for (const [at, call] of calls.entries()) {
+    const callPath = [...path, 'message', 'tool_calls', `${at}`]
+    patch.set(
+      callPath,
+      missingInCall(call, () => mintCallId('call_', head, `${place}/${at}`)),
+    )
+    if (asObject(call['function'])?.['arguments'] == null)
+      patch.set([...callPath, 'function'], new Map([['arguments', '""']]))
   }
 }
 

@@ -6,14 +6,15 @@ import { endsObject } from '../answers/argument-shape.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved, mintAnswerId, withoutTelling } from '../answers/native-answer.ts'
+import { headValues, isBelieved, mintAnswerId, mintCallId, withoutTelling } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
+import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
 import { isBareError } from './decode-answer.ts'
 import { isUnfinished, mouldOf } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
 import { choicesMax, type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
+import { withPlainChoices } from './plain-choices.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
@@ -31,6 +32,8 @@ export class ChatNativeStream extends NativeStream {
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
+  /** A delta has said something of the answer: a whole message after it is no more. */
+  #hasOwn = false
   /** Head of a chunk of ours, as the upstream's chunks have it. */
   #shownHead: { id: string; created: number } | undefined
   /** Whether the upstream's chunks say when they were made. */
@@ -62,6 +65,11 @@ export class ChatNativeStream extends NativeStream {
   protected isEnough(): boolean {
     for (const hasEnded of this.#ended.values()) if (!hasEnded) return false
     return this.#ended.size > 0
+  }
+
+  protected override complete(): void {
+    if (this.#calls.hasNameless) this.fail(unreadable())
+    else super.complete()
   }
 
   protected override takePlain(text: string): string | undefined {
@@ -149,11 +157,11 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /** A chunk that is looked into: the first ones, those with a reason, counters or an error. */
-  #takeChunk(frame: RawFrame, data: string): string {
+  #takeChunk(frame: RawFrame, data: string, isOwn = true): string {
     const patch = this.parse(data)
     if (patch === undefined) return ''
-    const listed = withListedChoice(patch)?.toString('latin1')
-    if (listed !== undefined) return this.#takeChunk(withData(frame, listed), listed)
+    const rewritten = withListedChoice(patch)?.toString('latin1') ?? withPlainChoices(patch, 'delta', this.#hasOwn)
+    if (rewritten !== undefined) return this.#takeChunk(withData(frame, rewritten), rewritten, false)
     const chunk = patch.value
     const choices: unknown[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     const wrapped = chunk['error'] ?? asObject(choices[0])?.['error']
@@ -167,10 +175,21 @@ export class ChatNativeStream extends NativeStream {
     this.#takeUsage(chunk, choices, patch)
     // The learned chunks name another service, and the last one counts (ruling Y17).
     if (service !== this.report.service) this.#moulds = []
+    for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
+    const mint = (key: string) => mintCallId('call_', this.head, key)
+    for (const [path, values] of this.#calls.missing(choices, mint)) patch.set(path, values)
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
+    // Clients run the calls as soon as they read a reason.
+    const hasReason = objectsOf(choices).some((choice) => isReason(choice['finish_reason']))
+    if ((hasReason && this.#calls.hasNameless) || choices.some(hasUnreadCall)) {
+      this.fail(unreadable())
+      return ''
+    }
+    const isFirst = this.#addRoles(choices, patch)
     if (!this.#calls.areKnown(objectsOf(choices))) this.#moulds = []
     for (const choice of choices) this.#lookAt(asObject(choice))
     const texts = this.#count(objectsOf(choices))
+    this.#hasOwn ||= isOwn && objectsOf(choices).some(saysAnswer)
 
     const isUsageChunk = choices.length === 0 && asObject(chunk['usage']) !== undefined
     // Azure begins with a chunk about its filter, before the model has said anything: it is no first byte of an answer (ruling Y25).
@@ -191,8 +210,20 @@ export class ChatNativeStream extends NativeStream {
       return ''
     }
     // Chunks like this one are not noted again, so its word on its service must be the last one.
-    if (noteAnswer(this.report, chunk) === this.report) this.#learnMould(frame, shown, patch, texts)
+    if (noteAnswer(this.report, chunk) === this.report && !isFirst) this.#learnMould(frame, shown, patch, texts)
     return shown
+  }
+
+  /** A choice begins with its role: SDKs throw without (ruling Y3). @returns whether one was added */
+  #addRoles(choices: readonly unknown[], patch: JsonPatch): boolean {
+    let isAdded = false
+    for (const [place, choice] of choices.entries()) {
+      const { index = 0, delta } = asObject(choice) ?? {}
+      if (this.#ended.has(index) || stringOf(asObject(delta)?.['role'])) continue
+      patch.set(['choices', `${place}`, 'delta'], assistantRole)
+      isAdded = true
+    }
+    return isAdded
   }
 
   /**
@@ -282,12 +313,19 @@ export class ChatNativeStream extends NativeStream {
 /** The mould of a chunk in which any member may have been edited, and the stage and the call that its text belongs to. */
 type LearnedChunk = { mould: FrameMould; stage: Stage; call: BegunCall | undefined }
 
+/** What is no object in the list of calls says nothing that anybody could run (ruling Y5). */
+function hasUnreadCall(choice: unknown): boolean {
+  const calls = asObject(asObject(choice)?.['delta'])?.['tool_calls']
+  return Array.isArray(calls) && objectsOf(calls).length < calls.length
+}
+
 function isReason(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
 const chunkObject = 'chat.completion.chunk'
 const noArguments = new Map([['arguments', '""']])
+const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
 const mouldsMax = 4
 const learnedMax = 16

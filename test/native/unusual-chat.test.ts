@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import OpenAI from 'openai'
+import { noUsage } from '../../src/inference/usage.ts'
+import { wires } from '../../src/wires/wires.ts'
+import { call, counts, delta, done, raw, reason, text, usage } from '../translation/upstreams.ts'
+import { modelOf } from './models.ts'
+import { playNatively } from './same-wire.ts'
+
+/*
+ * Left to npm test: the vendor's SDK is loaded. On the same wire a chat model's answer in an unusual form is read as the hub reads
+ * it, or it fails (Y5). The members without which the vendor's helper throws are there (Y3).
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.
+type Json = Record<string, any>
+
+const called = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+const flat = { id: 'c', type: 'function', name: 'f', arguments: '{"a":1}' }
+const chunk = (choice: Json, rest: Json = {}) =>
+  raw(JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'up', choices: [choice], ...rest }))
+const ofCall = (one: Json) => chunk({ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, ...one }] } })
+const hi = { content: 'Hi', calls: [] }
+const f = (args = '{"a":1}', id = 'c') => ({ content: null, calls: [[id, 'f', args]] })
+
+/** Chunks before the reason, and what the helper reads; undefined if the answer fails. */
+const streams: [what: string, chunks: string, said: Json | undefined][] = [
+  ['no role', text('H') + text('i'), hi],
+  ['a role that is null', delta({ role: null, content: 'Hi' }), hi],
+  ['no role, and the text comes later', delta({ content: '' }) + text('Hi'), hi],
+  ['the text beside an empty delta', chunk({ index: 0, delta: { role: 'assistant' }, text: 'Hi' }), hi],
+  ['texts instead of deltas', chunk({ index: 0, text: 'H' }) + chunk({ index: 0, text: 'i' }), hi],
+  ['a text as the delta', chunk({ index: 0, delta: 'Hi' }), hi],
+  ['a message instead of deltas', chunk({ index: 0, message: { role: 'assistant', content: 'Hi' } }), hi],
+  ['a message after deltas', text('Hi') + chunk({ index: 0, message: { role: 'assistant', content: 'Hi' } }), hi],
+  ['a chunk without a delta', text('Hi') + chunk({ index: 0 }), hi],
+  ['a message with calls', chunk({ index: 0, message: { content: null, tool_calls: [called] } }), f()],
+  ['a call without a role', call([0, 'c', 'f', '{"a":1}']), f()],
+  ['a name outside its function', ofCall(flat), f()],
+  ['a function that is a name', ofCall({ id: 'c', function: 'f', arguments: '{"a":1}' }), f()],
+  ['arguments as an object', ofCall({ id: 'c', function: { name: 'f', arguments: { a: 1 } } }), f()],
+  [
+    'arguments with a number beyond 2^53',
+    ofCall({ id: 'c', function: { name: 'f', arguments: { a: 7 } } }).replace('"a":7', '"a":12345678901234567891'),
+    f('{"a":12345678901234567891}'),
+  ],
+  ['arguments under another name', ofCall({ id: 'c', function: { name: 'f', parameters: { a: 1 } } }), f()],
+  ['a call that is in no list', chunk({ index: 0, delta: { tool_calls: called } }), f()],
+  ['a call beside the delta', chunk({ index: 0, delta: {}, tool_calls: [{ index: 0, ...called }] }), f()],
+  ['a call without a type', ofCall({ id: 'c', function: called.function }), f()],
+  [
+    'a call without arguments at first',
+    ofCall({ id: 'c', function: { name: 'f' } }) + call([0, undefined, undefined, '{"a":1}']),
+    f(),
+  ],
+  ['a name in the second chunk', call([0, 'c', undefined, '']) + call([0, undefined, 'f', '{"a":1}']), f()],
+  ['a call without a name', call([0, 'c', undefined, '{"a":1}']), undefined],
+  ['a call whose name is blank', call([0, 'c', ' ', '{"a":1}']), undefined],
+  ['a second call without a name', call([0, 'c', 'f', '{"a":1}']) + call([1, 'd', undefined, '{}']), undefined],
+  ['a call that is no object', chunk({ index: 0, delta: { tool_calls: ['f'] } }), undefined],
+  ['a call that is null', chunk({ index: 0, delta: { tool_calls: [null] } }), undefined],
+]
+
+const sdkOf = (body: string, type: string) =>
+  new OpenAI({
+    ...{ apiKey: 'k', maxRetries: 0, logLevel: 'off' },
+    fetch: async () => new Response(body, { headers: { 'content-type': type } }),
+  })
+
+for (const [what, chunks, said] of streams)
+  test(`Y3 Y5 the helper of the vendor reads a chat stream of the same wire with ${what}, or it fails`, async () => {
+    for (const end of [
+      reason(said?.['calls'].length === 0 ? 'stop' : 'tool_calls') + usage(counts(9, 7)) + done,
+      done,
+    ]) {
+      const shown = playNatively('chat', chunks + end)
+      const stream = sdkOf(shown, 'text/event-stream').chat.completions.stream({ model: 'm', messages: [] })
+      const final: Promise<Json> = stream.finalChatCompletion()
+      if (said === undefined) {
+        assert.ok(!shown.includes('"finish_reason":"tool_calls"'), 'no client runs the call')
+        await assert.rejects(final, /failed/)
+        continue
+      }
+      const { message } = (await final)['choices'][0]
+      const calls = (message.tool_calls ?? []).map((one: Json) => [
+        one['id'],
+        one['function'].name,
+        one['function'].arguments,
+      ])
+      assert.deepEqual({ content: message.content, calls }, said)
+      assert.equal(shown.match(/"role":"assistant"/g)?.length, 1, 'a role is said once')
+    }
+  })
+
+const bare = (...calls: Json[]) => chunk({ index: 0, delta: { tool_calls: calls } })
+
+/** Calls without numbers, and what the helper reads. */
+const unnumbered: [what: string, chunks: string, said: string[]][] = [
+  ['whole calls in a chunk each', bare(called) + bare({ ...called, id: 'd' }), ['c f {"a":1}', 'd f {"a":1}']],
+  ['two calls in one chunk', bare(called, { ...called, id: 'd' }), ['c f {"a":1}', 'd f {"a":1}']],
+  [
+    'pieces without ids',
+    bare({ id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":' } }) +
+      bare({ function: { arguments: '1' } }) +
+      bare({ function: { arguments: '}' } }) +
+      bare({ ...called, id: 'd' }),
+    ['c f {"a":1}', 'd f {"a":1}'],
+  ],
+  [
+    'pieces of two calls in turn, by their ids',
+    bare(
+      { id: 'c', function: { name: 'f', arguments: '{"a":' } },
+      { id: 'd', function: { name: 'g', arguments: '' } },
+    ) + bare({ id: 'd', function: { arguments: '{}' } }, { id: 'c', function: { arguments: '1}' } }),
+    ['c f {"a":1}', 'd g {}'],
+  ],
+]
+
+for (const [what, chunks, said] of unnumbered)
+  test(`Y3 U7 calls of a chat stream of the same wire that have no numbers get them: ${what}`, async () => {
+    const shown = playNatively('chat', chunks + reason('tool_calls') + done)
+    const stream = sdkOf(shown, 'text/event-stream').chat.completions.stream({ model: 'm', messages: [] })
+    const told: Json[] = ((await stream.finalChatCompletion()) as Json)['choices'][0].message.tool_calls
+    assert.deepEqual(
+      told.map(({ id, function: { name, arguments: text } }) => `${id} ${name} ${text}`),
+      said,
+    )
+  })
+
+test('Y3 a call of a chat stream without an id gets one, and each call its own', async () => {
+  const calls = call([0, undefined, 'f', '{"a":']) + call([0, undefined, undefined, '1}'], [1, undefined, 'g', '{}'])
+  const shown = playNatively('chat', calls + reason('tool_calls') + done)
+  const stream = sdkOf(shown, 'text/event-stream').chat.completions.stream({ model: 'm', messages: [] })
+  const told: Json[] = ((await stream.finalChatCompletion()) as Json)['choices'][0].message.tool_calls
+  assert.deepEqual(
+    told.map((one) => [one['type'], one['function'].name, one['function'].arguments]),
+    [
+      ['function', 'f', '{"a":1}'],
+      ['function', 'g', '{}'],
+    ],
+  )
+  const ids = told.map(({ id }) => id)
+  assert.equal(new Set(ids).size, 2)
+  for (const id of ids) assert.match(id, /^call_[A-Za-z0-9]{24}$/)
+})
+
+/** The one choice of a whole answer, and what the helper reads of it. */
+const wholes: [what: string, choice: Json, said: Json | undefined][] = [
+  ['no role', { message: { content: 'Hi' }, finish_reason: 'stop' }, hi],
+  ['no reason', { message: { role: 'assistant', content: 'Hi' } }, hi],
+  ['a text instead of a message', { text: 'Hi', finish_reason: 'stop' }, hi],
+  ['a text as the message', { message: 'Hi', finish_reason: 'stop' }, hi],
+  ['a delta instead of a message', { delta: { content: 'Hi' }, finish_reason: 'stop' }, hi],
+  ['no content', { message: { role: 'assistant', tool_calls: [called] }, finish_reason: 'tool_calls' }, f()],
+  ['a call without a reason', { message: { content: null, tool_calls: [called] } }, f()],
+  ['a flat call', { message: { content: null, tool_calls: [flat] }, finish_reason: 'tool_calls' }, f()],
+  ['a call in no list', { message: { content: null, tool_calls: called }, finish_reason: 'tool_calls' }, f()],
+  ['a call beside the message', { message: { content: null }, tool_calls: [called], finish_reason: 'tool_calls' }, f()],
+  ['a call without a type', { message: { tool_calls: [{ ...called, type: undefined }] }, finish_reason: 'stop' }, f()],
+  ['a nameless call', { message: { tool_calls: [{ id: 'c', function: { arguments: '{}' } }] } }, undefined],
+  ['a call that is no object', { message: { tool_calls: ['f'] } }, undefined],
+  ['nothing', { finish_reason: 'stop' }, undefined],
+]
+
+for (const [what, choice, said] of wholes)
+  test(`Y3 Y5 the SDK of the vendor reads a whole chat answer of the same wire with ${what}, or it fails`, async () => {
+    const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11, model: modelOf('chat') }
+    const answer = wires.chat.native.readAnswer(Buffer.from(JSON.stringify({ id: 'x', choices: [choice] })), head)
+    assert.equal(answer.state, said ? 'finished' : 'failed')
+    if (answer.state !== 'finished') return
+    const shown = `${answer.encode({ ...noUsage, inputTokens: 9, outputTokens: 7 })}`
+    const told: Json = await sdkOf(shown, 'application/json').chat.completions.create({ model: 'm', messages: [] })
+    const [{ message, finish_reason, index }] = told['choices']
+    const calls = (message.tool_calls ?? []).map((one: Json) => [
+      one['id'],
+      one['function'].name,
+      one['function'].arguments,
+    ])
+    assert.deepEqual({ content: message.content, calls }, said)
+    assert.deepEqual([message.role, index, typeof finish_reason], ['assistant', 0, 'string'])
+    assert.deepEqual([told['object'], told['created']], ['chat.completion', 1_795_000_000])
+    for (const one of message.tool_calls ?? []) assert.equal(one.type, 'function')
+  })
