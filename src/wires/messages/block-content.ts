@@ -1,7 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import { isBlankJson } from '../../inference/filters/whole-calls.ts'
-import { argumentsIn, wordsIn } from '../answers/content-parts.ts'
+import { argumentsIn, kindOfPart, wordsIn } from '../answers/content-parts.ts'
 import { argumentsText, objectsOf, repeatsStart, stringOf } from '../answers/read-answer.ts'
 
 /** A delta of a block's content in the words of this wire. */
@@ -57,6 +57,28 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
     else if (input !== '[]' && !isBlankJson(input)) start.deltas.push({ type: 'input_json_delta', partial_json: input })
   }
   return start
+}
+
+/** This wire's names for blocks that servers call by those of another wire (ruling Y5): SDKs pass over these. */
+const ownTypes = { text: 'text', refusal: 'text', reasoning: 'thinking', tool_call: 'tool_use' } as const
+
+/**
+ * The members of a block, in a stream or in a whole message, that SDKs need and that are missing or have a name of another wire
+ * (rulings Y3, Y5).
+ * @param mint an id for a call that has none
+ * @returns undefined if it is a call without a name, which nobody can run
+ */
+export function missingInBlock(block: JsonObject, mint: () => string): Map<string, string> | undefined {
+  const values = new Map<string, string>()
+  const kind = kindOfPart(block['type'])
+  if (kind === undefined) return values
+  if (block['type'] !== ownTypes[kind]) values.set('type', JSON.stringify(ownTypes[kind]))
+  if (kind !== 'tool_call') return values
+  const name = stringOf(block['name']) ?? stringOf(asObject(block['function'])?.['name'])
+  if (!name?.trim()) return undefined
+  if (name !== block['name']) values.set('name', JSON.stringify(name))
+  if (!stringOf(block['id'])) values.set('id', JSON.stringify(mint()))
+  return values
 }
 
 /** The content of a delta: its value as a text, or a citation. */

@@ -12,6 +12,7 @@ import {
   contentDeltas,
   type DeltaContent,
   isRepetition,
+  missingInBlock,
   readDelta,
   readStart,
   type StartContent,
@@ -69,9 +70,12 @@ export class BlockOrder {
   /** Whether the client has to run a tool. */
   hasCalls = false
 
-  /** @param produced counts what is shown */
-  constructor(produced: ProducedText) {
+  readonly #mint: (number: number) => string
+
+  /** @param produced counts what is shown. @param mint an id for a call that has none, by the number it is shown as */
+  constructor(produced: ProducedText, mint: (number: number) => string) {
     this.#produced = produced
+    this.#mint = mint
   }
 
   get isEmpty(): boolean {
@@ -107,15 +111,19 @@ export class BlockOrder {
 
   start(frame: RawFrame, data: string, event: JsonObject): string | undefined {
     const number = event['index']
-    const block = asObject(event['content_block']) ?? {}
+    const came = asObject(event['content_block']) ?? {}
     const former = this.#numbers.get(number)
+    const missing = missingInBlock(came, () => this.#mint(this.#count))
     // The rest of such a call may still come under its number.
-    if (!stringOf(block['type']) || (former && !this.#isSettled(former))) return undefined
+    if (!stringOf(came['type']) || missing === undefined || (former && !this.#isSettled(former))) return undefined
+    const block: JsonObject = { ...came }
+    for (const [name, value] of missing) block[name] = JSON.parse(value)
     const ending = this.#endOthers()
     if (ending === undefined) return undefined
     const content = readStart(block, () =>
       keptSources(decodeUtf8(data), 'input', (root) => [asObject(root['content_block'])])(0),
     )
+    for (const [name, value] of missing) content.emptied.set(name, value)
     const begun = this.#begin(number, block, content)
     const isRight = number === begun.shownAs && content.emptied.size === 0
     const shown = this.#show(begun, isRight ? frame : renumbered(frame, data, begun.shownAs, content.emptied))
@@ -135,15 +143,18 @@ export class BlockOrder {
     const { type, member, value } = content
     const isBlank = value === '' || (block.isCall && isBlankJson(`${value}`))
     const isIgnored = isBlank || type === 'signature_delta'
+    // A thought of a sealed one is a block of its own, as in translation.
+    const isUnsealed = type === 'thinking_delta' && block.kind === 'redacted_thinking'
     // SDKs pass over what does not belong to the block: it would be lost.
-    if (!contentDeltas[type]!.blocks.test(block.kind)) return isIgnored ? '' : undefined
+    if (!isUnsealed && !contentDeltas[type]!.blocks.test(block.kind)) return isIgnored ? '' : undefined
     if (value === undefined) return undefined
     let before = ''
-    if (block.isOver) {
+    if (block.isOver || isUnsealed) {
       if (isIgnored || this.#isSaid(block, content)) return ''
       const ending = block.isCall ? undefined : this.#endOthers()
       if (ending === undefined) return undefined
-      const content_block = { type: block.kind, [block.kind]: '', ...(block.kind === 'thinking' && { signature: '' }) }
+      const kind = isUnsealed ? 'thinking' : block.kind
+      const content_block = { type: kind, [kind]: '', ...(kind === 'thinking' && { signature: '' }) }
       block = this.#begin(
         number,
         content_block,

@@ -1,18 +1,23 @@
-import { asObject, parseKeeping } from '../../bytes/json.ts'
+import { asObject, type JsonObject, memberText, parseKeeping } from '../../bytes/json.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
+import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { noteAnswer } from '../../inference/usage.ts'
+import { kindOfPart, wordsIn } from '../answers/content-parts.ts'
 import { brokenFault } from '../answers/faults.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
 import {
   callsIn,
   headValues,
   isBelieved,
+  mintCallId,
   type NativeHead,
   openAnswer,
   renameInUsage,
 } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { keptSources, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
+import { initialOf, missingInBlock } from './block-content.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'
 
 /** A messages model's whole answer for a messages client (ruling P2). */
@@ -21,9 +26,13 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (opened.state === 'failed') return opened
   const { patch } = opened
   const answer = patch.value
+  const listed = withListedContent(patch)
+  if (listed) return readAnswer(listed, head)
   if (answer['type'] !== 'message' || !Array.isArray(answer['content'])) {
     return { state: 'failed', fault: brokenFault('the answer is not a message') }
   }
+  const missing = answer['content'].map((block, place) => plainBlock(asObject(block), body, place, head))
+  if (missing.includes(undefined)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
   const callsSeen = head.model.prices.hasCalls && callsIn(answer['content'], calledBy)
@@ -36,12 +45,60 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'msg_'))
+      patch.set([], missingInMessage(answer))
+      for (const [place, values] of missing.entries()) patch.set(['content', `${place}`], values!)
       const wanted = encodeUsage(billed)
       patch.setMissing(['usage'], wanted, isBelieved(report, billed, plainUsage(usage), wanted))
       renameInUsage(patch, ['usage'], usage, head)
       return patch.result()
     },
   }
+}
+
+/** The members of a message that every message has (ruling Y3), without its content. */
+export function missingInMessage(message: JsonObject): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const [name, value] of Object.entries({ type: 'message', role: 'assistant' }))
+    if (message[name] !== value) values.set(name, JSON.stringify(value))
+  const hasCalls = objectsOf(message['content']).some(({ type }) => kindOfPart(type) === 'tool_call')
+  const reason = hasCalls ? 'tool_use' : 'end_turn'
+  if (!stringOf(message['stop_reason'])) values.set('stop_reason', JSON.stringify(reason))
+  if (message['stop_sequence'] === undefined) values.set('stop_sequence', 'null')
+  return values
+}
+
+/** A message whose content is a text or a single block, as a list (ruling Y5); undefined for any other. */
+function withListedContent(patch: JsonPatch): Buffer | undefined {
+  const { type, content } = patch.value
+  const member = patch.members.findLast(({ key }) => key === 'content')
+  if (type !== 'message' || !member || !(typeof content === 'string' || asObject(content))) return undefined
+  const text =
+    typeof content === 'string' ? JSON.stringify({ type: 'text', text: content }) : memberText(patch.bytes, member)
+  patch.set([], new Map([['content', content === '' ? '[]' : `[${text}]`]]))
+  return patch.result()
+}
+
+/** The members of a block that have to be set for SDKs to read it (rulings Y3, Y5); undefined if nobody can. */
+function plainBlock(
+  block: JsonObject | undefined,
+  body: Buffer,
+  place: number,
+  head: NativeHead,
+): Map<string, string> | undefined {
+  const values = block && missingInBlock(block, () => mintCallId('toolu_', head, place))
+  if (!block || !values) return undefined
+  const kind = kindOfPart(block['type'])
+  if (kind === 'tool_call') {
+    const sourceAt = keptSources(body.toString(), 'input', (root) => objectsOf(root['content']))
+    if (!asObject(block['input'])) values.set('input', objectOfArguments(initialOf(block, () => sourceAt(place))))
+  } else if (kind !== undefined) {
+    const member = kind === 'reasoning' ? 'thinking' : 'text'
+    const words = wordsIn(block) ?? (block[member] == null ? '' : undefined)
+    if (words === undefined) return undefined
+    if (typeof block[member] !== 'string') values.set(member, JSON.stringify(words))
+    if (kind === 'reasoning' && typeof block['signature'] !== 'string') values.set('signature', '""')
+  }
+  return values
 }
 
 /** The hosted tool that a block calls. */

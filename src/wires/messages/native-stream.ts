@@ -5,13 +5,13 @@ import { JsonError, parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { brokenFault, type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved, renameInUsage, withoutTelling } from '../answers/native-answer.ts'
+import { headValues, isBelieved, mintCallId, renameInUsage, withoutTelling } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { keptSources, stringOf } from '../answers/read-answer.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
 import { frameOf, messageForms } from './native-forms.ts'
-import { calledBy, zeroUsage } from './native-json.ts'
+import { calledBy, missingInMessage, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
@@ -20,7 +20,7 @@ import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.
  */
 export class MessagesNativeStream extends NativeStream {
   protected readonly forms = messageForms
-  readonly #blocks = new BlockOrder(this.produced)
+  readonly #blocks = new BlockOrder(this.produced, (number) => mintCallId('toolu_', this.head, number))
   #hasStarted = false
   #hasDelta = false
   #reason: unknown
@@ -192,7 +192,10 @@ export class MessagesNativeStream extends NativeStream {
     this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
     patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_'))
-    if (message['stop_reason'] != null) patch.set(['message'], new Map([['stop_reason', 'null']]))
+    const missing = missingInMessage(message)
+    missing.delete('stop_reason')
+    if (message['stop_reason'] !== null) missing.set('stop_reason', 'null')
+    patch.set(['message'], missing)
     const { content } = message
     if (!Array.isArray(content) || content.length > 0) {
       const isText = typeof content === 'string'
