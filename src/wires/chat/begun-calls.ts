@@ -36,9 +36,9 @@ export class BegunCalls {
   }
 
   /**
-   * Numbers the calls of a chunk that have no number (ruling Y3): one with an id or a name of its own begins, and any other piece
-   * belongs to the call before it. The numbers are set in the chunk.
-   * @returns them, by the paths of the calls
+   * Numbers the calls of a chunk that have no number, in the chunk itself (ruling Y3). A call with an id or a name of its own
+   * begins. Any other piece belongs to the call before it.
+   * @returns the numbers, by the paths of the calls
    */
   numbered(choices: readonly unknown[]): [path: string[], index: number][] {
     const found: [string[], number][] = []

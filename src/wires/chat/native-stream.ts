@@ -313,7 +313,7 @@ export class ChatNativeStream extends NativeStream {
 /** The mould of a chunk in which any member may have been edited, and the stage and the call that its text belongs to. */
 type LearnedChunk = { mould: FrameMould; stage: Stage; call: BegunCall | undefined }
 
-/** What is no object in the list of calls says nothing that anybody could run (ruling Y5). */
+/** Whether the list of calls holds an entry that is no object, so that nobody could run it (ruling Y5). */
 function hasUnreadCall(choice: unknown): boolean {
   const calls = asObject(asObject(choice)?.['delta'])?.['tool_calls']
   return Array.isArray(calls) && objectsOf(calls).length < calls.length

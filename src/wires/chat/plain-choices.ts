@@ -5,13 +5,15 @@ import { argumentsText, keptSources, stringOf } from '../answers/read-answer.ts'
 import { formOf, listOfCalls, withCallsBeside } from './content.ts'
 import { argumentsHolder } from './tool-calls.ts'
 
-/** Where a choice says what it says: in a chunk, or in a whole answer. */
+/** The member of a choice that holds its content, in a chunk or in a whole answer. */
 type ChoiceKey = 'delta' | 'message'
 
 /**
- * A chunk or an answer whose choices have the wire's own form (ruling Y5): SDKs pass over any other, and the client would see an
- * empty answer. Read are `message` or `text` instead of `delta` and the reverse, calls beside them or without a list, and
- * the name and arguments of a call in other places.
+ * A chunk or an answer whose choices have the wire's own form (ruling Y5). SDKs pass over any other form, and the client would
+ * see an empty answer. These forms are read:
+ * - `message` or `text` instead of `delta`, and the reverse
+ * - calls beside them, or in no list
+ * - the name and the arguments of a call in other places
  * @param hasOwn deltas have said something: a whole message after them repeats them
  * @returns undefined if nothing has to be changed; in latin1
  */
@@ -46,7 +48,7 @@ const besides = ['delta', 'message', 'text', 'tool_calls', 'function_call']
 
 type PlainContent = { content: JsonObject; calls: readonly unknown[]; holder: ChoiceKey }
 
-/** What a choice says, if it is not in the wire's own form. */
+/** The content of a choice, if it is not in the wire's own form. */
 function plainOf(choice: JsonObject | undefined, key: ChoiceKey, hasOwn: boolean): PlainContent | undefined {
   if (choice === undefined) return undefined
   const own = asObject(choice[key])
@@ -73,7 +75,7 @@ function asList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether SDKs find the name and the arguments of a call, or of a piece of one. What is no object stays: nobody can read it. */
+/** Whether SDKs find the name and the arguments of a call, or of a piece of one. A value that is no object stays: nobody can read it. */
 function isPlain(value: unknown): boolean {
   const call = asObject(value)
   if (call === undefined || asObject(call['custom'])) return true

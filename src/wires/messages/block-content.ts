@@ -63,8 +63,8 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
 const ownTypes = { text: 'text', refusal: 'text', reasoning: 'thinking', tool_call: 'tool_use' } as const
 
 /**
- * The members of a block, in a stream or in a whole message, that SDKs need and that are missing or have a name of another wire
- * (rulings Y3, Y5).
+ * The members of a block that SDKs need, if they are missing or have a name of another wire (rulings Y3, Y5). The block is of a
+ * stream or of a whole message.
  * @param mint an id for a call that has none
  * @returns undefined if it is a call without a name, which nobody can run
  */
