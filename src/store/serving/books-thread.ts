@@ -4,6 +4,7 @@ import { BookError, type BookErrorCode } from '../../accounts/book-error.ts'
 import type { Books } from '../../accounts/books.ts'
 import type { Zone } from '../../accounts/calendar.ts'
 import type { Act } from '../../accounts/trail.ts'
+import { storeThreadLimits } from './thread.ts'
 
 /**
  * Readings of the books that may take seconds. They have a thread, so that signing in or making a key never waits for a
@@ -76,7 +77,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
   }
 
   function start(): { worker: Worker; ended: Promise<void> } {
-    const worker = new Worker(url, { workerData, name })
+    const worker = new Worker(url, { workerData, name, resourceLimits: storeThreadLimits })
     worker.on('message', (answered: Answered) => {
       const one = waiting.get(answered.id)!
       waiting.delete(answered.id)

@@ -18,6 +18,12 @@ type ThreadMessage =
 /** The file that is the thread, its data, and the time in which it must end, in ms. A store may take for ever (B14). */
 export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
 
+/**
+ * The memory of new objects of each thread of the store, in MB. V8 lets every thread grow it to 64 MB or so, which most of them
+ * never give back. What these threads make lives for a batch: they are not slower with less (CON-10).
+ */
+export const storeThreadLimits = { maxYoungGenerationSizeMb: 12 } as const
+
 /** The serving thread's end of the store's thread: what was asked, and who waits for the answer. */
 export class StoreThread {
   /** Resolves with the cause when it dies; never after `close`. */
@@ -36,7 +42,7 @@ export class StoreThread {
     this.death = death.promise
     this.#ended = ended.promise
     this.#closeMs = closeMs
-    this.#worker = new Worker(file, { workerData, name })
+    this.#worker = new Worker(file, { workerData, name, resourceLimits: storeThreadLimits })
     this.#worker.on('message', (messages: readonly ThreadMessage[]) => {
       for (const said of messages) {
         if ('news' in said) hear(said.news, said.value)
