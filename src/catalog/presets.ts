@@ -11,7 +11,9 @@ import type { ModelWire } from './wire-names.ts'
  */
 export type Preset = {
   /** The provider's address, and the variable that holds its key. */
-  upstream: { baseUrl: string; keyVariable: string; paths?: Readonly<Partial<Record<ModelWire, string>>> }
+  upstream: PresetUpstream
+  /** A company's cloud sells the models of others: names in the files of other gateways do not mean this preset. */
+  ofCloud?: true
   /** The wire of its models, and their profiles: another one for those that reason or take no sampling settings, if it differs. */
   wire: ModelWire
   profile: string
@@ -22,6 +24,18 @@ export type Preset = {
   /** Credits for a call of each hosted tool, with the source. Without it, `hosted_tools: refuse` is written. */
   calls?: { texts: Readonly<Record<string, string>>; source: string }
   models: readonly PresetModel[]
+}
+
+/** How a provider is reached. An address, a path and a header may name a variable of the environment, as `${NAME}`. */
+export type PresetUpstream = {
+  baseUrl: string
+  keyVariable: string
+  /** Default: the wire's own header. */
+  keyHeader?: string
+  headers?: Readonly<Record<string, string>>
+  paths?: Readonly<Partial<Record<ModelWire, string | { whole: string; stream: string }>>>
+  /** Settings of the account in place of a key, for example of a cloud. */
+  account?: Readonly<Record<string, object>>
 }
 
 export type PresetModel = {

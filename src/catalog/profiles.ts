@@ -204,6 +204,12 @@ const anthropic: ProfileSetting = {
   refusals: refusals.anthropic,
 }
 
+const fixedAnthropic: ProfileSetting = {
+  ...anthropic,
+  drops: new Set(['temperature', 'top_p', 'top_k']),
+  operatorInPlace: 'message_rule',
+}
+
 const googleEnvelope: ProfileValues['envelope'] = { version: 'vertex-2023-10-16', omits: ['model'], betas: 'header' }
 const bedrockEnvelope: ProfileValues['envelope'] = {
   version: 'bedrock-2023-05-31',
@@ -283,13 +289,14 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
 
   anthropic: { messages: anthropic },
   // Models after Opus 4.6: any sampling setting but the default is refused.
-  'anthropic-fixed-sampling': {
-    messages: { ...anthropic, drops: new Set(['temperature', 'top_p', 'top_k']), operatorInPlace: 'message_rule' },
-  },
+  'anthropic-fixed-sampling': { messages: fixedAnthropic },
   // Models before adaptive thinking: it is asked for as a number of tokens.
   'anthropic-budget': {
     messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' }, prefill: 'native' },
   },
+  // Claude after Opus 4.6, at both clouds below.
+  'anthropic-google-fixed-sampling': { messages: { ...fixedAnthropic, envelope: googleEnvelope } },
+  'anthropic-mantle-fixed-sampling': { messages: { ...fixedAnthropic, shape: 'none' } },
   // Claude at `rawPredict` of Google (@anthropic-ai/vertex-sdk 1.1.3; docs.cloud.google.com, 2026-11).
   'anthropic-google': { messages: { ...anthropic, envelope: googleEnvelope } },
   // Claude at `bedrock-mantle`, which refuses `output_config.format` (docs.aws.amazon.com/bedrock, 2026-11).

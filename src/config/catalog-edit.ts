@@ -1,4 +1,5 @@
 import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
+import type { PresetUpstream } from '../catalog/presets.ts'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
 /** Amounts as decimal strings in the words of the file, with steps and bands (lists), calls and tiers (maps). */
@@ -23,7 +24,7 @@ export type CatalogChange = {
   /** The day for `pinned`: it becomes `created` of every row (spec 9.4). */
   pinned: string
   /** Added unless there is an upstream with this name. */
-  upstream?: { name: string; baseUrl: string; keyVariable: string; paths?: Readonly<Record<string, string>> }
+  upstream?: { name: string } & PresetUpstream
   /** Calendars that prices name, each added unless there is one of its name. */
   calendars?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Written after the models that are there, each below a comment. */
@@ -68,15 +69,16 @@ export function editCatalog(
   }
   if (upstream) {
     const upstreams = root?.get('upstreams', true)
-    const { name, baseUrl, keyVariable, paths } = upstream
-    const account = flowOf({ name: 'main', key: `\${${keyVariable}}` })
-    const ways = paths ? `  paths: ${flowOf(paths)}\n` : ''
-    const text = `${plain(name)}:\n  base_url: ${baseUrl}\n${ways}  accounts:\n    - ${account}\n`
+    const { name, baseUrl, keyVariable, paths, headers, keyHeader, account } = upstream
+    const main = { name: 'main', ...(account ?? { key: `\${${keyVariable}}` }) }
+    const ways = { ...(paths && { paths }), ...(headers && { headers }), ...(keyHeader && { key_header: keyHeader }) }
+    const lines = Object.entries(ways).map(([key, value]) => `  ${key}: ${flowOf(value)}\n`)
+    const text = `${plain(name)}:\n  base_url: ${baseUrl}\n${lines.join('')}  accounts:\n    - ${flowOf(main)}\n`
     if (upstreams === undefined || upstreams === null) edits.append(`upstreams:\n${indented(text, 2)}`)
     else if (!isMap(upstreams)) throw new Error('`upstreams` is no map: change it by hand')
     else if (!upstreams.has(name))
       edits.addLines(upstreams, text, {
-        [name]: { base_url: baseUrl, ...(paths && { paths }), accounts: [{ name: 'main', key: `\${${keyVariable}}` }] },
+        [name]: { base_url: baseUrl, ...ways, accounts: [main] },
       })
   }
   for (const [name, calendar] of Object.entries(calendars)) {

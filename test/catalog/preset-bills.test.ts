@@ -77,6 +77,21 @@ const golden: Record<string, Row[]> = {
     ['openai.gpt-oss-120b', { tier: 'flex' }, { fresh: million, output: million }, '0.375'],
     ['openai.gpt-oss-120b', { tier: 'priority' }, { fresh: million, output: million }, '1.3125'],
   ],
+  // LiteLLM 1.110.2 of 20 November 2026, for the global profile: 0.1 and 0.5 of output; above 100,000 tokens of input 0.5 and 2.5.
+  'bedrock-claude': [
+    ['global.anthropic.claude-haiku-5-5', {}, { fresh: 100_000, output: 1_000 }, '0.0105'],
+    ['global.anthropic.claude-haiku-5-5', {}, { fresh: 100_001, output: 1_000 }, '0.0525005'],
+    ['global.anthropic.claude-opus-5-5', {}, all, '37.2'],
+  ],
+  // The same for us-east-1: 4.4, read 0.22, write 5.5, 1 h 8.8, output 22.
+  'bedrock-mantle-claude': [['anthropic.claude-opus-5-5', {}, all, '40.92']],
+  'claude-aws': [['claude-opus-5-5', { geo: 'us' }, all, '40.92']],
+  // The same for Azure: 2, output 10; above 272,000 4 and 15; flex half, priority twice.
+  'azure-openai': [
+    ['gpt-6-sol', {}, { fresh: 272_001, output: 1_000 }, '1.103004'],
+    ['gpt-6-sol', { tier: 'flex' }, { fresh: 272_000, output: 1_000 }, '0.277'],
+    ['gpt-6-sol', { tier: 'priority' }, { fresh: 272_001, output: 1_000 }, '2.206008'],
+  ],
   // api-docs.deepseek.com/quick_start/pricing, 4 October 2026: 1.32, read 0.044, output 3.96 at peak, half of it at other hours.
   deepseek: [
     [

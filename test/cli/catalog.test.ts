@@ -32,10 +32,16 @@ test('X15 catalog add shows what it will write, asks, and writes a file that che
 
 test('NEW-10 what catalog add writes passes check without a warning, each preset alone and all in one file', async () => {
   const known = Object.entries(presets).filter(([, { models }]) => models.length > 0)
-  const env = Object.fromEntries(known.map(([, { upstream }]) => [upstream.keyVariable, 'canary-key']))
+  const named = JSON.stringify(presets).matchAll(/\$\{(\w+)\}/g)
+  const variables = [
+    ...known.map(([, { upstream }]) => upstream.keyVariable),
+    ...Array.from(named, ([, name]) => name!),
+  ]
+  const env = Object.fromEntries(variables.map((name) => [name, 'canary-key']))
   const all = testFolder('cli')
-  for (const [name, { calls }] of known)
-    for (const cwd of [testFolder('cli'), all]) {
+  // Models at a cloud have the names that they have at their makers.
+  for (const [name, { calls, ofCloud, upstream }] of known)
+    for (const cwd of ofCloud ? [testFolder('cli')] : [testFolder('cli'), all]) {
       const added = await runWarm(['catalog', 'add', name, '--yes', '--json'], { cwd })
       assert.equal(added.code, 0, added.stderr)
       const checked = await runWarm(['check', '--json'], { cwd, env })
@@ -50,7 +56,7 @@ test('NEW-10 what catalog add writes passes check without a warning, each preset
           [[model.prices].flat()[0].calls, model.hosted_tools],
           calls ? [calls.texts, undefined] : [undefined, 'refuse'],
         )
-      assert.equal(upstreams[name].paths, undefined)
+      assert.deepEqual(upstreams[name].paths, upstream.paths)
     }
 })
 

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { parse } from 'yaml'
@@ -167,4 +167,71 @@ test('issue 46 check reports presets that were read more than 60 days ago, and c
     stderr,
     /^note: deepseek-flash \(preset of \d{4}-\d\d-\d\d, https:\/\/prices\.example\): its price was read/m,
   )
+})
+
+test('issue 48 4a the preset of each cloud is written with its address, header and account, and check accepts it', async () => {
+  const cwd = testFolder('cli')
+  const clouds = Object.entries(builtInPresets.presets).filter(([, { ofCloud }]) => ofCloud)
+  const upstreams: Record<string, object> = {
+    'bedrock-claude': {
+      base_url: 'https://bedrock-runtime.us-east-1.amazonaws.com/anthropic',
+      key_header: 'authorization',
+      accounts: [{ name: 'main', key: '${AWS_BEARER_TOKEN_BEDROCK}' }],
+    },
+    'bedrock-mantle-claude': {
+      base_url: 'https://bedrock-mantle.us-east-1.api.aws/anthropic',
+      accounts: [{ name: 'main', key: '${AWS_BEARER_TOKEN_BEDROCK}' }],
+    },
+    'bedrock-openai': {
+      base_url: 'https://bedrock-mantle.us-east-1.api.aws/openai/v1',
+      accounts: [{ name: 'main', key: '${AWS_BEARER_TOKEN_BEDROCK}' }],
+    },
+    'claude-aws': {
+      base_url: 'https://aws-external-anthropic.us-east-1.api.aws',
+      headers: { 'anthropic-workspace-id': '${ANTHROPIC_AWS_WORKSPACE_ID}' },
+      key_header: 'authorization',
+      accounts: [{ name: 'main', key: '${ANTHROPIC_AWS_API_KEY}' }],
+    },
+    'vertex-claude': {
+      base_url: 'https://aiplatform.googleapis.com',
+      paths: {
+        messages: {
+          whole: '/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/global/publishers/anthropic/models/{model}:rawPredict',
+          stream:
+            '/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/global/publishers/anthropic/models/{model}:streamRawPredict',
+        },
+      },
+      accounts: [{ name: 'main', google: {} }],
+    },
+    'vertex-gemini': {
+      base_url:
+        'https://aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/global/endpoints/openapi',
+      accounts: [{ name: 'main', google: {} }],
+    },
+    'foundry-claude': {
+      base_url: 'https://${ANTHROPIC_FOUNDRY_RESOURCE}.services.ai.azure.com/anthropic',
+      accounts: [{ name: 'main', key: '${ANTHROPIC_FOUNDRY_API_KEY}' }],
+    },
+    'azure-openai': {
+      base_url: 'https://${AZURE_OPENAI_RESOURCE}.openai.azure.com/openai/v1',
+      key_header: 'api-key',
+      accounts: [{ name: 'main', key: '${AZURE_OPENAI_API_KEY}' }],
+    },
+  }
+  assert.deepEqual(clouds.map(([name]) => name).sort(), Object.keys(upstreams).sort())
+  for (const [name, { models }] of clouds) {
+    const own = join(cwd, name)
+    mkdirSync(own)
+    const added = await runWarm(['catalog', 'add', name, '--yes'], { cwd: own })
+    assert.equal(added.code, 0, added.stderr)
+    const text = readFileSync(join(own, 'triwire.yaml'), 'utf8')
+    assert.deepEqual(parse(text).upstreams, { [name]: upstreams[name] })
+    assert.equal(parse(text).catalog.models.length, models.length)
+    const names = [...new Set(Array.from(text.matchAll(/\$\{(\w+)\}/g), ([, variable]) => variable!))]
+    for (const variable of names) assert.ok(`${added.stdout}${added.stderr}`.includes(variable), `${name} ${variable}`)
+    const env = Object.fromEntries(names.map((variable) => [variable, 'word']))
+    const checked = await runWarm(['check', '--json'], { cwd: own, env })
+    assert.equal(checked.code, 0, `${name}: ${checked.stdout}${checked.stderr}`)
+    assert.deepEqual((checked.json as unknown as { warnings?: unknown[] }).warnings ?? [], [], name)
+  }
 })

@@ -48,8 +48,7 @@ export async function addPreset(
       if (prices?.note) notes.push(`${id}: ${prices.note}.`)
     }
   }
-  if (added.length > 0)
-    notes.push(`The key is read from ${preset.upstream.keyVariable}. One credit is one US dollar here.`)
+  if (added.length > 0) notes.push(keyNote(preset.upstream), 'One credit is one US dollar here.')
   if (added.length > 0 && !preset.calls)
     notes.push(
       "Calls of the provider's own tools are refused, as no price of them is known here: `hosted_tools` and `prices.calls` change that.",
@@ -60,6 +59,15 @@ export async function addPreset(
     calendars: Object.fromEntries(Object.entries(calendars).filter(([calendar]) => used.has(calendar))),
   }
   await propose({ file, change, left, notes }, options, command)
+}
+
+/** Says from where the credential is, and which further variables the configuration reads. */
+function keyNote({ account, keyVariable, ...settings }: Preset['upstream']): string {
+  const more = new Set(Array.from(JSON.stringify(settings).matchAll(/\$\{(\w+)\}/g), ([, name]) => name))
+  const key = account
+    ? `The credential is that of ${keyVariable}, or of the machine that triwire runs on: see docs/clouds.md.`
+    : `The key is read from ${keyVariable}.`
+  return more.size === 0 ? key : `${key} Set ${[...more].join(' and ')} too.`
 }
 
 const unpriced =

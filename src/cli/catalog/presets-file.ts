@@ -51,8 +51,17 @@ const schema = z.strictObject({
       upstream: z.strictObject({
         baseUrl: z.url({ protocol: /^https$/ }),
         keyVariable: z.string().regex(/^[A-Z][A-Z0-9_]*$/),
-        paths: z.partialRecord(z.enum(modelWireNames), z.string()).optional(),
+        keyHeader: z.string().optional(),
+        headers: z.record(z.string(), z.string()).optional(),
+        paths: z
+          .partialRecord(
+            z.enum(modelWireNames),
+            z.union([z.string(), z.strictObject({ whole: z.string(), stream: z.string() })]),
+          )
+          .optional(),
+        account: z.record(z.enum(['aws', 'google', 'azure']), z.strictObject({})).optional(),
       }),
+      ofCloud: z.literal(true).optional(),
       wire: z.enum(modelWireNames),
       profile,
       reasoningProfile: profile.optional(),
@@ -119,12 +128,18 @@ export function presetNotes({ catalog, upstreams }: Config, file: PresetsFile, n
 }
 
 function presetAt({ presets }: PresetsFile, host: string | undefined, id: string): PresetModel | undefined {
-  const isAt = ({ upstream }: Preset) => new URL(upstream.baseUrl).host === host
+  const isAt = ({ upstream }: Preset) => host !== undefined && isHostOf(new URL(upstream.baseUrl).host, host)
   for (const preset of Object.values(presets)) {
     const found = isAt(preset) ? preset.models.find((one) => one.id === id) : undefined
     if (found) return found
   }
   return undefined
+}
+
+/** @param own the host of a preset, in which a variable stands for any part */
+function isHostOf(own: string, host: string): boolean {
+  const [begin, end] = own.split(/\$\{.*?\}/)
+  return end === undefined ? host === own : host.startsWith(begin!) && host.endsWith(end)
 }
 
 /** Describes what a newer file changes, by the models of both. */

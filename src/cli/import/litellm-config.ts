@@ -141,7 +141,9 @@ function named(
     return leave('no model that chats: triwire has no wire for it')
   const preset = presetOfProvider(provider)
   const stars = name.includes('*') || model.includes('*')
-  if (stars && !preset) return leave('`*` stands for models that are not known here: write an entry for each model')
+  // A name at a cloud is that of a deployment, which its owner chose.
+  if (stars && (!preset || preset.ofCloud))
+    return leave('`*` stands for models that are not known here: write an entry for each model')
   if (name.includes('*') && !model.includes('*')) return leave('`*` in the name alone: write an entry for each name')
   // LiteLLM asks a model of the exact name before one of a pattern.
   const pairs = stars

@@ -235,9 +235,9 @@ const plainCompletions: WaysOfProvider = () => 'it is asked for plain completion
 /** Providers by the name that LiteLLM has for them. */
 const providers: Readonly<Record<string, WaysOfProvider>> = {
   ...Object.fromEntries(
-    Object.keys(presets)
-      .filter((name) => name !== 'bedrock')
-      .map((name) => [name, ofPreset(name)]),
+    Object.entries(presets)
+      .filter(([name, { ofCloud }]) => name !== 'bedrock' && !ofCloud)
+      .map(([name]) => [name, ofPreset(name)]),
   ),
   dashscope: ofPreset('qwen'),
   fireworks_ai: ofPreset('fireworks'),
@@ -294,7 +294,9 @@ export function splitLitellmModel(name: string, custom: string | undefined, hasB
   const [, first, rest = ''] = /^([^/]+)\/(.*)$/s.exec(name) ?? []
   if (custom !== undefined) return { provider: custom, model: first === custom ? rest : name }
   if (first !== undefined && Object.hasOwn(providers, first)) return { provider: first, model: rest }
-  const known = Object.entries(presets).find(([, { models }]) => models.some(({ id }) => id === name))?.[0]
+  const known = Object.entries(presets).find(
+    ([, { ofCloud, models }]) => !ofCloud && models.some(({ id }) => id === name),
+  )?.[0]
   const named = known ?? bareNames.find(([names]) => names.test(name))?.[1]
   return { provider: named ?? (hasBase ? 'openai' : first), model: name }
 }
