@@ -1,5 +1,6 @@
 import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
+import { listOf, wordsIn } from '../answers/content-parts.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
@@ -124,8 +125,35 @@ export function fillItems(patch: JsonPatch, path: readonly string[], output: unk
   for (const [place, item] of placesOf(path, output)) fillItem(patch, place, item)
 }
 
+/** Types of text that SDKs pass over in a message (ruling Y5). */
+const foreignText = new Set(['text', 'input_text'])
+
+/**
+ * The content of a message whose texts SDKs would pass over: a mere text, a single part, or parts of another wire.
+ * @returns undefined if it is this wire's own
+ */
+export function plainContent(content: unknown): string | undefined {
+  const isForeign = (part: unknown) =>
+    typeof part === 'string' || foreignText.has(`${asObject(part)?.['type'] ?? 'text'}`)
+  if (content == null || (Array.isArray(content) && !content.some(isForeign))) return undefined
+  const parts = listOf(content).map((part) => {
+    if (!isForeign(part)) return part
+    const own = { type: 'output_text', text: wordsIn(part) ?? '', annotations: [] }
+    return typeof part === 'string' ? own : { ...asObject(part), ...own }
+  })
+  return JSON.stringify(parts)
+}
+
+/** Whether a message in a frame may have such content: only such a frame is parsed. */
+export const mayBeForeign = /"content"\s*:\s*(?:["{]|\[\s*(?:"|\{\s*"text"))|"type"\s*:\s*"(?:text|input_text)"/
+
 /** An item of reasoning has a summary, be it empty, and its own text is no answer: some servers tell it as one (LiteLLM). */
-function fillItem(patch: JsonPatch, path: readonly string[], item: Record<string, unknown>): void {
+export function fillItem(patch: JsonPatch, path: readonly string[], item: Record<string, unknown>): void {
+  if (item['type'] === 'message') {
+    const content = plainContent(item['content'] ?? item['text'])
+    if (content !== undefined) patch.set(path, new Map([['content', content]]))
+    if (!stringOf(item['role'])) patch.set(path, new Map([['role', '"assistant"']]))
+  }
   if (item['type'] !== 'reasoning') return
   if (!Array.isArray(item['summary'])) patch.set(path, new Map([['summary', '[]']]))
   for (const [place, part] of placesOf([...path, 'content'], item['content'])) {

@@ -6,14 +6,16 @@ import {
   callsIn,
   headValues,
   isBelieved,
+  mintCallId,
   type NativeHead,
   openAnswer,
   renameInUsage,
 } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { fillItems } from './missing-members.ts'
+import { SaidCalls } from './said-calls.ts'
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
@@ -26,6 +28,9 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (!Array.isArray(answer['output']) || !isEnded(answer['status'])) {
     return { state: 'failed', fault: brokenFault('the answer is not an ended response') }
   }
+  const calls = new SaidCalls((place) => mintCallId('call_', head, place))
+  const missing = answer['output'].map((item, place) => calls.final(asObject(item) ?? {}, place))
+  if (missing.includes(undefined)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
   const callsSeen = head.model.prices.hasCalls && callsIn(answer['output'], calledBy)
@@ -38,6 +43,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     encode: (billed) => {
       patch.set([], responseValues(head, answer))
       fillItems(patch, ['output'], answer['output'])
+      for (const [place, values] of missing.entries()) patch.set(['output', `${place}`], values!)
       const wanted = wantedUsage(encodeUsage(billed), usage)
       patch.setMissing(['usage'], wanted, isBelieved(report, billed, usage, wanted))
       renameInUsage(patch, ['usage'], usage, head)

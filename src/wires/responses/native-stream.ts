@@ -12,15 +12,23 @@ import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { callsIn, isBelieved, mintAnswerId, renameInUsage, withoutTelling } from '../answers/native-answer.ts'
+import {
+  callsIn,
+  isBelieved,
+  mintAnswerId,
+  mintCallId,
+  renameInUsage,
+  withoutTelling,
+} from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { objectsOf, parseAnswer, stringOf } from '../answers/read-answer.ts'
+import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
-import { fillItems, MissingMembers } from './missing-members.ts'
+import { fillItem, fillItems, MissingMembers, mayBeForeign } from './missing-members.ts'
 import { responseForms } from './native-forms.ts'
 import { calledBy, partBreak, producedTexts, responseValues, wantedUsage } from './native-json.ts'
 import { failedCode } from './output-item.ts'
+import { callEnd, clientCall, inputDelta, mayLack, SaidCalls } from './said-calls.ts'
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
@@ -34,6 +42,9 @@ const eventName = /^(?:response\.|error$|keepalive$)/
 
 /** An item of reasoning begins; it may be all that is shown of it. */
 const reasoningItem = /"type"\s*:\s*"reasoning"/
+
+/** An item is a message. */
+const messageItem = /"type"\s*:\s*"message"/
 
 /** Events that show nothing yet: an error right after them is still an ordinary refusal. */
 const quiet = new Set([
@@ -55,9 +66,10 @@ export class ResponsesNativeStream extends NativeStream {
   /** The kind of reasoning that came first: some models tell it raw and as a summary, and it is one reasoning. */
   #reasoning: string | undefined
   /** The event of the last delta, and whether such a one brings text: most are like the one before. */
-  #delta = { name: '', isCounted: false }
+  #delta = { name: '', isCounted: false, isInput: false }
   /** The counted parts of the item that was announced last. */
   #item = { hasName: false, hasText: false }
+  readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
   #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
@@ -141,7 +153,10 @@ export class ResponsesNativeStream extends NativeStream {
       this.show()
       this.#lastFrame = frame
       if (!this.#unsaid.isEmpty) frame = named = this.#unsaid.say(named, (data) => this.parse(data))
-      if (this.#isCounted(name)) this.produced.addRaw(stringBehind(frame, '"delta":'))
+      const isCounted = this.#isCounted(name)
+      const words = isCounted || this.#delta.isInput ? stringBehind(frame, '"delta":') : ''
+      if (isCounted) this.produced.addRaw(words)
+      if (this.#delta.isInput) this.#calls.add(frame, words)
       return this.#completed(name, named)
     }
     if (name !== 'keepalive') this.events++
@@ -151,6 +166,8 @@ export class ResponsesNativeStream extends NativeStream {
       this.#takeFailure(named)
       return ''
     }
+    frame = named = this.#withCall(name, named)
+    if (this.fault) return ''
     if (isFilledStart(name, frame)) frame = named = this.#emptied(named)
     else if (!this.#unsaid.isEmpty && name.endsWith('.done')) this.#unsaid.say(named, (data) => this.parse(data))
     this.#countFrame(name, frame)
@@ -158,6 +175,30 @@ export class ResponsesNativeStream extends NativeStream {
     // The announcement of a call shows something to the client; that of an empty message or reasoning item does not.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return this.#completed(name, named)
+  }
+
+  /** The start or the end of a call, with the members that it lacks (rulings Y3, Y5). */
+  #withCall(name: string, frame: RawFrame): RawFrame {
+    const isStart = name === 'response.output_item.added'
+    const isItem = isStart || name === 'response.output_item.done'
+    if (isItem && !isStart && messageItem.test(frame) && mayBeForeign.test(frame)) {
+      const patch = this.parse(dataOf(frame) ?? '')
+      if (patch === undefined) return ''
+      fillItem(patch, ['item'], asObject(patch.value['item']) ?? {})
+      return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
+    }
+    if (!(isItem ? clientCall.test(frame) : callEnd.test(name))) return frame
+    if (!isStart && !mayLack(frame, isItem)) {
+      const member = name.includes('custom_tool') ? '"input":' : '"arguments":'
+      if (!isItem) this.#calls.add(frame, stringBehind(frame, member), true)
+      return frame
+    }
+    const patch = this.parse(dataOf(frame) ?? '')
+    if (patch === undefined) return ''
+    const values = isStart ? this.#calls.begin(patch.value) : this.#calls.end({ type: name, ...patch.value })
+    if (values === undefined) this.fail(unreadable())
+    patch.set(isItem ? ['item'] : [], values ?? new Map())
+    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   /** A start without the content that its deltas, or its end, say as well. */
@@ -183,7 +224,8 @@ export class ResponsesNativeStream extends NativeStream {
       const isReasoning = name.startsWith('response.reasoning')
       this.enter(isReasoning ? 'reasoning' : 'speaking')
       if (isReasoning) this.#reasoning ??= name
-      this.#delta = { name, isCounted: isReasoning ? name === this.#reasoning : !name.endsWith('audio.delta') }
+      const isCounted = isReasoning ? name === this.#reasoning : !name.endsWith('audio.delta')
+      this.#delta = { name, isCounted, isInput: inputDelta.test(name) }
     }
     if (this.#delta.isCounted) this.#item.hasText = true
     return this.#delta.isCounted
@@ -240,6 +282,12 @@ export class ResponsesNativeStream extends NativeStream {
       return ''
     }
     if (!this.#unsaid.isEmpty && objectsOf(response['output']).length === 0) this.break('content that only a start has')
+    const output: unknown[] = Array.isArray(response['output']) ? response['output'] : []
+    for (const [place, item] of output.entries()) {
+      const values = this.#calls.final(asObject(item) ?? {}, place)
+      if (values === undefined) this.fail(unreadable())
+      else patch.set(['response', 'output', `${place}`], values)
+    }
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import OpenAI from 'openai'
+import { noUsage } from '../../src/inference/usage.ts'
+import { wires } from '../../src/wires/wires.ts'
+import { framesOf } from '../translation/grammar.ts'
+import {
+  added,
+  argumentsDelta,
+  argumentsDone,
+  created,
+  events,
+  functionCall,
+  itemDone,
+  message,
+  terminal,
+  textDelta,
+} from '../translation/upstreams.ts'
+import { modelOf } from './models.ts'
+import { playNatively } from './same-wire.ts'
+
+/*
+ * Left to npm test: the vendor's SDK is loaded. Clients of the responses wire run a call as the end of its item has it, and SDKs as
+ * the last event has it. On the same wire both have what the deltas said (Y5), or the answer fails.
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.
+type Json = Record<string, any>
+
+const args = '{"a":"é"}'
+const without = (member: string, one: Json) => Object.fromEntries(Object.entries(one).filter(([key]) => key !== member))
+const call = (own: Json = {}, n = 0): Json => ({ ...functionCall(n, 'f', args), ...own })
+const start = (own: Json = {}, n = 0) => added(n, { ...functionCall(n, 'f', ''), ...own })
+const deltas = (n = 0) => [argumentsDelta(n, '{"a":'), argumentsDelta(n, '"é"}')]
+const custom = (input: unknown) => ({ id: 'ctc_0', type: 'custom_tool_call', call_id: 'c', name: 'f', input })
+const customEvent = (end: string, more: Json) => ({
+  ...{ type: `response.custom_tool_call_input.${end}`, item_id: 'ctc_0', output_index: 0, ...more },
+})
+const whole = (list: Json[], item: Json, n = 0) => [
+  ...list,
+  argumentsDone(n, args),
+  itemDone(n, item),
+  terminal('completed', [item]),
+]
+
+type Empty = (one: Json) => Json
+/** The forms of arguments that are empty or missing. */
+const empties: [what: string, empty: Empty][] = [
+  ['empty', (one) => ({ ...one, arguments: '' })],
+  ['missing', (one) => without('arguments', one)],
+  ['null', (one) => ({ ...one, arguments: null })],
+  ['an empty object in a text', (one) => ({ ...one, arguments: '{}' })],
+  ['an empty object', (one) => ({ ...one, arguments: {} })],
+  ['blank', (one) => ({ ...one, arguments: ' ' })],
+]
+
+/** Events, and the calls that a client is shown: name and arguments; undefined if the answer fails. */
+const streams: [what: string, list: Json[], said: string[] | undefined][] = [
+  ...empties.map(([what, empty]): [string, Json[], string[]] => [
+    `arguments that are ${what} in every end`,
+    [
+      start(),
+      ...deltas(),
+      empty(argumentsDone(0, '')),
+      itemDone(0, empty(call())),
+      terminal('completed', [empty(call())]),
+    ],
+    [`f ${args}`],
+  ]),
+  [
+    'arguments that only the start has, and empty ends',
+    [added(0, call()), argumentsDone(0, ''), itemDone(0, functionCall(0, 'f', '')), terminal('completed')],
+    [`f ${args}`],
+  ],
+  [
+    'arguments that only their own end has',
+    [
+      start(),
+      argumentsDone(0, args),
+      itemDone(0, functionCall(0, 'f', '')),
+      terminal('completed', [call({ arguments: '' })]),
+    ],
+    [`f ${args}`],
+  ],
+  [
+    'arguments of two calls in turn',
+    [
+      ...[start(), start({}, 1), argumentsDelta(1, '{"b":'), argumentsDelta(0, '{"a":'), argumentsDelta(1, '2}')],
+      ...[argumentsDelta(0, '"é"}'), itemDone(0, functionCall(0, 'f', '')), itemDone(1, functionCall(1, 'f', ''))],
+      terminal('completed', [functionCall(0, 'f', ''), functionCall(1, 'f', '')]),
+    ],
+    [`f ${args}`, 'f {"b":2}'],
+  ],
+  [
+    'deltas that come before their item',
+    [...deltas(), start(), itemDone(0, functionCall(0, 'f', '')), terminal('completed', [functionCall(0, 'f', '')])],
+    [`f ${args}`],
+  ],
+  [
+    'events without places',
+    [start(), ...deltas(), itemDone(0, functionCall(0, 'f', ''))]
+      .map((one) => without('output_index', one))
+      .concat(terminal('completed', [functionCall(0, 'f', '')])),
+    [`f ${args}`],
+  ],
+  [
+    'events without ids',
+    [start(), ...deltas(), argumentsDone(0, '')]
+      .map((one) => without('item_id', one))
+      .concat(itemDone(0, functionCall(0, 'f', '')), terminal('completed', [functionCall(0, 'f', '')])),
+    [`f ${args}`],
+  ],
+  [
+    'input of a custom call',
+    [
+      added(0, custom('')),
+      ...[
+        customEvent('delta', { delta: 'ls ' }),
+        customEvent('delta', { delta: '-a' }),
+        customEvent('done', { input: '' }),
+      ],
+      ...[itemDone(0, without('input', custom(''))), terminal('completed', [custom('')])],
+    ],
+    ['f ls -a'],
+  ],
+  ['arguments as an object', whole([start(), ...deltas()], call({ arguments: { a: 'é' } })), [`f ${args}`]],
+  ['a name that only the start has', whole([start(), ...deltas()], without('name', call())), [`f ${args}`]],
+  ['a name that only the end has', whole([start({ name: '' }), ...deltas()], call()), [`f ${args}`]],
+  [
+    'no arguments at all',
+    [start(), argumentsDone(0, '{}'), itemDone(0, call({ arguments: '{}' })), terminal('completed')],
+    ['f {}'],
+  ],
+  ['no name', whole([start({ name: undefined }), ...deltas()], without('name', call())), undefined],
+  ['a blank name', whole([start({ name: ' ' }), ...deltas()], call({ name: ' ' })), undefined],
+  [
+    'no name, and no end of the item',
+    [start({ name: '' }), ...deltas(), terminal('completed', [call({ name: '' })])],
+    undefined,
+  ],
+]
+
+const calls = (output: Json[]) => output.map(({ name, arguments: text, input }) => `${name} ${text ?? input}`)
+
+for (const [what, list, said] of streams)
+  test(`Y5 the calls of a responses stream of the same wire are whole at their end, or it fails: ${what}`, () => {
+    for (const hasNumbers of [true, false]) {
+      const script = events(created, ...list)
+      const shown = playNatively('responses', hasNumbers ? script : script.replace(/,"sequence_number":\d+/g, ''))
+      const told: Json[] = framesOf(shown).map(({ data }) => JSON.parse(data))
+      const last = told.at(-1)!
+      assert.equal(last['type'], said ? 'response.completed' : 'response.failed')
+      const ends = told.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item)
+      if (said === undefined) {
+        assert.deepEqual(ends, [], 'no client runs the call')
+        continue
+      }
+      if (last['response'].output.length > 0) assert.deepEqual(calls(last['response'].output), said)
+      assert.deepEqual(calls(ends), said)
+      for (const { type, ...event } of told)
+        if (/(?:arguments|input)\.done$/.test(type))
+          assert.equal(event['arguments'] ?? event['input'], said[event['output_index'] ?? 0]!.slice(2))
+    }
+  })
+
+test('Y3 a call of a responses stream without its own id has the same one in each event', async () => {
+  for (const empty of [(one: Json) => without('call_id', one), (one: Json) => ({ ...one, call_id: '' })]) {
+    const items = [empty(call()), empty(call({}, 1))]
+    const list = [added(0, empty(functionCall(0, 'f', ''))), ...deltas(), itemDone(0, items[0]!)]
+    const second = [added(1, empty(functionCall(1, 'f', ''))), ...deltas(1), itemDone(1, items[1]!)]
+    const shown = playNatively('responses', events(created, ...list, ...second, terminal('completed', items)))
+    const told: Json[] = framesOf(shown).map(({ data }) => JSON.parse(data))
+    const ids = told.filter(({ item }) => item).map(({ item }) => item.call_id)
+    for (const id of ids) assert.match(id, /^call_[A-Za-z0-9]{24}$/)
+    assert.deepEqual(ids, [ids[0], ids[0], ids[2], ids[2]])
+    assert.notEqual(ids[0], ids[2])
+    assert.deepEqual(
+      told.at(-1)!['response'].output.map((item: Json) => item['call_id']),
+      [ids[0], ids[2]],
+    )
+  }
+})
+
+const sdkOf = (body: string, type: string) =>
+  new OpenAI({
+    ...{ apiKey: 'k', maxRetries: 0, logLevel: 'off' },
+    fetch: async () => new Response(body, { headers: { 'content-type': type } }),
+  })
+
+const said = { type: 'output_text', text: 'Hi', annotations: [] }
+/** Messages whose text SDKs would pass over. */
+const contents: [what: string, content: unknown][] = [
+  ['a text', 'Hi'],
+  ['a list of texts', ['Hi']],
+  ['a single part', said],
+  ['a part of another wire', [{ type: 'text', text: 'Hi' }]],
+  ['a part of a request', [{ type: 'input_text', text: 'Hi' }]],
+  ['a part without a type', [{ text: 'Hi' }]],
+]
+
+for (const [what, content] of contents)
+  test(`Y5 the SDK of the vendor reads a responses message of the same wire whose content is ${what}`, async () => {
+    const item = { ...message(0), content, role: undefined }
+    const head = {
+      requestId: 'req_1',
+      createdSeconds: 1_795_000_000,
+      inputTokensEstimate: 11,
+      model: modelOf('responses'),
+    }
+    const body = JSON.stringify({ id: 'resp_x', object: 'response', status: 'completed', model: 'up', output: [item] })
+    const answer = wires.responses.native.readAnswer(Buffer.from(body), head)
+    assert.equal(answer.state, 'finished')
+    if (answer.state !== 'finished') return
+    const shown = `${answer.encode({ ...noUsage, inputTokens: 9, outputTokens: 7 })}`
+    const asked = { model: 'm', input: 'x' }
+    const told: Json = await sdkOf(shown, 'application/json').responses.create(asked)
+    assert.equal(told['output_text'], 'Hi')
+    assert.equal(told['output'][0].role, 'assistant')
+    for (const list of [[textDelta(0, 'Hi')], []]) {
+      const script = events(created, added(0, message(0)), ...list, itemDone(0, item), terminal('completed', [item]))
+      const streamed = playNatively('responses', script)
+      const final: Json = await sdkOf(streamed, 'text/event-stream').responses.stream(asked).finalResponse()
+      assert.equal(final['output_text'], 'Hi')
+      const end = framesOf(streamed)
+        .map(({ data }): Json => JSON.parse(data))
+        .find(({ type }) => type === 'response.output_item.done')
+      assert.deepEqual(end!['item'].content, [said])
+    }
+  })
+
+/** Calls of a whole answer, and what is shown of them. */
+const wholes: [what: string, item: Json, said: string | undefined][] = [
+  ['arguments as an object', call({ arguments: { a: 'é' } }), `f ${args}`],
+  ['no arguments', without('arguments', call()), 'f {}'],
+  ['no id', without('call_id', call()), `f ${args}`],
+  ['no name', without('name', call()), undefined],
+  ['a custom call without a name', without('name', custom('ls')), undefined],
+]
+
+for (const [what, item, shown] of wholes)
+  test(`Y3 Y5 a call of a whole responses answer of the same wire is whole, or the answer fails: ${what}`, () => {
+    const head = {
+      requestId: 'req_1',
+      createdSeconds: 1_795_000_000,
+      inputTokensEstimate: 11,
+      model: modelOf('responses'),
+    }
+    const body = JSON.stringify({ id: 'resp_x', object: 'response', status: 'completed', model: 'up', output: [item] })
+    const answer = wires.responses.native.readAnswer(Buffer.from(body), head)
+    assert.equal(answer.state, shown ? 'finished' : 'failed')
+    if (answer.state !== 'finished') return
+    const [told] = JSON.parse(`${answer.encode({ ...noUsage, inputTokens: 9, outputTokens: 7 })}`).output
+    assert.deepEqual(calls([told]), [shown])
+    assert.match(told.call_id, /^call_/)
+  })
