@@ -39,6 +39,10 @@ for (const { name } of adapters.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         readFileSync(join(folder, 'results.json'), 'utf8'),
       ) as Report
       const counts = Object.fromEntries(levels.map((level) => [level, countCases(results, level)]))
+      for (const { case: id, pair, verdict, differences } of results) {
+        const isLate = differences.some((line) => line.includes('"late"'))
+        if (verdict === 'flaky' || isLate) console.log(`  ${verdict}${isLate ? ', late' : ''}: ${id} ${pair}`)
+      }
       const summary = { gateway, day, node, seconds, expansions: results.length, counts }
       writeFileSync(kept, `${JSON.stringify(summary, null, 2)}\n`)
     }
@@ -66,10 +70,9 @@ Written by \`node conformance/results/run.ts\`. A case counts once, by its worst
 or the adapter does not switch it on. Each page says what was switched on, has the tables of pairs and areas, and lists what failed.
 A figure here is no grade: gateways differ in what they are for.
 
-Three cases came after the runs of 2026-11-28: models-list-envelope, messages-count-tokens, client-that-leaves-ends-the-model.
-Three have a lower level since: responses-responses-null-content (SHOULD), chat-upstream-calls-same-index and
-messages-answer-no-null-citations (MAY). Two checks of a key that an error repeats now repeat the key that the gateway has.
-The row of triwire is of the cases as they are.
+A case that fails is tried again. It counts as failed if both tries say the same, and as flaky if they do not. A run with a flaky
+case, or with one that met its time limit, names it on the terminal, so that a busy machine makes no verdict unseen.
+[clauses.md](clauses.md) says which sections the cases cite, and what was read.
 
 | Gateway | Version | MUST pass | fail | refused | declared | n/a | SHOULD pass | fail | refused | declared | n/a | Run |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
