@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openPage, settle, signIn, type View, visit } from '../browser.ts'
 import { fillHistory } from '../history.ts'
+import { toPalettePng } from '../palette-png.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
@@ -46,7 +47,7 @@ export const pictureTrials: readonly Trial[] = [
         await visit(view, rig, path)
         await act?.(view.page)
         await settle(view.page)
-        await view.page.screenshot({ path: join(pictures, `${name}.png`) })
+        writeFileSync(join(pictures, `${name}.png`), toPalettePng(await view.page.screenshot()))
         await view.close()
       }
       await rig.close()
