@@ -11,7 +11,7 @@ import {
 } from './book-rules.ts'
 import type { BoundWishes } from './bounds.ts'
 import type { Calendar } from './calendar.ts'
-import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
+import { type AccountBounds, accountBounds, type KeyBounds, keyBounds, type PersonBounds } from './key-bounds.ts'
 import { insertPerson } from './person-budgets.ts'
 import { newPerson } from './person-rules.ts'
 import { type PersonRow, refuseElsewhere } from './persons.ts'
@@ -51,10 +51,23 @@ type ForeignKey = {
   bounds: BoundWishes<KeyBounds>
 }
 
-/** Accounts and keys that are brought in at once. @property origin the gateway, in a word */
+/** Fields of a person who is made for a key. A person who exists stays as they are. @property account required by a bound */
+type ForeignPerson = {
+  externalId: string
+  name?: string | undefined
+  email?: string | undefined
+  account?: string | undefined
+  bounds: BoundWishes<PersonBounds>
+}
+
+/**
+ * Accounts and keys that are brought in at once.
+ * @property origin the gateway, in a word @property persons people of the keys of whom more than an id is known
+ */
 export type ForeignImport = {
   origin: string
   accounts: readonly ForeignAccount[]
+  persons?: readonly ForeignPerson[]
   keys: readonly ForeignKey[]
 }
 
@@ -79,7 +92,7 @@ const namedPersonsMax = 1_000
  * @throws BookError `name_invalid`, `label_invalid`, `label_secret`, `external_id_invalid`, `person_elsewhere`, `overflow`
  */
 export function importForeign(
-  { origin, accounts, keys }: ForeignImport,
+  { origin, accounts, persons: known = [], keys }: ForeignImport,
   calendar: Calendar,
 ): BookChange<ForeignCounts> {
   const externalIds = [...new Set(keys.flatMap(({ externalId }) => externalId ?? []))]
@@ -99,12 +112,12 @@ export function importForeign(
       const named = new Map(facts.accounts.map((account) => [account.name, account]))
       for (const { name, state, bounds: wishes, creditNanos, reference } of accounts) {
         checkName(name)
-        const known = named.get(name)
+        const existing = named.get(name)
         const bounds = accountBounds.after(accountBounds.none, wishes)
-        const account = known ?? { ...newAccount(`acct_${randomText(16)}`, name, nowMs), state, bounds }
+        const account = existing ?? { ...newAccount(`acct_${randomText(16)}`, name, nowMs), state, bounds }
         const { id } = account
         ids.set(name, id)
-        if (!known) {
+        if (!existing) {
           writes.push({ kind: 'insert_account', account })
           if (bounds.budget) writes.push(...beginSpend(id, id, bounds.budget, calendar, facts))
           result.accounts++
@@ -114,12 +127,15 @@ export function importForeign(
         result.creditedNanos += creditNanos
       }
       const digests = new Set(facts.digests)
+      const fieldsOf = new Map<string, Omit<ForeignPerson, 'externalId'>>(known.map((one) => [one.externalId, one]))
       const persons = new Map<string, PersonRow>()
       for (const person of facts.persons) if (person.externalId) persons.set(person.externalId, person)
       const personOf = (externalId: string): PersonRow => {
-        const known = persons.get(externalId)
-        if (known) return known
-        const person = newPerson({ externalId, wishes: {} }, nowMs)
+        const existing = persons.get(externalId)
+        if (existing) return existing
+        const { name, email, account, bounds: wishes } = fieldsOf.get(externalId) ?? { bounds: {} }
+        const accountId = account === undefined ? undefined : ids.get(account)
+        const person = newPerson({ externalId, name, email, accountId, wishes }, nowMs)
         persons.set(externalId, person)
         writes.push(...insertPerson(person, calendar, facts))
         result.persons++

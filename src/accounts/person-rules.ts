@@ -251,6 +251,11 @@ const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wr
   name: { isRight: (text) => shown(100)(text) && !/^per_[0-9A-Za-z]{16}$/.test(text), wrong: 'person_name_invalid' },
 }
 
+/** Whether a text has the form of a field of a person. */
+export function isPersonField(field: IdentityField, text: string): boolean {
+  return forms[field].isRight(text)
+}
+
 /** @returns the fields that are wished, checked, as a row has them */
 function fieldsOf(
   { account, budget, requestsPerMinute, ...texts }: PersonWishes,

@@ -13,7 +13,7 @@ export function addImportCommands(program: Command): void {
     .option('--unpriced-free', 'take over models without a known price, for nothing (default: they are left out)')
     .option(
       '--keys <file>',
-      'also bring in its keys: answers of /key/list and /team/list, or both tables as CSV; may be repeated',
+      'also bring in its keys: answers of /key/list, /team/list and /user/list, or the tables as CSV; may be repeated',
       collect,
       [],
     )

@@ -3,11 +3,30 @@ import { cutRows } from '../../operations/person-file.ts'
 
 export type DumpRow = Readonly<Record<string, unknown>>
 
-/** Keys and teams of LiteLLM, as its answers or the rows of its tables have them. */
-export type LitellmDump = { keys: readonly DumpRow[]; teams: readonly DumpRow[] }
+/**
+ * Keys, teams and users of LiteLLM, as its answers or the rows of its tables have them.
+ * @property members limits of users in teams, which `/team/list` calls team_memberships
+ */
+export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
+
+/** Members of an answer in which rows are, though they are objects. */
+const wrappers = new Set([
+  'key_list',
+  'team_list',
+  '/key/list',
+  '/team/list',
+  '/user/list',
+  'user',
+  'user_info',
+  'team_info',
+])
+
+/** Columns of a user, and of no member of a team. */
+const userFields = ['user_role', 'user_alias', 'teams', 'max_budget']
 
 /**
- * Reads answers of LiteLLM's `/key/list` and `/team/list`, or its tables `LiteLLM_VerificationToken` and `LiteLLM_TeamTable` as CSV.
+ * Reads answers of LiteLLM's `/key/list`, `/team/list` and `/user/list`, or the tables `LiteLLM_VerificationToken`, `LiteLLM_TeamTable`
+ * and `LiteLLM_UserTable` as CSV.
  * A text may hold several answers, one after the other, as pages come. A row that comes twice counts once.
  * The fields are those of litellm 1.110.2 (schema.prisma, November 2026).
  * @param texts the contents of the files
@@ -16,6 +35,8 @@ export type LitellmDump = { keys: readonly DumpRow[]; teams: readonly DumpRow[] 
 export function readLitellmDump(texts: readonly string[]): LitellmDump {
   const keys = new Map<unknown, DumpRow>()
   const teams = new Map<unknown, DumpRow>()
+  const users = new Map<unknown, DumpRow>()
+  const members = new Map<unknown, DumpRow>()
   const take = (value: unknown): void => {
     if (Array.isArray(value)) {
       for (const one of value) take(one)
@@ -25,15 +46,25 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
     if (!row) return
     if (Array.isArray(row['keys']) && row['keys'].some((one) => typeof one === 'string'))
       throw new Error('it lists digests alone: ask /key/list?return_full_object=true&size=100 for each page')
-    if (typeof row['token'] === 'string') keys.set(row['token'], row)
-    else if (typeof row['team_id'] === 'string') teams.set(row['team_id'], row)
+    const { token, team_id: team, user_id: user } = row
+    const isUser = userFields.some((name) => name in row)
+    if (typeof token === 'string') keys.set(token, row)
+    else if (typeof user === 'string' && isUser && !('user_info' in row)) users.set(user, row)
+    else if (typeof user === 'string' && typeof team === 'string') members.set(memberOf(user, team), row)
+    else if (typeof team === 'string' && user === undefined && !('team_info' in row)) teams.set(team, row)
     for (const [name, inner] of Object.entries(row))
-      if (Array.isArray(inner) || ['key_list', 'team_list', '/key/list', '/team/list'].includes(name)) take(inner)
+      if ((Array.isArray(inner) && name !== 'organization_memberships') || wrappers.has(name)) take(inner)
   }
   for (const text of texts) for (const value of valuesOf(text)) take(value)
   if (keys.size === 0)
     throw new Error('it has no key: name the answers of /key/list and /team/list, or both tables as CSV')
-  return { keys: [...keys.values()], teams: [...teams.values()] }
+  const [ofKeys, ofTeams, ofUsers, ofMembers] = [keys, teams, users, members].map((rows) => [...rows.values()])
+  return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers! }
+}
+
+/** One text for a user in a team. */
+export function memberOf(user: string, team: string): string {
+  return JSON.stringify([user, team])
 }
 
 /** Whether a value is true, in the words of PostgreSQL, of JSON, of a number, and of tools that write CSV. */
@@ -66,8 +97,8 @@ function rowsOfCsv(text: string): DumpRow[] {
     mistakes.push(
       `line ${short.line}: has ${short.cells.length} cells, and the first line names ${names.length} columns`,
     )
-  if (!names.includes('token') && !names.includes('team_id'))
-    mistakes.push('the first line names neither `token` nor `team_id`')
+  if (!['token', 'team_id', 'user_id'].some((name) => names.includes(name)))
+    mistakes.push('the first line names neither `token` nor `team_id` nor `user_id`')
   if (mistakes.length > 0) throw new Error(mistakes[0])
   return rows.map(({ cells }) =>
     Object.fromEntries(

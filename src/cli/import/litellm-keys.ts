@@ -1,16 +1,26 @@
 import { type Budget, type BudgetPeriod, formatBudget } from '../../accounts/budget.ts'
 import { formatCredits, nanosMax } from '../../accounts/credit.ts'
 import type { ForeignImport } from '../../accounts/foreign-keys.ts'
-import { mayUse, modelsMax, parseModels } from '../../accounts/key-bounds.ts'
-import { digestKey, digestOfHex, mayHoldKey } from '../../accounts/keys.ts'
+import {
+  checkExternalId,
+  checkMetadata,
+  type Metadata,
+  mayUse,
+  metadataMax,
+  modelsMax,
+  parseModels,
+} from '../../accounts/key-bounds.ts'
+import { digestKey, digestOfHex, mayHoldKey, withoutKeys } from '../../accounts/keys.ts'
+import { isPersonField } from '../../accounts/person-rules.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
 import { rateMax } from '../../operations/fields.ts'
 import type { ImportedSetting } from './import-report.ts'
-import { type DumpRow, isTrue, type LitellmDump } from './litellm-dump.ts'
+import { type DumpRow, isTrue, type LitellmDump, memberOf } from './litellm-dump.ts'
 
 type PlannedKey = ForeignImport['keys'][number]
 type PlannedAccount = ForeignImport['accounts'][number]
+type PlannedPerson = NonNullable<ForeignImport['persons']>[number]
 
 /** Keys of another gateway as they are brought in, with the labels that the configuration must declare. */
 export type KeysPlan = {
@@ -47,7 +57,6 @@ const leftFields: Readonly<Record<string, string>> = {
   budget_limits: 'budgets are not by model',
   budget_fallbacks: 'a spent budget answers 402',
   soft_budget: '`webhooks` warn at 80 % of a budget',
-  metadata: 'keys have labels: triwire key set KEY --labels project=…',
   permissions: 'triwire reads no contents and has no such permissions',
   allowed_routes: 'a key may use each path of a model',
   allowed_cache_controls: 'triwire keeps no answers',
@@ -77,10 +86,18 @@ class KeysPlanning {
   readonly #notes = new Set<string>()
   /** How many keys or teams have a field that is left. */
   readonly #leftCounts = new Map<string, number>()
+  /** How many keys or teams have a value of metadata that is left, by its name. */
+  readonly #leftMetadata = new Map<string, number>()
+  readonly #users: ReadonlyMap<unknown, DumpRow>
+  readonly #members: ReadonlyMap<string, DumpRow>
+  /** Teams of the keys of each user, the empty text for none, and the last account of them. */
+  readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
     this.#dump = dump
     this.#options = options
+    this.#users = new Map(dump.users.map((row) => [row['user_id'], row]))
+    this.#members = new Map(dump.members.map((row) => [memberOf(String(row['user_id']), String(row['team_id'])), row]))
   }
 
   run(): KeysPlan {
@@ -88,6 +105,14 @@ class KeysPlanning {
     const inOrder = this.#dump.teams.toSorted((a, b) => (String(a['team_id']) < String(b['team_id']) ? -1 : 1))
     const teams = new Map(inOrder.map((team) => [team['team_id'], this.#teamOf(team)]))
     const keys = this.#dump.keys.flatMap((row) => this.#keyOf(row, teams.get(row['team_id'])))
+    const persons = [...this.#homes].flatMap(([user, home]) => this.#personOf(user, home))
+    const idle = [...this.#users.keys()].filter((user) => !this.#homes.has(String(user))).length
+    if (idle > 0)
+      this.#settings.push({
+        setting: `users without a key: ${idle}`,
+        fate: 'left',
+        why: 'people are made from the keys of users: triwire person import',
+      })
     for (const { name, creditNanos } of this.#accounts.values())
       if (creditNanos === 0n)
         this.#notes.add(
@@ -97,8 +122,14 @@ class KeysPlanning {
     if (free.length > 0) this.#notes.add(noteOfRates(free.map(({ name }) => name)))
     for (const [field, count] of this.#leftCounts)
       this.#settings.push({ setting: `${field} of ${count}`, fate: 'left', why: leftFields[field]! })
+    for (const [name, count] of this.#leftMetadata)
+      this.#settings.push({
+        setting: `metadata ${name} of ${count}`,
+        fate: 'left',
+        why: `metadata has ${metadataMax} names at most, with short texts that hold no key`,
+      })
     return {
-      foreign: { origin: 'litellm', accounts: [...this.#accounts.values()], keys },
+      foreign: { origin: 'litellm', accounts: [...this.#accounts.values()], persons, keys },
       labels: this.#labels.size > 0 ? { team: [...this.#labels] } : {},
       settings: this.#settings,
       notes: [...this.#notes],
@@ -111,14 +142,72 @@ class KeysPlanning {
       if (saysSomething(row[field])) this.#leftCounts.set(field, (this.#leftCounts.get(field) ?? 0) + 1)
   }
 
+  /** The limits that keys of a user have beside their own: of the user without a team, of the member in a team. */
+  #ownerOf(user: string, team: string): DumpRow | undefined {
+    return team === '' ? this.#users.get(user) : this.#members.get(memberOf(user, team))
+  }
+
+  /**
+   * Plans the person of keys. LiteLLM bounds a user over keys without a team, and a member over those of one team
+   * (docs.litellm.ai/docs/proxy/users, 2026-10-10). A person is bounded over all keys, so one who has both gets no bounds.
+   */
+  #personOf(user: string, { account, teams }: { account: string; teams: ReadonlySet<string> }): PlannedPerson[] {
+    const row = this.#users.get(user)
+    const setting = `user ${user}`
+    const owners = [...new Set(['', ...teams])].map((team) => this.#ownerOf(user, team))
+    const owner = teams.size === 1 ? this.#ownerOf(user, [...teams][0]!) : undefined
+    if (owners.some((one) => one !== owner && one && isLimited(one)))
+      this.#settings.push({
+        setting: `limits of ${setting}`,
+        fate: 'left',
+        why:
+          teams.size > 1
+            ? 'they hold for keys of one team, and bounds of a person for all keys: triwire person set --budget'
+            : 'LiteLLM asks them for keys without a team, and there are none',
+      })
+    for (const one of owners) if (one) this.#noteLeft(one)
+    const limits = owner && limitsOf(owner)
+    const total = limits && boundOf(owner, limits, (text) => this.#notes.add(`${setting}: ${text}`))
+    const name = textOf(row?.['user_alias'])?.trim()
+    const email = textOf(row?.['user_email'])?.trim().toLowerCase()
+    const person = {
+      ...(name !== undefined && isPersonField('name', name) && !holdsKey(name) && { name }),
+      ...(email !== undefined && isPersonField('email', email) && !holdsKey(email) && { email }),
+      ...((total || limits?.rpm !== undefined) && { account }),
+    }
+    if (Object.keys(person).length === 0) return []
+    const said = [total && `budget ${formatBudget(total)}`, limits?.rpm !== undefined && `${limits.rpm} rpm`]
+    const why = ['a person', 'account' in person && `of ${account}`, ...said].filter(Boolean).join(', ')
+    this.#settings.push({ setting, fate: 'carried', why })
+    const rate = limits?.rpm !== undefined && { requestsPerMinute: limits.rpm }
+    return [{ externalId: user, ...person, bounds: { ...(total && { budget: total }), ...rate } }]
+  }
+
+  /** Metadata with short texts, as a bound. A list of texts is joined. Other values are noted by their names. */
+  #metadataOf(row: DumpRow): { metadata?: Metadata } {
+    const kept: Record<string, string> = {}
+    for (const [name, value] of Object.entries(asObject(row['metadata']) ?? {})) {
+      if (!saysSomething(value) && value !== false) continue
+      const list = Array.isArray(value) && value.every((one) => typeof one === 'string') ? value.join() : undefined
+      const text = list ?? (typeof value === 'object' ? undefined : String(value))
+      try {
+        if (text === undefined || holdsKey(name) || holdsKey(text) || Object.keys(kept).length === metadataMax)
+          throw new RangeError()
+        kept[name] = checkMetadata({ [name]: text })[name]!
+      } catch {
+        const shown = holdsKey(name) ? 'that may be a key' : name
+        this.#leftMetadata.set(shown, (this.#leftMetadata.get(shown) ?? 0) + 1)
+      }
+    }
+    return Object.keys(kept).length > 0 ? { metadata: checkMetadata(kept) } : {}
+  }
+
   #teamOf(row: DumpRow): TeamPlan {
     const id = String(row['team_id'])
     const alias = textOf(row['team_alias']) ?? id
     const limits = limitsOf(row)
-    const isLimited = [limits.budget, limits.rpm, row['tpm_limit'], row['tpd_limit']].some(
-      (one) => one !== undefined && one !== null,
-    )
-    const isAccount = this.#options.teams === undefined ? isLimited : this.#options.teams === 'accounts'
+    const hasLimits = isLimited(row)
+    const isAccount = this.#options.teams === undefined ? hasLimits : this.#options.teams === 'accounts'
     this.#noteLeft(row)
     const team = { id, alias, isBlocked: whyRefused(row) !== undefined, models: modelsOf(row['models']) }
     if (isAccount) {
@@ -141,16 +230,27 @@ class KeysPlanning {
           creditNanos: credit,
           reference: `import:litellm:${id}`,
         },
-        bounds: { ...(budget?.per && { budget }), ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }) },
+        bounds: {
+          ...(budget?.per && { budget }),
+          ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }),
+          ...(isExternalId(id) && { externalId: id }),
+          ...this.#metadataOf(row),
+        },
       })
       return { ...team, account: name, label: undefined }
     }
     const label = (alias.replace(/[^A-Za-z0-9._:/@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '') || id).slice(0, 64)
-    if (isLimited)
+    if (hasLimits)
       this.#settings.push({
         setting: `limits of team ${alias}`,
         fate: 'left',
         why: 'a label has no limits: --teams accounts',
+      })
+    if (saysSomething(row['metadata']))
+      this.#settings.push({
+        setting: `metadata of team ${alias}`,
+        fate: 'left',
+        why: 'a label has no metadata: --teams accounts',
       })
     this.#settings.push({ setting: `team ${alias}`, fate: 'carried', why: `the label team=${label}` })
     return { ...team, account: undefined, label }
@@ -184,6 +284,11 @@ class KeysPlanning {
     if (team?.isBlocked && team.account === undefined) return leave('its team is blocked, so it is refused here too')
     const ownExpiresMs = momentOf(row['expires'])
     if (ownExpiresMs !== undefined && ownExpiresMs <= nowMs) return leave('it has expired')
+    const user = textOf(row['user_id'])
+    const home = textOf(row['team_id']) ?? ''
+    const owner = user === undefined ? undefined : this.#ownerOf(user, home)
+    const barred = owner && whyRefused(owner)
+    if (barred !== undefined) return leave(`LiteLLM refuses its user (${barred}), so it is refused here too`)
     const name = team?.account ?? usual
     if (!this.#accounts.has(name))
       this.#accounts.set(name, {
@@ -192,18 +297,17 @@ class KeysPlanning {
     if (row['team_id'] && !team)
       this.#notes.add(`${setting}: its team ${row['team_id']} is not in the dump, so its limits are not known`)
     const limits = limitsOf(row)
-    const { budget, left } = budgetOf(row, limits, (text) => this.#notes.add(`${setting}: ${text}`))
-    const total: Budget | undefined =
-      left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
-    const label = alias !== undefined && isShownWhole(alias) && !mayHoldKey(alias) ? alias : undefined
+    const total = boundOf(row, limits, (text) => this.#notes.add(`${setting}: ${text}`))
+    const label = alias !== undefined && isShownWhole(alias) && !holdsKey(alias) ? alias : undefined
     if (alias !== undefined && label === undefined)
       this.#notes.add(`${setting}: its name cannot be a label, so it has none`)
-    const user = textOf(row['user_id'])
     const externalId =
-      user !== undefined && user !== 'default_user_id' && isShownWhole(user, 200) && !mayHoldKey(user)
-        ? user
-        : undefined
-    const models = this.#modelsOfKey(row, team, setting)
+      user !== undefined && user !== 'default_user_id' && isShownWhole(user, 200) && !holdsKey(user) ? user : undefined
+    if (externalId !== undefined) {
+      const known = this.#homes.get(externalId)
+      this.#homes.set(externalId, { account: name, teams: new Set([...(known?.teams ?? []), home]) })
+    }
+    const models = this.#modelsOfKey(row, home === '' ? modelsOf(owner?.['models']) : team?.models, setting)
     if (team?.label !== undefined) this.#labels.add(team.label)
     this.#noteLeft(row)
     const said = [
@@ -222,16 +326,20 @@ class KeysPlanning {
           ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }),
           ...(models && { models }),
           ...(team?.label !== undefined && { labels: [`team=${team.label}`] }),
+          ...this.#metadataOf(row),
         },
       },
     ]
   }
 
-  /** The models of a key, of those of its team: LiteLLM asks both (`can_team_access_model`). Undefined: all. */
-  #modelsOfKey(row: DumpRow, team: TeamPlan | undefined, setting: string): string[] | undefined {
+  /**
+   * The models of a key, of those of its team, or of its user if it has no team. LiteLLM asks both (`can_team_access_model`,
+   * `can_user_call_model`). Undefined: all.
+   */
+  #modelsOfKey(row: DumpRow, outer: readonly string[] | undefined, setting: string): string[] | undefined {
     const named = modelsOf(row['models'])
     const own = named?.includes('all-team-models') ? undefined : this.#withoutGroups(named)
-    const ofTeam = this.#withoutGroups(team?.models)
+    const ofTeam = this.#withoutGroups(outer)
     if (own === undefined && ofTeam === undefined) return undefined
     const models = [
       ...(own ?? []).filter((model) => mayUse(ofTeam, model)),
@@ -311,6 +419,30 @@ function limitsOf(row: DumpRow): DumpLimits {
     rpm: rpm === undefined ? undefined : Math.min(rateMax, Math.max(1, Math.round(rpm))),
     duration: textOf(row['budget_duration']) ?? textOf(asObject(row['litellm_budget_table'])?.['budget_duration']),
   }
+}
+
+/** Whether a team, a user or a member has a limit of any kind. */
+function isLimited(row: DumpRow): boolean {
+  return ['max_budget', 'rpm_limit', 'tpm_limit', 'tpd_limit'].some((name) => limitOf(row, name) !== undefined)
+}
+
+/** Whether a text may contain a key, of triwire or of LiteLLM. */
+function holdsKey(text: string): boolean {
+  return mayHoldKey(text) || withoutKeys(text) !== text
+}
+
+function isExternalId(id: string): boolean {
+  try {
+    return checkExternalId(id) === id
+  } catch {
+    return false
+  }
+}
+
+/** The budget of a key or a person. One without a period is what is left of it. */
+function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void): Budget | undefined {
+  const { budget, left } = budgetOf(row, limits, note)
+  return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
 /** A budget as we write it, and what is left of it now. A budget of another length becomes a stricter one. */

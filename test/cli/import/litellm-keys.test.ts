@@ -115,13 +115,207 @@ test('issue 50 import litellm --keys leaves out what is refused already, and say
     assert.match(settings.find(({ fate }) => fate === 'left')!.why, why)
   }
   const { settings } = plan([
-    keyRow('sk-canary-1', { tpm_limit: 5, metadata: { a: 1 } }),
+    keyRow('sk-canary-1', { tpm_limit: 5, metadata: { a: {} } }),
     keyRow('sk-canary-2', { tpm_limit: 6 }),
   ])
   assert.deepEqual(
     settings.filter(({ fate }) => fate === 'left').map(({ setting }) => setting),
-    ['tpm_limit of 2', 'metadata of 1'],
+    ['tpm_limit of 2'],
   )
+})
+
+/** A row of `/user/list`, with the columns of `LiteLLM_UserTable` that say something (schema.prisma of litellm 1.110.2). */
+const userRow = (id: string, more: Entry = {}) => ({
+  ...{ user_id: id, user_email: null, user_alias: null, user_role: 'internal_user', teams: [], max_budget: null },
+  ...{ spend: 0, models: [], metadata: {}, tpm_limit: null, rpm_limit: null, budget_duration: null },
+  ...more,
+})
+
+const memberRow = (user: string, team: string, table: Entry, spend = 0) => ({
+  ...{ user_id: user, team_id: team, budget_id: `${user}-${team}`, spend, litellm_budget_table: table },
+})
+
+test('issue 50 import litellm --keys carries budgets, limits, names and addresses of users to people', () => {
+  const personal = { max_budget: 20, budget_duration: '30d', rpm_limit: 9 }
+  const own = keyRow('sk-1', { user_id: 'u' })
+  const ofTeam = (key: string, team: string) => keyRow(key, { user_id: 'u', team_id: team })
+  for (const [what, user, members, keys, person, leftWhy] of [
+    ['no row', [], [], [own], undefined],
+    ['no limit and no name', [userRow('u')], [], [own], undefined],
+    [
+      'limits',
+      [userRow('u', personal)],
+      [],
+      [own],
+      { account: 'litellm', bounds: { budget: budget(20, 'month'), requestsPerMinute: 9 } },
+    ],
+    [
+      'a budget for good',
+      [userRow('u', { max_budget: 20, spend: 5 })],
+      [],
+      [own],
+      { account: 'litellm', bounds: { budget: budget(15) } },
+    ],
+    [
+      'a spent budget',
+      [userRow('u', { max_budget: 2, spend: 5 })],
+      [],
+      [own],
+      { account: 'litellm', bounds: { budget: { nanos: 1n, per: undefined } } },
+    ],
+    [
+      'a name and an address',
+      [userRow('u', { user_alias: ' Ada ', user_email: 'Ada@Example.com' })],
+      [],
+      [own],
+      { name: 'Ada', email: 'ada@example.com', bounds: {} },
+    ],
+    ['words that are neither', [userRow('u', { user_alias: 'a\u200bb', user_email: 'ada' })], [], [own], undefined],
+    // LiteLLM asks the limits of a user for keys without a team only.
+    ['keys of a team', [userRow('u', personal)], [], [ofTeam('sk-1', 't1')], undefined, /there are none/],
+    [
+      'a member of a team',
+      [userRow('u', personal)],
+      [memberRow('u', 't1', { max_budget: 7, budget_duration: '7d', rpm_limit: 3 })],
+      [ofTeam('sk-1', 't1')],
+      { account: 'Team t1', bounds: { budget: budget(7, 'week'), requestsPerMinute: 3 } },
+      /there are none/,
+    ],
+    [
+      'a member with a budget for good',
+      [],
+      [memberRow('u', 't1', { max_budget: 7 }, 3)],
+      [ofTeam('sk-1', 't1')],
+      { account: 'Team t1', bounds: { budget: budget(4) } },
+    ],
+    [
+      'keys with and without a team',
+      [userRow('u', personal)],
+      [],
+      [own, ofTeam('sk-2', 't1')],
+      undefined,
+      /triwire person set/,
+    ],
+    [
+      'a member of two teams',
+      [],
+      [memberRow('u', 't2', { max_budget: 7 })],
+      [ofTeam('sk-1', 't1'), ofTeam('sk-2', 't2')],
+      undefined,
+      /triwire person set/,
+    ],
+  ] as [string, Entry[], Entry[], Entry[], object | undefined, RegExp?][]) {
+    const teams = [teamRow('t1', { max_budget: 5, team_memberships: members }), teamRow('t2')]
+    const texts = [JSON.stringify({ keys }), JSON.stringify(teams), JSON.stringify({ users: user, total: user.length })]
+    const { foreign, settings } = planLitellmKeys(readLitellmDump(texts), plain)
+    const expected = person === undefined ? [] : [{ externalId: 'u', ...person }]
+    assert.deepEqual(foreign.persons, expected, what)
+    assert.deepEqual(
+      foreign.accounts.map(({ name }) => name).filter((name) => name.startsWith('Team')),
+      ['Team t1'],
+      `${what}: a member is no team`,
+    )
+    const reason = settings.find(({ setting }) => setting === 'limits of user u')?.why
+    if (leftWhy) assert.match(reason ?? '', leftWhy, what)
+    else assert.equal(reason, undefined, what)
+  }
+})
+
+test('issue 50 a user or member whom LiteLLM refuses has no keys here, and the models of a user bound keys without a team', () => {
+  const key = { user_id: 'u' }
+  const planned = (users: Entry[], fields: Entry = key, teams: Entry[] = []) =>
+    planLitellmKeys(
+      readLitellmDump([JSON.stringify({ keys: [keyRow('sk-1', fields)] }), JSON.stringify([users, teams])]),
+      plain,
+    )
+  const refused = planned([userRow('u', { rpm_limit: 0 })])
+  assert.deepEqual(refused.foreign.keys, [])
+  assert.match(refused.settings[0]!.why, /LiteLLM refuses its user \(its rpm_limit is 0\)/)
+  const inTeam = { ...key, team_id: 't1' }
+  const member = teamRow('t1', { team_memberships: [memberRow('u', 't1', { rpm_limit: 0 })] })
+  assert.deepEqual(planned([], inTeam, [member]).foreign.keys, [])
+  assert.equal(planned([userRow('u', { rpm_limit: 0 })], inTeam, [teamRow('t1')]).foreign.keys.length, 1)
+  const models = (users: Entry[], fields: Entry) =>
+    planned(users, fields, [teamRow('t1')]).foreign.keys[0]!.bounds.models
+  assert.deepEqual(models([userRow('u', { models: ['a'] })], { ...key, models: ['a', 'b'] }), ['a'])
+  assert.deepEqual(models([userRow('u', { models: ['a'] })], key), ['a'])
+  assert.equal(models([userRow('u', { models: ['a'] })], inTeam), undefined)
+  assert.match(
+    planned([userRow('u'), userRow('v'), userRow('w')])
+      .settings.map(({ setting }) => setting)
+      .join(),
+    /users without a key: 2/,
+  )
+})
+
+test('issue 50 metadata of keys and teams are carried if they are short texts, and the rest is listed by name', () => {
+  const secret = 'sk-canary-aaaaaaaaaaaaaaaaaaaaaaaa'
+  for (const [metadata, carried, left] of [
+    [{}, undefined, []],
+    [{ a: null, b: {}, c: [] }, undefined, []],
+    [{ b: 'x', a: 1, c: false }, { a: '1', b: 'x', c: 'false' }, []],
+    [{ tags: ['x', 'y'] }, { tags: 'x,y' }, []],
+    [{ model_rpm_limit: { large: 3 }, a: 'x' }, { a: 'x' }, ['model_rpm_limit']],
+    [{ logging: [{ callback_name: 'l' }] }, undefined, ['logging']],
+    [{ 'no good name': 'x', long: 'x'.repeat(501), hidden: 'a\u200bb' }, undefined, ['no good name', 'long', 'hidden']],
+    [{ token: secret }, undefined, ['token']],
+    [{ [secret]: 'x' }, undefined, ['that may be a key']],
+    [
+      Object.fromEntries(Array.from({ length: 52 }, (_, n) => [`n${n}`, 'x'])),
+      Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`n${n}`, 'x'])),
+      ['n50', 'n51'],
+    ],
+  ] as [Entry, Entry | undefined, string[]][]) {
+    const { foreign, settings } = plan(
+      [keyRow('sk-1', { metadata }), keyRow('sk-2', { team_id: 't1' })],
+      [teamRow('t1', { metadata, max_budget: 3 })],
+    )
+    const said = JSON.stringify(metadata).slice(0, 80)
+    assert.deepEqual(foreign.keys[0]!.bounds.metadata, carried, said)
+    assert.deepEqual(foreign.accounts.find(({ name }) => name === 'Team t1')!.bounds.metadata, carried, said)
+    assert.deepEqual(
+      settings.filter(({ setting }) => setting.startsWith('metadata')).map(({ setting }) => setting),
+      left.map((name) => `metadata ${name} of 2`),
+      said,
+    )
+    assert.doesNotMatch(JSON.stringify(settings), /canary/)
+  }
+  const label = plan([keyRow('sk-1', { team_id: 't1' })], [teamRow('t1', { metadata: { a: 'x' } })])
+  assert.match(label.settings.map(({ setting }) => setting).join(), /metadata of team Team t1/)
+  const [account] = plan([keyRow('sk-1', { team_id: 't1' })], [teamRow('t1', { max_budget: 3 })]).foreign.accounts
+  assert.equal(account!.bounds.externalId, 't1')
+})
+
+test('issue 50 users and members are read from each form of an answer and from the table of users', () => {
+  const user = userRow('u', { max_budget: 4, organization_memberships: [{ user_id: 'u', user_role: 'org_admin' }] })
+  const { max_budget: _, ...bare } = userRow('u')
+  const key = keyRow('sk-1', { user_id: 'u', team_id: 't1' })
+  const member = memberRow('u', 't1', { max_budget: 7 })
+  const team = teamRow('t1', { team_memberships: [member], members_with_roles: [{ role: 'user', user_id: 'u' }] })
+  for (const texts of [
+    [JSON.stringify({ keys: [key], users: [user], teams: [team] })],
+    [JSON.stringify({ keys: [{ ...key, user }], teams: [team] })],
+    [JSON.stringify({ user_id: 'u', user_info: user, keys: [key], teams: [team] })],
+    [JSON.stringify({ keys: [key] }), JSON.stringify({ '/user/list': { users: [user] } }), JSON.stringify(team)],
+    [
+      JSON.stringify({ keys: [key] }),
+      'user_id,user_role,teams,max_budget,team_id\nu,internal_user,{t1},4,\n',
+      JSON.stringify({ team_id: 't1', team_info: { ...team, team_memberships: [] }, team_memberships: [member] }),
+    ],
+  ]) {
+    const { users, members, teams } = readLitellmDump(texts)
+    assert.deepEqual(
+      users.map(({ user_id: id, max_budget: max }) => [id, Number(max)]),
+      [['u', 4]],
+      texts.join(),
+    )
+    assert.deepEqual(members, [member])
+    assert.deepEqual(
+      teams.map(({ team_alias: alias }) => alias),
+      ['Team t1'],
+    )
+  }
+  assert.equal(readLitellmDump([JSON.stringify({ keys: [key], users: [bare] })]).users.length, 1)
 })
 
 test('issue 50 a blocked key is left out in each spelling of true in a table', () => {
@@ -269,7 +463,7 @@ test('issue 50 a dump is JSON of one or more answers, or both tables as CSV', ()
     [JSON.stringify({ keys: [a.token] }), /return_full_object=true/],
     ['{}', /it has no key/],
     ['{"a":', /neither JSON nor CSV/],
-    ['a,b\n1,2', /neither `token` nor `team_id`/],
+    ['a,b\n1,2', /neither `token` nor `team_id` nor `user_id`/],
     ['token,x\nt', /line 2: has 1 cells/],
   ] as const)
     assert.throws(() => readLitellmDump([text]), why)
@@ -286,6 +480,7 @@ const dump = {
     keyRow('sk-canary-expired', { expires: '2026-01-01T00:00:00Z' }),
   ],
   teams: [teamRow('t1', { max_budget: 40 }), teamRow('t2')],
+  users: [userRow('u-1', { user_alias: 'Ada', max_budget: 30, budget_duration: '30d' })],
 }
 
 /** The configuration with all upstreams at one address, in their plain form: no cloud has the model in its path. */
@@ -312,6 +507,10 @@ for (const { name, file, models } of rows)
     assert.match(run.stdout, /Brought in: 5 keys, 2 accounts, 1 people, 100 credits\./)
     assert.deepEqual(parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8')).labels, { team: ['Team-t2'] })
     await until(() => gateway.ledger.directory.hasForeignKeys === true)
+    const persons = await runWarm(['person', 'list', '--json', '--store', gateway.storePath], { cwd })
+    const [ada] = persons.json as unknown as Entry[]
+    const { credits, per } = ada!['budget'] as Entry
+    assert.deepEqual([ada!['name'], ada!['external_id'], credits, per], ['Ada', 'u-1', '30', 'month'])
     for (const key of secrets) {
       const answer = await ask(gateway.url, key, models[0]!)
       assert.equal(answer.status, 200, `${key}: ${await answer.text()}`)
