@@ -23,29 +23,40 @@ let isWriting = false
  * as long as the bytes of the body are.
  */
 export class JsonSource implements RawJson {
-  readonly pieces: readonly SourcePiece[]
+  /** Pieces, or the bytes in which the source is one range. Most are that; an object and a list for each would be half of the garbage. */
+  readonly from: Buffer | readonly SourcePiece[]
+  readonly start: number
+  readonly end: number
   #source: string | undefined
 
-  constructor(pieces: readonly SourcePiece[]) {
-    this.pieces = pieces
+  /** @param from with the range, if these are bytes */
+  constructor(from: Buffer | readonly SourcePiece[], start = 0, end = 0) {
+    this.from = from
+    this.start = start
+    this.end = end
+  }
+
+  get pieces(): readonly SourcePiece[] {
+    const { from, start, end } = this
+    return isBytes(from) ? [{ bytes: from, start, end }] : from
   }
 
   get source(): string {
-    this.#source ??= this.pieces.map(readPiece).join('')
+    const { from } = this
+    this.#source ??= isBytes(from) ? from.toString('utf8', this.start, this.end) : from.map(readPiece).join('')
     return this.#source
   }
 
   /** The first character of the source, which tells the type of the value. */
   get first(): string {
-    const piece = this.pieces[0]!
-    return typeof piece === 'string' ? piece.slice(0, 1) : String.fromCharCode(piece.bytes[piece.start]!)
+    const { from } = this
+    return isBytes(from) ? String.fromCharCode(from[this.start]!) : this.source.slice(0, 1)
   }
 
   /** The beginning of the source, about this many bytes. A character that is cut is U+FFFD. */
   head(bytes: number): string {
-    const first = this.pieces[0]!
-    if (typeof first === 'string') return this.source.slice(0, bytes)
-    return first.bytes.toString('utf8', first.start, Math.min(first.end, first.start + bytes))
+    const { from, start, end } = this
+    return isBytes(from) ? from.toString('utf8', start, Math.min(end, start + bytes)) : this.source.slice(0, bytes)
   }
 
   /** Called by JSON.stringify. */
@@ -57,6 +68,10 @@ export class JsonSource implements RawJson {
 function tokenFor(source: JsonSource): string {
   const place = sources.push(source) - 1
   return tokens[place] ?? sentMark + place
+}
+
+function isBytes(from: Buffer | readonly SourcePiece[]): from is Buffer {
+  return !Array.isArray(from)
 }
 
 /** Forgets the sources of a body that was begun and not written. */
@@ -148,36 +163,51 @@ export function writeJson(value: unknown): Buffer {
   }
 }
 
+/** Of each token in the text that is filled in: where it begins and ends with its quotes, and its number. Grows, and is used again. */
+const found: number[] = []
+
 /** @throws Error if a token is in a longer text, or is that of a kept value: a reader took it for a client's text */
 function fillIn(text: string): Buffer {
-  const found: { start: number; end: number; pieces: readonly SourcePiece[] }[] = []
+  let count = 0
   const textBytes = Buffer.byteLength(text)
   let size = textBytes
   for (let at = text.indexOf(rareCharacter); at >= 0; at = text.indexOf(rareCharacter, at + 1)) {
     if (text.startsWith(sentMark, at)) {
       const { value, end } = numberAt(text, at + sentMark.length)
-      const pieces = sources[value]?.pieces
-      if (pieces === undefined || text[at - 1] !== '"' || text[end] !== '"')
+      const source = sources[value]
+      if (source === undefined || text[at - 1] !== '"' || text[end] !== '"')
         throw new Error('a body has a token that stands for nothing')
-      found.push({ start: at - 1, end: end + 1, pieces })
-      size -= end + 2 - at
-      for (const piece of pieces) size += sizeOf(piece)
+      found[count++] = at - 1
+      found[count++] = end + 1
+      found[count++] = value
+      size += sizeOf(source) - (end + 2 - at)
     } else if (text.startsWith(keptMark, at)) throw new Error('a value that is kept as its source was read as a string')
   }
   const target = Buffer.allocUnsafeSlow(size)
   const encoding = textBytes === text.length ? 'latin1' : 'utf8'
   let to = 0
   let from = 0
-  for (const { start, end, pieces } of found) {
-    to += target.write(text.slice(from, start), to, encoding)
-    for (const piece of pieces)
-      to += typeof piece === 'string' ? target.write(piece, to) : piece.bytes.copy(target, to, piece.start, piece.end)
-    from = end
+  for (let i = 0; i < count; i += 3) {
+    to += target.write(text.slice(from, found[i]), to, encoding)
+    to = put(sources[found[i + 2]!]!, target, to)
+    from = found[i + 1]!
   }
   target.write(text.slice(from), to, encoding)
   return target
 }
 
-function sizeOf(piece: SourcePiece): number {
-  return typeof piece === 'string' ? Buffer.byteLength(piece) : piece.end - piece.start
+/** @returns the place after the source */
+function put({ from, start, end }: JsonSource, target: Buffer, at: number): number {
+  if (isBytes(from)) return at + from.copy(target, at, start, end)
+  let to = at
+  for (const piece of from)
+    to += typeof piece === 'string' ? target.write(piece, to) : piece.bytes.copy(target, to, piece.start, piece.end)
+  return to
+}
+
+function sizeOf({ from, start, end }: JsonSource): number {
+  if (isBytes(from)) return end - start
+  let size = 0
+  for (const piece of from) size += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.end - piece.start
+  return size
 }

@@ -10,8 +10,9 @@ export type Schema = Record<string, unknown>
 
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
-/** Without one of them there is nothing to parse for. */
+/** Without one of them there is nothing to parse for. Their end is searched for first, since a capital is rare. */
 const branchWord = /"(?:anyOf|oneOf|allOf)"/
+const branchEnd = 'Of"'
 
 /** Keywords of strict output, and the formats of its texts (https://platform.openai.com/docs/guides/structured-outputs). */
 const strictKeys = new Set([
@@ -72,9 +73,10 @@ function isDefined(reference: string, root: Schema): boolean {
   )
 }
 
+const beginsWithType = /^\{\s*"type"\s*:/
+
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */
 export function withObjectType(raw: RawJson): RawJson {
-  const beginsWithType = /^\{\s*"type"\s*:/
   if (beginsWithType.test(raw instanceof JsonSource ? raw.head(64) : raw.source)) return raw
   const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (Object.hasOwn(schema, 'type')) return raw
@@ -88,7 +90,7 @@ export function withObjectType(raw: RawJson): RawJson {
  * (R-SCHEMA, ruling T9). Undefined if the root is plain already.
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
-  if (!branchWord.test(raw.source)) return undefined
+  if (!raw.source.includes(branchEnd) || !branchWord.test(raw.source)) return undefined
   const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
   const targets = new Map<string, Schema | undefined>()

@@ -1,6 +1,6 @@
 import { asObject, type Range, type RawJson } from '../../bytes/json.ts'
 import { JsonSource, SourceText, type Text } from '../../bytes/json-source.ts'
-import { type KeptKeys, keptMark, keptPlace, rareCharacter } from '../../bytes/scan.ts'
+import { type KeptKeys, keptMark, keptPlace, numberAt, rareCharacter } from '../../bytes/scan.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
 import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
@@ -30,8 +30,8 @@ export class Body {
 
   /** The source of a value. That of a value that was not kept, since its key has an escape, is written anew. */
   raw(value: unknown): RawJson {
-    const piece = this.#pieceOf(value)
-    return piece ? new JsonSource([piece]) : { source: this.write(value) }
+    const range = this.#rangeOf(value)
+    return range ? new JsonSource(this.#bytes, range.start, range.end) : { source: this.write(value) }
   }
 
   /** A value as JSON on one line, with the sources of what is kept in it. */
@@ -41,10 +41,12 @@ export class Body {
     let from = 0
     for (let at = text.indexOf(rareCharacter); at >= 0; at = text.indexOf(rareCharacter, at + 1)) {
       if (!text.startsWith(keptMark, at)) continue
-      const end = text.indexOf('"', at)
-      const range = this.#ranges[keptPlace(text.slice(at, end))!]!
-      const source = this.#bytes.toString('utf8', range.start, range.end)
-      parts.push(text.slice(from, at - 1), /[\n\r]/.test(source) ? JSON.stringify(JSON.parse(source)) : source)
+      const { value: place, end } = numberAt(text, at + keptMark.length)
+      const { start, end: stop } = this.#ranges[place]!
+      const source = this.#bytes.toString('utf8', start, stop)
+      // A regular expression for both takes longer than all else here.
+      const hasLines = source.includes('\n') || source.includes('\r')
+      parts.push(text.slice(from, at - 1), hasLines ? JSON.stringify(JSON.parse(source)) : source)
       from = end + 1
     }
     parts.push(text.slice(from))
@@ -53,13 +55,13 @@ export class Body {
 
   /** A string that was kept; undefined for any other value. */
   text(value: unknown): SourceText | undefined {
-    const piece = this.#pieceOf(value)
-    return piece && this.#bytes[piece.start] === quote ? new SourceText([piece]) : undefined
+    const range = this.#rangeOf(value)
+    return range && this.#bytes[range.start] === quote ? new SourceText(this.#bytes, range.start, range.end) : undefined
   }
 
-  #pieceOf(value: unknown) {
-    const range = this.#ranges[keptPlace(value) ?? -1]
-    return range && { bytes: this.#bytes, start: range.start, end: range.end }
+  #rangeOf(value: unknown): Range | undefined {
+    const place = keptPlace(value)
+    return place === undefined ? undefined : this.#ranges[place]
   }
 }
 
@@ -140,19 +142,28 @@ export function readContent<T>(
 ): T[] {
   if (typeof content === 'string') return [read({ type: textType, text: content }, at, body)]
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array')
+  if (content.length === 1) {
+    const place = `${at}[0]`
+    return [read(readObject(content[0], place), place, body)]
+  }
   return readEach(content, at, (block, place) => read(readObject(block, place), place, body))
 }
 
-/** The same for blocks that are any number of parts. `flat` costs ten times as much as these loops. */
+/**
+ * The same for blocks that are any number of parts. `flat` costs ten times as much as these loops.
+ * @param read its list is the result if there is one block, which is usual
+ */
 export function readParts<T>(
   body: Body,
   content: unknown,
   at: string,
   textType: string,
-  read: (block: Json, at: string, body: Body) => readonly T[],
+  read: (block: Json, at: string, body: Body) => T[],
 ): T[] {
+  const lists = readContent(body, content, at, textType, read)
+  if (lists.length === 1) return lists[0]!
   const parts: T[] = []
-  for (const some of readContent(body, content, at, textType, read)) for (const part of some) parts.push(part)
+  for (const some of lists) for (const part of some) parts.push(part)
   return parts
 }
 
