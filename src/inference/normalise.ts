@@ -1,5 +1,5 @@
 import { isBlank } from '../bytes/json-source.ts'
-import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart } from './request.ts'
+import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart, UserTurn } from './request.ts'
 
 /**
  * Puts a conversation into the order that every wire can take (R-PAIR, R-SYS 5 and 6). The results of a model turn's
@@ -10,23 +10,48 @@ import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, U
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
   const turns: Turn[] = []
-  let calls: string[] = []
+  // Of the last model turn, if the results have to be looked for in what follows it.
+  let calls = noCalls
   let following: Turn[] = []
-  for (const turn of request.turns) {
+  for (let i = 0; i < request.turns.length; i++) {
+    const turn = request.turns[i]!
     // Reasoning alone has nothing that results could follow (ruling T21).
     if (turn.by !== 'model' || isReasoningOnly(turn)) {
       const kept = turn.by === 'operator' ? withoutBlankTexts(turn) : turn
-      if (kept.by !== 'operator' || kept.texts.length > 0) following.push(kept)
+      if (kept.by === 'operator' && kept.texts.length === 0) continue
+      if (calls.length === 0) turns.push(kept)
+      else following.push(kept)
       continue
     }
-    for (const ordered of orderResults(calls, following)) turns.push(ordered)
+    if (calls.length > 0) for (const ordered of orderResults(calls, following)) turns.push(ordered)
     turns.push(turn)
-    calls = []
-    for (const part of turn.parts) if (part.type === 'tool_call') calls.push(part.callId)
-    following = []
+    const results = request.turns[i + 1]
+    const next = request.turns[i + 2]
+    // The usual case, for which nothing has to be gathered.
+    if (results?.by === 'user' && next?.by !== 'operator' && areAnswered(turn, results)) {
+      calls = noCalls
+      turns.push(next?.by === 'user' ? { by: 'user', parts: [...results.parts, ...next.parts] } : results)
+      i += next?.by === 'user' ? 2 : 1
+    } else {
+      calls = turn.parts.flatMap((part) => (part.type === 'tool_call' ? part.callId : noCalls))
+      following = []
+    }
   }
-  for (const ordered of orderResults(calls, following)) turns.push(ordered)
+  if (calls.length > 0) for (const ordered of orderResults(calls, following)) turns.push(ordered)
   return { ...request, preamble, turns }
+}
+
+const noCalls: readonly string[] = []
+
+/** Whether a turn has the results of all calls of a model turn, in their order, and nothing else. */
+function areAnswered({ parts }: ModelTurn, results: UserTurn): boolean {
+  let count = 0
+  for (const call of parts) {
+    if (call.type !== 'tool_call') continue
+    const result = results.parts[count++]
+    if (result?.type !== 'tool_result' || result.callId !== call.callId) return false
+  }
+  return count > 0 && count === results.parts.length
 }
 
 function withoutBlankTexts(turn: OperatorTurn): OperatorTurn {
@@ -40,8 +65,7 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
 }
 
 /** The turns after a model turn up to the next one, with the results of its calls in front. */
-function orderResults(calls: string[], following: Turn[]): Turn[] {
-  if (calls.length === 0) return following
+function orderResults(calls: readonly string[], following: Turn[]): Turn[] {
   const [begun, next, ...later] = following
   if (begun?.by === 'user' && beginsWithResults(begun.parts, calls)) {
     if (begun.parts.length > calls.length || next?.by !== 'user') return following
@@ -72,7 +96,7 @@ function beginsWithResults(parts: readonly UserPart[], calls: readonly string[])
 }
 
 /** For each call in order the first result with its id that no earlier call of the turn has taken (R-PAIR 3). */
-function takeResults(calls: string[], following: Turn[]): Set<ToolResultPart> {
+function takeResults(calls: readonly string[], following: Turn[]): Set<ToolResultPart> {
   const waiting = new Map<string, ToolResultPart[]>()
   for (const turn of following) {
     if (turn.by !== 'user') continue
