@@ -21,13 +21,15 @@ type ChatMessage = Record<string, unknown>
 /** The conversation as chat messages: the preamble, then turn by turn. */
 export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessage[] {
   const isFirstOnly = profile.operatorInPlace === 'first_only'
-  const said = prepared.turns
-    .map((turn) => withoutThoughts(turn, prepared, profile))
-    .filter((turn) => turn.by === 'operator' || turn.parts.length > 0)
+  const said: Turn[] = []
+  for (const one of prepared.turns) {
+    const turn = withoutThoughts(one, prepared, profile)
+    if (turn.by === 'operator' || turn.parts.length > 0) said.push(turn)
+  }
   const turns = isFirstOnly ? foldOperators(said, () => false) : said
   const messages = encodePreamble(prepared.preamble, profile, isFirstOnly)
-  const encoder = createTurnEncoder(profile)
-  for (const turn of turns) for (const message of encoder(turn)) messages.push(message)
+  const encode = createTurnEncoder(profile, messages)
+  for (const turn of turns) encode(turn)
   markPrefill(messages, turns, profile)
   return messages
 }
@@ -52,33 +54,33 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
   }
 }
 
-function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
+/** @param messages to which those of a turn are added */
+function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Turn) => void {
   return (turn) => {
-    if (turn.by === 'operator') return [encodeOperator(turn, profile)]
-    return turn.by === 'user' ? encodeUser(turn.parts) : [encodeModel(turn, profile)]
+    if (turn.by === 'operator') messages.push(encodeOperator(turn, profile))
+    else if (turn.by === 'user') encodeUser(turn.parts)
+    else messages.push(encodeModel(turn, profile))
   }
 
   /**
    * Results as messages of their own. All else, and what such messages cannot hold, is in a user message after them
    * (R-RES).
    */
-  function encodeUser(parts: UserPart[]): ChatMessage[] {
-    const messages: ChatMessage[] = []
-    const attached: unknown[] = []
-    const rest: Exclude<UserPart, ToolResultPart>[] = []
-    for (const part of parts) {
-      if (part.type === 'tool_result') messages.push(encodeResult(part, attached))
-      else rest.push(part)
-    }
-    const content = [...attached, ...rest.map(encodePart)]
-    if (content.length === 0) return messages
-    if (messages.length > 0 && profile.chat.afterResults !== undefined)
+  function encodeUser(parts: UserPart[]): void {
+    const content: unknown[] = []
+    const before = messages.length
+    for (const part of parts) if (part.type === 'tool_result') messages.push(encodeResult(part, content))
+    for (const part of parts) if (part.type !== 'tool_result') content.push(encodePart(part))
+    if (content.length === 0) return
+    if (messages.length > before && profile.chat.afterResults !== undefined)
       messages.push({ role: 'assistant', content: profile.chat.afterResults })
     messages.push({ role: 'user', content: joinContent(content, profile) })
-    return messages
   }
 
   function encodeResult(result: ToolResultPart, attached: unknown[]): ChatMessage {
+    const [first] = result.parts
+    if (result.parts.length === 1 && first?.type === 'text')
+      return { role: 'tool', tool_call_id: result.callId, content: sent(failedText(result, first.text)) }
     const texts: Text[] = []
     const media: unknown[] = []
     for (const part of result.parts) {
@@ -116,16 +118,18 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
 
 /** One text is a string; several stay parts, unless the upstream takes strings only. */
 function joinContent(content: unknown[], profile: Profile): unknown {
+  const [first] = content as TextPart[]
+  if (content.length === 1 && first?.type === 'text') return sent(first.text)
   const texts: Text[] = []
   for (const part of content as TextPart[]) if (part.type === 'text') texts.push(part.text)
   const isAllText = texts.length === content.length
-  if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return sent(joinTexts(texts, '\n'))
+  if (isAllText && profile.chat.stringOnly) return sent(joinTexts(texts, '\n'))
   return (content as TextPart[]).map((part) => (part.type === 'text' ? { ...part, text: sent(part.text) } : part))
 }
 
 /** The turn without reasoning that is not replayed (R-HIST); what is empty then is no message (R-EMPTY). */
 function withoutThoughts(turn: Turn, prepared: Prepared, profile: Profile): Turn {
-  if (turn.by !== 'model') return turn
+  if (turn.by !== 'model' || !turn.parts.some(({ type }) => type === 'reasoning')) return turn
   const isReplayed = replays(turn, profile)
   const parts = turn.parts.filter((part) => part.type !== 'reasoning' || (isReplayed && part.text !== ''))
   if (parts.length === turn.parts.length) return turn
@@ -139,24 +143,28 @@ function replays(turn: ModelTurn, profile: Profile): boolean {
 }
 
 function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
-  const texts: Text[] = []
-  const thoughts: Text[] = []
-  const calls: unknown[] = []
+  let texts: Text[] | undefined
+  let thoughts: Text[] | undefined
+  let calls: unknown[] | undefined
   for (const part of turn.parts) {
-    if (part.type === 'text' || part.type === 'refusal') texts.push(part.text)
-    else if (part.type === 'tool_call') calls.push(encodeCall(part, profile))
-    else if (part.text) thoughts.push(part.text)
+    if (part.type === 'text' || part.type === 'refusal') texts = withOne(texts, part.text)
+    else if (part.type === 'tool_call') calls = withOne(calls, encodeCall(part, profile))
+    else if (part.text) thoughts = withOne(thoughts, part.text)
   }
-  return {
-    role: 'assistant',
-    content: sent(joinTexts(texts, '')) || (calls.length > 0 && profile.chat.nullContent === 'null' ? null : ''),
-    ...encodeThoughts(turn, thoughts, profile),
-    tool_calls: calls.length > 0 ? calls : undefined,
-  }
+  const text = texts ? sent(joinTexts(texts, '')) : ''
+  const content = text || (calls && profile.chat.nullContent === 'null' ? null : '')
+  if (!replays(turn, profile)) return { role: 'assistant', content, tool_calls: calls }
+  return { role: 'assistant', content, ...encodeThoughts(turn, thoughts ?? [], profile), tool_calls: calls }
+}
+
+/** A list with one element more. One that is begun with its first element has room for only that, others for seventeen. */
+function withOne<T>(list: T[] | undefined, one: T): T[] {
+  if (list === undefined) return [one]
+  list.push(one)
+  return list
 }
 
 function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): ChatMessage {
-  if (!replays(turn, profile)) return {}
   // The upstream refuses the turn without the field; nobody has its text.
   const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
   const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
@@ -168,12 +176,9 @@ function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): Ch
 
 function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): unknown {
   const args = isBlank(call.argumentsText) ? '{}' : call.argumentsText
-  return {
-    id: call.callId,
-    type: 'function',
-    function: { name: call.name, arguments: sent(args) },
-    ...(callSignature !== undefined && { extra_content: { google: { thought_signature: callSignature } } }),
-  }
+  const encoded = { id: call.callId, type: 'function', function: { name: call.name, arguments: sent(args) } }
+  if (callSignature === undefined) return encoded
+  return { ...encoded, extra_content: { google: { thought_signature: callSignature } } }
 }
 
 export function lacksThought(turn: Turn): boolean {

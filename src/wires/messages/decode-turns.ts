@@ -66,7 +66,7 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
       case 'assistant':
         return {
           by: 'model',
-          parts: readParts(body, content, place, 'text', (block, where) => readModelBlock(block, where, body, losses)),
+          parts: readParts(body, content, place, 'text', readAssistantBlock),
         }
       case 'system': {
         noteEffort(message['output_config'])
@@ -75,6 +75,10 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
       }
     }
     throw wrongType(`${at}.role`, 'one of user, assistant, system')
+  }
+
+  function readAssistantBlock(block: Json, at: string): ModelPart[] {
+    return readModelBlock(block, at, body, losses)
   }
 
   function noteEffort(config: unknown): void {
