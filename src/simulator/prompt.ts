@@ -29,8 +29,6 @@ export type Prompt = {
   isStream: boolean
   /** Tools, system and messages, in the order of rendering. */
   segments: Segment[]
-  /** The number of segments before the first user turn. */
-  preambleSegments: number
   turns: PromptTurn[]
   tools: OfferedTool[]
   choice: { mode: 'auto' | 'none' | 'required'; name?: string }

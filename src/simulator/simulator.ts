@@ -53,6 +53,8 @@ export type SimulatorOptions = {
   strict?: boolean
   /** The served paths with their wires, instead of the wires' own paths: like a provider with other paths. */
   paths?: Readonly<Record<string, SimulatorWire>>
+  /** Prompt caches take prefixes of 64 tokens, or, with `vendors`, of the lengths that the vendors of the wires ask for. */
+  promptCache?: 'short' | 'vendors'
   clock?: () => number
   newId?: (prefix: string) => string
 }
@@ -78,8 +80,9 @@ const failureStatus = 500
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { host = '127.0.0.1', port = 0, record = false, strict = true, clock = Date.now, newId = randomId } = options
+  const { promptCache: length = 'short' } = options
   const scripts = await readScripts(options.scripts)
-  const cache = createPrefixCache()
+  const cache = createPrefixCache({ length, clock })
   const requests: RecordedRequest[] = []
   const server = createServer((request, response) => {
     void handle(request, response).catch(() => response.destroy())
@@ -177,7 +180,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     if (step.body === undefined && status >= 400) {
       throw new Rejection({ status, message: `The simulator was told to answer ${status}.`, headers })
     }
-    const counts = cache.read(prompt, key, wire === 'messages' ? 'marked' : 'automatic')
+    const counts = cache.read(prompt, key, wire)
     const reply = planReply(prompt, step, counts)
     const isFramed = isStream && clouded?.isFramed === true
     const type = isFramed ? frameType : isStream ? 'text/event-stream; charset=utf-8' : 'application/json'

@@ -46,7 +46,7 @@ function* turnsOf(shape: Shape, name: string) {
 async function hitRate(accounts: number, isNamed: boolean): Promise<number> {
   const names = Array.from({ length: accounts }, (_, index) => ({ name: `a${index}`, key: `upstream-key-${index}` }))
   const sim = (url: string) => ({ upstreams: { sim: { base_url: url, accounts: names } } })
-  const gateway = await startTestGateway({ upstream: sim, cools: true })
+  const gateway = await startTestGateway({ upstream: sim, cools: true, promptCache: 'vendors' })
   const tasks = Array.from({ length: conversations }, (_, index) => {
     const shape = Object.values(shapes)[index % 3]!
     return { name: `task-${index}`, turns: turnsOf(shape, `/home/task-${index}`) }

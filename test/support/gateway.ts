@@ -70,6 +70,8 @@ export type TestGateway = {
 export type TestOptions = {
   /** Entries of `catalog.models`; default: native-messages, native-chat, native-responses on the simulator. */
   models?: Record<string, unknown>[]
+  /** Whether the simulator's prompt caches ask for the lengths of their vendors. */
+  promptCache?: 'vendors'
   /** The address of the models' upstream `sim`, instead of the simulator. */
   upstreamUrl?: string
   /** Parts of the configuration that need the simulator's address. */
@@ -113,7 +115,10 @@ export const nativeModels = [
 /** A whole gateway in this process: real listener, real store in a folder of its own, the simulator as upstream. */
 export async function startTestGateway(options: TestOptions = {}): Promise<TestGateway> {
   const folder = testFolder('gateway')
-  const simulator = await startSimulator({ record: true })
+  const simulator = await startSimulator({
+    record: true,
+    ...(options.promptCache && { promptCache: options.promptCache }),
+  })
   const started: (() => unknown)[] = [simulator.close]
   let closing: Promise<void> | undefined
   // Also closes everything if the start fails half way.

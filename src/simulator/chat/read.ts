@@ -10,12 +10,8 @@ export function read(body: SimulatorJson): Prompt {
   const toolSegments = tools.map((tool) => ({ text: JSON.stringify(tool) }))
   const turns: PromptTurn[] = []
   const segments: Segment[] = [...toolSegments]
-  let preambleSegments = segments.length
-  let isPreamble = true
   for (const message of list(body['messages'])) {
     const turn = readMessage(message)
-    isPreamble = isPreamble && turn.side === 'operator'
-    if (isPreamble) preambleSegments++
     segments.push(segmentOf(message, turn))
     turns.push(turn)
   }
@@ -26,7 +22,6 @@ export function read(body: SimulatorJson): Prompt {
     model: String(body['model']),
     isStream: body['stream'] === true,
     segments,
-    preambleSegments,
     turns,
     tools: offered,
     choice,

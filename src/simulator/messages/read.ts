@@ -32,7 +32,6 @@ export function read(body: SimulatorJson): Prompt {
     model: String(body['model']),
     isStream: body['stream'] === true,
     segments,
-    preambleSegments: toolSegments.length + systemSegments.length,
     turns,
     tools: tools.map((tool) => ({ name: String(tool['name']), schema: tool['input_schema'] })),
     choice: readChoice(choice),

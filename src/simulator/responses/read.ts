@@ -10,14 +10,10 @@ export function read(body: SimulatorJson): Prompt {
   const instructions = isGiven(body['instructions']) ? [String(body['instructions'])] : []
   const toolSegments = list(body['tools']).map((tool) => ({ text: JSON.stringify(tool) }))
   const segments: Segment[] = [...toolSegments, ...instructions.map((text) => ({ text: `developer: ${text}` }))]
-  let preambleSegments = segments.length
-  let isPreamble = true
   const turns: PromptTurn[] = []
   for (const item of itemsOf(body['input'])) {
     const turn = readItem(item, turns.at(-1))
     if (turn !== turns.at(-1)) turns.push(turn)
-    isPreamble = isPreamble && turn.side === 'operator'
-    if (isPreamble) preambleSegments++
     segments.push(segmentOf(item))
   }
   const reasoning = asObject(body['reasoning'])
@@ -29,7 +25,6 @@ export function read(body: SimulatorJson): Prompt {
     model: String(body['model']),
     isStream: body['stream'] === true,
     segments,
-    preambleSegments,
     turns,
     tools: offered,
     choice,
