@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { BetaAnalyticsUsageItem } from '@anthropic-ai/sdk/resources/beta/organization/analytics/usage'
 import fc from 'fast-check'
 import type { Entry } from '../../src/accounts/entries.ts'
 import {
@@ -219,7 +220,15 @@ for (const provider of exportProviders) {
   })
 
   test(`a file that is no export of ${provider} is refused with its cure`, () => {
-    for (const text of ['', '{}', 'a,b\n1,2\n', '{"data":[{}]}', '{"data":7}'])
+    for (const text of [
+      '',
+      '{}',
+      'a,b\n1,2\n',
+      '{"data":[{}]}',
+      '{"data":7}',
+      '{"data":[{"usage":5}]}',
+      '{"data":[{"usage":null}]}',
+    ])
       assert.throws(() => read(text), /export|file|page|row|time/i, JSON.stringify(text))
   })
 }
@@ -238,6 +247,48 @@ test('rows of keys and projects that are not named are not ours', async () => {
     told.rows.map(({ classes }) => classes),
     [{ not_ours: 5 }, { not_ours: 7 }],
   )
+})
+
+/** A page of the usage and cost analytics, held against the vendor's own types. */
+function analyticsPage(apiKeyId: string | null): { data: BetaAnalyticsUsageItem[]; has_more: boolean } {
+  const noGroup = {
+    ...{ actor: null, actor_type: null, agent_id: null, claude_tag_category: null, claude_tag_user_id: null },
+    ...{ context_window: null, deployment_id: null, environment_id: null, inference_geo: null, organization_id: null },
+    ...{
+      product: null,
+      rbac_group_id: null,
+      service_tier: null,
+      session_id: null,
+      slack_channel_id: null,
+      speed: null,
+    },
+    ...{ user_profile_id: null },
+  }
+  const usage = {
+    cache_creation: { ephemeral_1h_input_tokens: 3, ephemeral_5m_input_tokens: 40 },
+    ...{ cache_read_input_tokens: 500, uncached_input_tokens: 6_000, output_tokens: 70_000, total_tokens: 76_543 },
+    ...{ requests: 2, server_tool_use: { web_search_requests: 9 } },
+  }
+  const group = { ...noGroup, model: 'model-a-20260930', api_key_id: apiKeyId, workspace_id: 'workspace' }
+  const span = { starting_at: '2026-11-02T00:00:00Z', ending_at: '2026-11-02T01:00:00Z' }
+  return { data: [{ ...span, group, usage }], has_more: false }
+}
+
+test('issue 46.9 the usage and cost analytics of Anthropic are read with key, workspace, requests and all tokens', () => {
+  const tokens = { input: 6_000, cache_read: 500, cache_write: 43, output: 70_000 }
+  const span = { fromMs: startMs, untilMs: startMs + hourMs, model: 'model-a-20260930' }
+  for (const [key, owners] of [
+    ['key', ['key', 'workspace']],
+    [null, ['workspace']],
+  ] as const)
+    assert.deepEqual(exportFormats.anthropic.read(JSON.stringify(analyticsPage(key))), [
+      { ...span, owners, tokens, requests: 2 },
+    ])
+  const page = analyticsPage(null)
+  const uncounted = { ...page, data: page.data.map((row) => ({ ...row, usage: { ...row.usage, requests: null } })) }
+  assert.equal(exportFormats.anthropic.read(JSON.stringify(uncounted))[0]!.requests, undefined)
+  const unnamed = { ...page, data: page.data.map((row) => ({ ...row, group: { ...row.group, model: null } })) }
+  assert.throws(() => exportFormats.anthropic.read(JSON.stringify(unnamed)), /grouped by model/)
 })
 
 const small = { input: 5, cache_read: 0, cache_write: 0, output: 7 }

@@ -2,7 +2,9 @@
  * Usage exports of providers. All days and hours in them are UTC. The formats are facts of these pages:
  *
  *     openai      types of the SDK `openai` 6 (admin/organization/usage): input has what was read from and written to a cache
- *     anthropic   the messages usage report of the admin API: four kinds of tokens apart, windows as RFC 3339
+ *     anthropic   GET /v1/organizations/analytics/usage by the types of the SDK `@anthropic-ai/sdk` 1.12.0: rows with `group` and
+ *                 `usage`. Also the older GET /v1/organizations/usage_report/messages, whose buckets have `results`, as the vendor's
+ *                 claude-cookbooks reads them (observability/usage_cost_api.ipynb), both read on 2026-11-28. Windows are RFC 3339
  *     aws         "Understanding your Amazon Bedrock Cost and Usage Report data" of the Bedrock user guide, read on 2026-11-27
  *     openrouter  ActivityItem of its SDK's documentation, read on 2026-11-27: days, and one count for the whole prompt
  */
@@ -61,7 +63,9 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
         const write = writes.reduce<number>((sum, tokens) => sum + count(tokens), 0)
         const counts = [count(row['uncached_input_tokens']), count(row['cache_read_input_tokens']), write] as const
         const span = { fromMs: moment(bucket['starting_at']), untilMs: moment(bucket['ending_at']) }
-        return { ...span, ...sharedBy(row, ...counts), requests: undefined }
+        // The older report does not count requests.
+        const requests = typeof row['requests'] === 'number' ? count(row['requests']) : undefined
+        return { ...span, ...sharedBy(row, ...counts), requests }
       }),
   },
   aws: { isWhole: false, read: readCostAndUsage },
@@ -79,10 +83,14 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
   },
 }
 
-/** Rows of pages with buckets, each with its bucket. */
+/** Rows of pages with buckets, each with its bucket. A bucket with `usage` is one row, which its `group` names. */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
+  const rowsOf = (bucket: ExportObject): ExportObject[] =>
+    bucket['usage'] === undefined
+      ? list(bucket['results'])
+      : [{ ...(bucket['group'] as ExportObject), ...(bucket['usage'] as ExportObject) }]
   return pagesOf(text).flatMap(({ data }) =>
-    list(data).flatMap((bucket) => list(bucket['results']).map((row) => ({ bucket, row }))),
+    list(data).flatMap((bucket) => rowsOf(bucket).map((row) => ({ bucket, row }))),
   )
 }
 
