@@ -14,6 +14,15 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // platform.claude.com/docs/en/build-with-claude/fallback-credit; `betas` in its SDKs, `anthropic_beta` in
   // docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-fallback-credit.html
   Anthropic: ['fallbacks', 'fallback_*', 'betas', 'anthropic_beta'],
+  // docs.qwencloud.com/developer-guides/text-generation/web-search: each search is billed beside the tokens;
+  // alibabacloud.com/help/en/model-studio/web-search
+  Alibaba: ['enable_search', 'search_options', 'enable_code_interpreter'],
+  // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, in its other spelling
+  Tencent: ['enable_enhancement', 'force_search_enhancement', 'enable_deep_search', 'enable_speed_search'],
+  // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29
+  Baidu: ['web_search'],
+  // console.groq.com/docs/api-reference: models and tools of Compound
+  Groq: ['compound_custom'],
   // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. It names the host of a remote cache.
   vLLM: ['kv_transfer_params'],
   // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose an adapter, or a
@@ -44,6 +53,11 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
     ...['cost_per_*', '*_cost_per_*', 'max_budget'],
   ],
 }
+
+/** Fields of single makers that run a tool of the provider's, which is billed beside the tokens or makes more of them. */
+export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu', 'Groq'].flatMap(
+  (source) => fieldsBySource[source]!,
+)
 
 /** Names and patterns of the base table, each once. */
 export const routingFields: readonly string[] = [...new Set(Object.values(fieldsBySource).flat())]

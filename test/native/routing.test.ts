@@ -37,6 +37,8 @@ const named = [
   ],
   ...['s3_endpoint_url', 'deployment_url', 'region_name', 'watsonx_region_name', 'litellm_credential_name', 'headers'],
   ...['extra_headers', 'provider_specific_header', 'max_retries', 'retry_policy', 'model_group_retry_policy'],
+  ...['enable_search', 'search_options', 'enable_code_interpreter', 'enable_enhancement', 'force_search_enhancement'],
+  ...['enable_deep_search', 'enable_speed_search', 'web_search', 'compound_custom'],
   ...['max_agentic_loops', 'input_cost_per_token', 'cost_per_query', 'prompt_id', 'langfuse_host', 'client_secret'],
 ]
 

@@ -2,6 +2,7 @@ import { type JsonNode, valuesOf } from '../../bytes/json-nodes.ts'
 import type { NotedEnding } from '../../bytes/scan.ts'
 import { holdsWord } from '../../bytes/search.ts'
 import type { Model } from '../../catalog/model.ts'
+import { paidToolFields } from '../../catalog/routing-fields.ts'
 import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
 
@@ -16,7 +17,10 @@ import { refusals, refuse } from './refusals.ts'
  */
 
 /** Fields that call a tool of the provider's, whatever `tools` says. */
-export const hostedFields = ['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container']
+export const hostedFields: readonly string[] = [
+  ...['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container'],
+  ...paidToolFields,
+]
 
 /** The members in which a part of the content has media, as an address or as an object with one. */
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
