@@ -31,6 +31,7 @@ export async function readBody(exchange: HttpExchange, limits: BodyLimits, room:
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.')
+  if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) throw tooLarge(limits.bodyBytesMax)
   if (exchange.awaitsContinue) exchange.continue()
   const whole = exchange.body.takeWhole()
   if (whole) return takeBody(exchange, whole, limits, room)

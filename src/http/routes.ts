@@ -80,7 +80,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const { ownPage } = config
     const ending = { exchange, record, listeners: told, sinceMs, answer: sendRefusal, ownPage }
     const { finish, refuse, follow } = endRecord(ending)
-    if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
+    // A path beside those of models has a limit, and a form of errors, of its own.
+    if (!answerAside && isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
       return
     }

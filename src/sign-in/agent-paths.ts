@@ -1,3 +1,4 @@
+import { StoreSilent } from '../accounts/account.ts'
 import type { Books } from '../accounts/books.ts'
 import { type Budget, neverMs, renewsAt, spentAt } from '../accounts/budget.ts'
 import type { Calendar } from '../accounts/calendar.ts'
@@ -7,6 +8,7 @@ import type { SideRequest } from '../admin/side.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { identify } from '../gateway/admit.ts'
+import { tooLarge } from '../gateway/fairness/places.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { wires } from '../wires/wires.ts'
 import { oauthAnswer } from './oauth.ts'
@@ -24,6 +26,9 @@ type AgentPathParts = {
   config(): Config
   baseOf(request: SideRequest): string
 }
+
+/** The largest telemetry that is taken, in bytes (ruling Y19). */
+const telemetryBytesMax = 5 * 1_048_576
 
 const quarterMs = 900_000
 
@@ -61,6 +66,7 @@ export function createAgentPaths(parts: AgentPathParts) {
     return enveloped(request, async () => {
       if (request.exchange.method !== 'POST') throw new GatewayError('unknown_url', 'Use POST here.')
       await identifyBearer(request)
+      if ((request.exchange.declaredBytes ?? 0) > telemetryBytesMax) throw tooLarge(telemetryBytesMax)
       return { status: 200, headers: { 'cache-control': 'no-store' } }
     })
   }
@@ -159,13 +165,16 @@ async function enveloped(request: SideRequest, answer: () => Promise<ApiAnswer>)
   try {
     const answered = await answer()
     return { ...answered, headers: { ...id, ...answered.headers } }
-  } catch (error) {
+  } catch (thrown) {
+    const isSilent = thrown instanceof StoreSilent
+    const error = isSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : thrown
     if (!(error instanceof GatewayError)) throw error
     const { status, code, message, shouldRetry, retryAfterSeconds } = error
     Object.assign(request.record, { code, message })
     const headers = {
       ...{ ...id, 'content-type': 'application/json', 'cache-control': 'no-store', 'x-should-retry': `${shouldRetry}` },
       ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
+      ...(status === 413 && { connection: 'close' }),
       ...(status === 401 && { 'www-authenticate': 'Bearer error="invalid_token"' }),
     }
     return { status, headers, body: wires.messages.client.envelope(error, request.id) }

@@ -8,6 +8,7 @@ import type { SideRequest } from '../../src/admin/side.ts'
 import { createSignInLimits } from '../../src/sign-in/limits.ts'
 import { createOAuth } from '../../src/sign-in/oauth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { raw } from '../support/raw.ts'
 import { booksOf, hourMs, tokensOf } from '../support/sessions.ts'
 import { until } from '../support/waiting.ts'
 
@@ -310,6 +311,32 @@ test('Y19 telemetry is taken from sessions and not read, and nothing else is', a
     assert.equal(((await nobody.json()) as { type: string }).type, 'error')
     assert.equal((await fetch(gateway.url + path, withBearer(access_token))).status, 404)
   }
+})
+
+test('Y19 a body above the limit of the listener is refused on each path in the form of its own errors', async () => {
+  const { access_token } = await signInFrom()
+  const send = async (method: string, path: string, bytes: number) => {
+    const head = `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${access_token}\r\n`
+    const { answers } = await raw(gateway.url, `${head}content-length: ${bytes}\r\n\r\n`, { answers: 1 })
+    return { status: answers[0]!.status, body: JSON.parse(answers[0]!.body || '{}'), headers: answers[0]!.headers }
+  }
+  for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device_authorization']) {
+    const { status, body } = await send('POST', path, 400_000_000)
+    const text = 'The form is larger than 16384 bytes.'
+    assert.deepEqual([status, body], [413, { error: 'invalid_request', error_description: text }])
+  }
+  for (const path of ['/v1/logs', '/v1/metrics', '/v1/traces'])
+    for (const bytes of [5_242_881, 400_000_000]) {
+      const { status, body, headers } = await send('POST', path, bytes)
+      assert.deepEqual([status, body.type, body.error.type], [413, 'error', 'request_too_large'])
+      assert.match(body.error.message, /5242880 bytes/)
+      assert.equal(headers.get('connection'), 'close')
+    }
+  const settings = await send('GET', '/managed/settings', 400_000_000)
+  assert.deepEqual([settings.status, settings.body.type], [404, 'error'])
+  assert.equal((await send('GET', '/.well-known/opencode', 400_000_000)).status, 200)
+  const chat = await send('POST', '/v1/chat/completions', 400_000_000)
+  assert.deepEqual([chat.status, chat.body.error.type], [413, 'invalid_request_error'])
 })
 
 test('Y19 sign-ins that a silent store did not begin take no place of their address', async () => {
