@@ -49,6 +49,20 @@ export function describeApi(version: string, groups?: readonly string[]): Record
   }
 }
 
+/** Documents by version and groups. Making one takes a hundred times as long as finding it, and anyone who may read may ask. */
+const documents = new Map<string, Record<string, unknown>>()
+const documentsMax = 64
+
+function documentOf(version: string, groups?: readonly string[]): Record<string, unknown> {
+  const key = JSON.stringify([version, groups && [...new Set(groups)].sort()])
+  const known = documents.get(key)
+  if (known) return known
+  if (documents.size >= documentsMax) documents.clear()
+  const document = describeApi(version, groups)
+  documents.set(key, document)
+  return document
+}
+
 const documentOperation = operation({
   id: 'openapi',
   http: 'GET /openapi.json',
@@ -67,7 +81,7 @@ const documentOperation = operation({
     const known = [...new Set(allOperations.map(groupOf))]
     const unknown = groups?.find((name) => !known.includes(name))
     if (unknown !== undefined) throw wrongField('groups', `There is no such group: the groups are ${known.join(', ')}.`)
-    return { body: describeApi(version, groups) }
+    return { body: documentOf(version, groups) }
   },
 })
 

@@ -16,6 +16,22 @@ test('issue 13: the document is OpenAPI 3.1 to a public validator, and is what t
   assert.deepEqual(told.paths, document.paths)
 })
 
+test('the document is made once for each choice of groups, however often and in whatever order they are asked for', async () => {
+  const { ask } = await startApi()
+  const run = (groups?: string) => ask('GET', `/openapi.json${groups ? `?groups=${groups}` : ''}`)
+  const whole = await run()
+  assert.equal((await run()).text, whole.text)
+  const two = await run('account,key')
+  assert.notEqual(two.text, whole.text)
+  assert.equal((await run('key,account,key')).text, two.text)
+  const operation = allOperations.find(({ id }) => id === 'openapi')!
+  const asked = (groups?: string[]) =>
+    operation.run({ version: '1' } as never, { groups } as never) as Promise<{ body: object }>
+  assert.equal((await asked()).body, (await asked()).body)
+  assert.equal((await asked(['account', 'key'])).body, (await asked(['key', 'account', 'key'])).body)
+  assert.notEqual((await asked(['account'])).body, (await asked(['key'])).body)
+})
+
 test('issue 13: names of operations are unique, each says what it does, and each problem is told by some operation', () => {
   const ids = allOperations.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length)
