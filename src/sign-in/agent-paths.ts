@@ -8,7 +8,6 @@ import type { SideRequest } from '../admin/side.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { identify } from '../gateway/admit.ts'
-import { tooLarge } from '../gateway/fairness/places.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { wires } from '../wires/wires.ts'
 import { oauthAnswer } from './oauth.ts'
@@ -29,6 +28,9 @@ type AgentPathParts = {
 
 /** The largest telemetry that is taken, in bytes (ruling Y19). */
 const telemetryBytesMax = 5 * 1_048_576
+
+const largeTelemetry = () =>
+  new GatewayError('request_too_large', `The telemetry is larger than ${telemetryBytesMax} bytes.`)
 
 const quarterMs = 900_000
 
@@ -66,7 +68,7 @@ export function createAgentPaths(parts: AgentPathParts) {
     return enveloped(request, async () => {
       if (request.exchange.method !== 'POST') throw new GatewayError('unknown_url', 'Use POST here.')
       await identifyBearer(request)
-      if ((request.exchange.declaredBytes ?? 0) > telemetryBytesMax) throw tooLarge(telemetryBytesMax)
+      if ((request.exchange.declaredBytes ?? 0) > telemetryBytesMax) throw largeTelemetry()
       return { status: 200, headers: { 'cache-control': 'no-store' } }
     })
   }
