@@ -238,6 +238,18 @@ export const accountOperations = [
     },
   }),
   operation({
+    id: 'account.delete',
+    http: 'DELETE /accounts/{account}',
+    role: 'admin',
+    isOfAll: true,
+    input: z.strictObject({ account: field.account }),
+    output: accountShape,
+    problems: ['not_found'],
+    text: 'as account.update with `suspended`: requests are refused, and the keys, entries and reports of the account stay',
+    run: async (context, { account }) =>
+      one(context, await context.books.updateAccount(account, { state: 'suspended' })),
+  }),
+  operation({
     id: 'account.credit',
     http: 'POST /accounts/{account}/credits',
     role: 'admin',

@@ -30,6 +30,7 @@ const samples: Record<string, (api: Api, key?: string) => Record<string, unknown
       account: gateway.store.createAccount(`edited-${++count}`).id,
       state: 'suspended',
     }),
+    'account.delete': ({ gateway }) => ({ account: gateway.store.createAccount(`deleted-${++count}`).id }),
     'account.credit': () => ({ account: 'b', credits: '1', reference: `ref-${++count}` }),
     'key.create': () => ({ account: 'b', label: 'laptop' }),
     'key.list': () => ({ account: 'b' }),
@@ -329,7 +330,7 @@ test('X14 U5 an owner sees what is his: balance, what his key spent, the ids of 
 })
 
 /** Operations whose record has the name of another one that does the same. */
-const recordedAs: Record<string, string> = { 'key.delete': 'key.revoke' }
+const recordedAs: Record<string, string> = { 'account.delete': 'account.update', 'key.delete': 'key.revoke' }
 
 test('operate §6 every operation that changes something leaves exactly one record, by whom and from where; no other leaves any', async () => {
   const api = await startApi()
