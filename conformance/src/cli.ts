@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -17,6 +17,7 @@ import {
   type ExpectedFailure,
   type Report,
   type Result,
+  verdictNames,
   writeJunit,
   writeMarkdown,
 } from './report.ts'
@@ -52,6 +53,16 @@ Exit codes: 0 no MUST and no SHOULD fails that the baseline does not have; 1 one
 `
 
 const suite = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version as string
+
+/** The options of each command; of `run` by the kind of run. Another one would have no effect, and is refused. */
+const optionsOf: { readonly [command: string]: readonly string[] } = {
+  'run --adapter': ['adapter', 'upstream-port', 'only', 'level', 'jobs', 'baseline', 'prove', 'out'],
+  'run --gateway': 'gateway key upstream-port wires only level jobs lanes baseline prove out'.split(' '),
+  'run --endpoint': 'endpoint gateway key model only level jobs baseline prove out'.split(' '),
+  report: ['out'],
+  explain: [],
+  check: [],
+}
 
 /** An error with the exit code that it ends the process with. */
 class Exit extends Error {
@@ -112,6 +123,7 @@ async function main(words: string[]): Promise<number> {
     console.log(help)
     return command || values.help ? 0 : 2
   }
+  refuseNeedless(command, values, rest)
   if (command === 'run') return run(values)
   const [name] = rest
   if (command === 'check') {
@@ -122,6 +134,7 @@ async function main(words: string[]): Promise<number> {
     return 0
   }
   if (command === 'explain') {
+    if (!name) throw new Exit(2, 'explain needs the id of a case; bothsides check lists all')
     const one = loadCases().find(({ id }) => id === name || id.split('/')[1] === name)
     if (!one) throw new Exit(2, `there is no case ${name}; bothsides check lists all`)
     console.log(explain(one))
@@ -130,12 +143,51 @@ async function main(words: string[]): Promise<number> {
   if (command === 'report') {
     if (!name) throw new Exit(2, 'report needs the results.json of a run')
     const report = readJson(name) as Report
-    if (!Array.isArray(report?.results)) throw new Exit(2, `${name} is no results.json of a run`)
+    if (!isReport(report)) throw new Exit(2, `${name} is no results.json of a run`)
+    if (values.out) makeFolder(values.out)
     if (values.out) writeReport(report, values.out)
     else console.log(writeMarkdown(report))
     return 0
   }
   throw new Exit(2, `there is no command ${command}; bothsides --help lists all`)
+}
+
+/** Refuses options and words that would have no effect: probably they are mistakes. */
+function refuseNeedless(command: string, values: Options, rest: readonly string[]): void {
+  const kind = values.adapter !== undefined ? ' --adapter' : values.endpoint ? ' --endpoint' : ' --gateway'
+  const name = command === 'run' ? command + kind : command
+  const known = optionsOf[name]
+  if (!known) return
+  const needless = Object.keys(values).find((option) => !known.includes(option))
+  if (needless) throw new Exit(2, `--${needless} does not go with ${name}; bothsides --help`)
+  const word = rest[command === 'explain' || command === 'report' ? 1 : 0]
+  if (word !== undefined) throw new Exit(2, `${name} does not take the word ${word}; bothsides --help`)
+}
+
+/** Whether JSON is a report as `run` keeps it. */
+function isReport(report: Report | null): report is Report {
+  return (
+    typeof report?.gateway?.name === 'string' &&
+    Array.isArray(report.switchedOn) &&
+    Array.isArray(report.results) &&
+    report.results.every(
+      (one) =>
+        typeof one?.case === 'string' &&
+        levels.includes(one.level) &&
+        verdictNames.includes(one.verdict) &&
+        Array.isArray(one.differences),
+    )
+  )
+}
+
+/** Makes the folder of `--out`, before a run could be in vain. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new Exit(2, `--out: ${folder} cannot be written to: ${(error as Error).message}`)
+  }
 }
 
 type Options = {
@@ -159,6 +211,7 @@ async function run(options: Options): Promise<number> {
   const all = loadCases()
   const cases = choose(all, options)
   const baseline = readBaseline(options.baseline, all)
+  if (options.out) makeFolder(options.out)
   const started = Date.now()
   const proofs = createProofs()
   const onTrace = options.prove ? { onTrace: proofs.add } : {}
@@ -175,6 +228,9 @@ async function run(options: Options): Promise<number> {
 
 function choose(cases: readonly Case[], { only, level, endpoint }: Options): Case[] {
   if (level && !levels.includes(level as never)) throw new Exit(2, `--level is one of ${levels.join(', ')}`)
+  const unmatched = only?.find((text) => !cases.some(({ id }) => id.includes(text)))
+  if (unmatched !== undefined)
+    throw new Exit(2, `--only: no case has ${JSON.stringify(unmatched)} in its id; bothsides check lists all`)
   const chosen = cases.filter(
     (one) =>
       (!only || only.some((text) => one.id.includes(text))) &&
@@ -359,7 +415,7 @@ function readOrigin(text: string): string {
 
 function count(text: string | undefined, option: string): number | undefined {
   if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Exit(2, `${option} is a number from 1 on`)
+  if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535) throw new Exit(2, `${option} is a number from 1 to 65535`)
   return Number(text)
 }
 
@@ -370,7 +426,6 @@ function show({ case: id, pair, verdict, note, differences, level }: Result): vo
 }
 
 function writeReport(report: Report, folder: string): void {
-  mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'results.json'), `${JSON.stringify(report, null, 1)}\n`)
   writeFileSync(join(folder, 'results.md'), writeMarkdown(report))
   writeFileSync(join(folder, 'results.xml'), writeJunit(report))

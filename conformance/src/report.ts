@@ -33,6 +33,8 @@ const verdictWords: { [name in VerdictName]: string } = {
   flaky: 'flaky',
 }
 
+export const verdictNames = Object.keys(verdictWords) as readonly VerdictName[]
+
 /** The verdict on a case over its pairs: the worst, and unsupported only if it is so on all. */
 export function overall(results: readonly Result[]): VerdictName {
   const order: VerdictName[] = ['fail', 'flaky', 'deviation', 'refused', 'pass', 'unsupported']

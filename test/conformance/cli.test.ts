@@ -21,6 +21,9 @@ async function bothsides(...words: string[]): Promise<{ code: number | null; out
   return { code, out }
 }
 
+/** An address where nothing listens, with a key. */
+const here = ['--gateway', 'http://127.0.0.1:9', '--key', 'k']
+
 /** Command lines with what is wrong with them, and the exit code. */
 const wrong: [words: string[], code: number, says: RegExp][] = [
   [[], 2, /Usage: bothsides COMMAND/],
@@ -29,7 +32,7 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
   [['run', '--fast'], 2, /Unknown option '--fast'/],
   [['run'], 2, /run needs --adapter NAME, or --gateway URL and --key KEY/],
   [['run', '--gateway', 'here', '--key', 'k'], 2, /--gateway is a URL/],
-  [['run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--jobs', '0'], 2, /--jobs is a number from 1 on/],
+  [['run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--jobs', '0'], 2, /--jobs is a number from 1 to 65535/],
   [
     ['run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--wires', 'gemini'],
     2,
@@ -39,13 +42,27 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
   [['run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--endpoint'], 2, /--endpoint needs --model NAME/],
   [['run', '--adapter', '../x'], 2, /there is no adapter \.\.\/x/],
   [['run', '--adapter', 'nobody'], 2, /there is no adapter nobody/],
-  [['run', '--only', 'nothing-like-this'], 2, /no case is chosen/],
+  [['run', '--only', 'nothing-like-this'], 2, /no case has "nothing-like-this" in its id/],
+  [['run', '--only', 'money/', '--level', 'MAY'], 2, /no case is chosen/],
   [['run', '--level', 'must'], 2, /--level is one of MUST, SHOULD, MAY/],
   [['explain', 'nothing'], 2, /there is no case nothing/],
   [['report', program], 2, /cannot be read as JSON/],
   [['report', join(import.meta.dirname, '../../conformance/package.json')], 2, /is no results\.json of a run/],
   [['run', '--adapter', 'triwire', '--upstream-port', 'abc'], 2, /--upstream-port is a number/],
   [['report'], 2, /report needs the results\.json/],
+  [['explain'], 2, /explain needs the id of a case/],
+  [['run', 'litellm'], 2, /run --gateway does not take the word litellm/],
+  [['check', 'tools'], 2, /check does not take the word tools/],
+  [['explain', 'a', 'b'], 2, /explain does not take the word b/],
+  [['explain', 'a', '--out', 'b'], 2, /--out does not go with explain/],
+  [['run', '--adapter', 'triwire', '--gateway', 'http://127.0.0.1:9'], 2, /--gateway does not go with run --adapter/],
+  [['run', '--adapter', 'triwire', '--lanes', '2'], 2, /--lanes does not go with run --adapter/],
+  [['run', ...here, '--model', 'm'], 2, /--model does not go with run --gateway/],
+  [['run', ...here, '--endpoint', '--model', 'm', '--lanes', '2'], 2, /--lanes does not go with run --endpoint/],
+  [['run', ...here, '--only', 'tools/', '--only', 'tols/'], 2, /--only: no case has "tols\/" in its id/],
+  [['run', ...here, '--upstream-port', '65536'], 2, /--upstream-port is a number from 1 to 65535/],
+  [['run', ...here, '--out', join(program, 'x')], 2, /--out: .+ cannot be written to: /],
+  [['run', ...here, '--key', ''], 2, /--key KEY/],
 ]
 
 test('a wrong command line says what is wrong, with the exit code of its kind', async () => {
@@ -54,6 +71,31 @@ test('a wrong command line says what is wrong, with the exit code of its kind', 
     assert.match(ran.out, says)
     assert.equal(ran.code, code, words.join(' '))
   }
+})
+
+test('a report whose entries are none is refused with its name', async () => {
+  const file = join(testFolder('bothsides'), 'results.json')
+  const whole = { gateway: { name: 'a', version: '1' }, switchedOn: [], results: [] }
+  const entry = { case: 'a/b', area: 'a', level: 'MUST', pair: 'chat>chat', verdict: 'pass', differences: [] }
+  const faults = [
+    [],
+    null,
+    { ...whole, results: [null] },
+    { ...whole, results: [{ ...entry, case: 1 }] },
+    { ...whole, results: [{ ...entry, level: 'must' }] },
+    { ...whole, results: [{ ...entry, differences: undefined }] },
+    { ...whole, results: [{ ...entry, verdict: 'good' }] },
+    { ...whole, gateway: undefined },
+    { ...whole, switchedOn: undefined },
+  ]
+  for (const content of faults) {
+    writeFileSync(file, JSON.stringify(content))
+    const ran = await bothsides('report', file)
+    assert.match(ran.out, /^.+ is no results\.json of a run\n$/, JSON.stringify(content))
+    assert.equal(ran.code, 2)
+  }
+  writeFileSync(file, JSON.stringify({ ...whole, results: [entry] }))
+  assert.equal((await bothsides('report', file)).code, 0)
 })
 
 test('explain shows the clause, both sides and the bytes of a case', async () => {
@@ -200,7 +242,10 @@ test('a baseline that names no case of the suite is wrong', async () => {
 })
 
 test('where Node takes no types away, the program says what it needs', () => {
-  const old = spawnSync(process.execPath, ['--no-strip-types', program, 'check'], { encoding: 'utf8' })
+  const old = spawnSync(process.execPath, ['--no-strip-types', program, 'check'], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_OPTIONS: '' },
+  })
   assert.match(old.stderr, /^bothsides needs Node\.js 22\.18 or later; this is \d/)
   assert.equal(old.status, 2)
   const installed = join(testFolder('bothsides'), 'node_modules/bothsides/bin')
