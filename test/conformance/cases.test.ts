@@ -71,6 +71,12 @@ const wrong: [what: string, place: (string | number)[], value: Json | undefined,
   ['a hidden operator', [...step, 'expect', 'text'], [{ $some: { a: { $x: 1 } } }], /operator \$x is unknown/],
   ['a wrong expression', [...step, 'expect', 'text'], { $matches: '(?<x' }, /Invalid regular expression/],
   ['operators beside members', [...step, 'expect', 'text'], { $same: 'a', b: 1 }, /stand together: \$same, b/],
+  [
+    'an unknown operator of the model',
+    ['model', '*', 'exchanges', 0, 'expect', 'body'],
+    { $x: 1 },
+    /operator \$x is unknown/,
+  ],
   ['a path that cannot be read', [...step, 'expect', 'a[b]'], 1, /the path a\[b\] cannot be read from its character 2/],
   ['an event in no form', reply, { events: [{ date: 1 }] }, /has none of the forms/],
 ]

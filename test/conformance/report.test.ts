@@ -124,3 +124,18 @@ test('a baseline covers failures by case and pair, and an entry that fails no mo
   assert.deepEqual(compare({ case: 'answers/a', why }).stale.length, 1)
   assert.deepEqual(compare({ case: 'answers/not-run', why }).stale, [])
 })
+
+test('a row of the tables begins with its pair, and a badge names each verdict of its level', () => {
+  assert.match(writeMarkdown(report), /\| Pair \| requests \| answers \|/)
+  const one = (verdict: VerdictName) => drawBadge({ ...report, results: [result('a/b', 'chat>chat', verdict)] }, 'MUST')
+  const words = {
+    pass: 'pass',
+    fail: 'fail',
+    flaky: 'flaky',
+    deviation: 'declared',
+    refused: 'refused',
+    unsupported: 'unsupported',
+  }
+  for (const [verdict, word] of Object.entries(words))
+    assert.ok(one(verdict as VerdictName).includes(`>1 ${word}</text>`), verdict)
+})
