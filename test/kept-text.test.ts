@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { KeptText } from '../src/bytes/kept-text.ts'
 import { characters } from './support/characters.ts'
 import { collect } from './support/garbage.ts'
+import { runsUpTo } from './support/runs.ts'
 
 test('issue 10 a kept text is what its pieces were, wherever they were cut', () => {
   fc.assert(
@@ -32,7 +33,7 @@ test('issue 10 a kept text that is packed now and then is what its pieces were',
       }
       assert.equal(kept.toString(), text)
     }),
-    { numRuns: 50 },
+    { numRuns: runsUpTo(50) },
   )
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { createCalendar, isTimeZone, type PeriodName, quarterMs, weekStarts } from '../../src/accounts/calendar.ts'
+import { runsOf } from '../support/runs.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const told = (zone: string, period: PeriodName, iso: string, weekStart: (typeof weekStarts)[number] = 'monday') => {
@@ -52,7 +53,7 @@ test('issue 13: a week begins on the day that is configured', () => {
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 const zone = fc.record({ timeZone: fc.constantFrom(...zones), weekStarts: fc.constantFrom(...weekStarts) })
 const moment = fc.integer({ min: at('2012-01-01'), max: at('2050-01-01') })
-const numRuns = Number(process.env['TRIWIRE_RUNS'] ?? 300)
+const numRuns = runsOf(300)
 
 test('issue 13: periods of every zone follow one another without gap, hold their moments, and lie within one another', () => {
   const period = fc.constantFrom<PeriodName>('quarter', 'hour', 'day', 'week', 'month')

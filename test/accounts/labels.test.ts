@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { labelsOfRequest, parseDimensions, parseLabels, undeclaredMistake } from '../../src/accounts/labels.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 const declared = new Map([
   ['project', new Set(['apollo', 'gemini'])],
@@ -62,6 +63,6 @@ test('Y21 law: a request has labels of its key and declared values that it may c
       for (const one of words) assert.ok(all.includes(one), one)
       for (const one of labels) assert.ok(dimensions.includes(one.split('=')[0]!), one)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
 })

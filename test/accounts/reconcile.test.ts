@@ -11,6 +11,7 @@ import {
   tokenKinds,
 } from '../../src/accounts/reconcile/exports.ts'
 import { type DifferenceClass, differenceClasses, reconcile } from '../../src/accounts/reconcile/reconcile.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 /* Law 14: an export made from the ledger with each class of difference planted has exactly these, and nothing unexplained. */
 
@@ -215,7 +216,7 @@ for (const provider of exportProviders) {
         )
         assert.equal((await reconcile(read(write(more)), entries, options)).unexplained, 1)
       }),
-      { numRuns: 60 },
+      { numRuns: runsUpTo(60) },
     )
   })
 

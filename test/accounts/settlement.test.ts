@@ -9,6 +9,7 @@ import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import type { GivenBack, Posted, Poster, Posting, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
 import { Settlement } from '../../src/accounts/settlement.ts'
 import { costNanos, createDebit, createDebitRow } from '../store/fixtures.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { turn } from '../support/waiting.ts'
 
 /*
@@ -864,7 +865,7 @@ test('Y16 at any moment exactly those accounts are blocked that have a debit beh
           assert.equal(settlement.whyBlocked(id), all ?? (expected.has(id) ? 'owing' : undefined))
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runsUpTo(300) },
   )
 })
 

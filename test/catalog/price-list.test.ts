@@ -8,6 +8,7 @@ import { holdPrices, nextChanges, ratesAt, setAt } from '../../src/catalog/price
 import { readKeptList } from '../../src/config/list-text.ts'
 import { loadText } from '../../src/config/load.ts'
 import { chineseHolidays, configOf, listFrom } from '../support/price-lists.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 /* Laws 1, 2, 3, 5, 6 and 7 of prices over time, against oracles that share no code with the product. */
 
@@ -122,7 +123,7 @@ test('C11 law 2: a random window in a random zone holds when the platform’s cl
         for (const at of moments) assert.equal(setAt(list, { at }).band !== null, isIn(format, at, days, from, to))
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runsUpTo(60) },
   )
 })
 
@@ -310,7 +311,7 @@ test('C11 law 7: a factor on a whole list before band, tier, geography and step 
       for (const kind of ['inputNanos', 'cacheReadNanos', 'outputNanos'] as const)
         assert.equal(before.rates[kind] * 100n, after.rates[kind] * BigInt(percent))
     }),
-    { numRuns: 40 },
+    { numRuns: runsUpTo(40) },
   )
 })
 

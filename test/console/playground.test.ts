@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { type AnswerParts, addEvent, noParts, partsOf } from '../../console/src/pure/answer.ts'
 import { curlOf } from '../../console/src/pure/curl.ts'
 import { clientWireNames } from '../../console/src/pure/wires.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 type Wire = (typeof clientWireNames)[number]
 
@@ -198,7 +199,7 @@ test('CON-11 "Copy as curl" runs in a shell: address, key and body arrive as the
           `-sSN\nhttps://llm.example.com/o'brien/v1/${path}\n-H\nauthorization: Bearer sk a"b\n-H\ncontent-type: application/json\n--data-binary\n@-\n${text}`,
         )
       }),
-      { numRuns: 40 },
+      { numRuns: runsUpTo(40) },
     )
 })
 

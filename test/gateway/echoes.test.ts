@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { withoutEchoes as search } from '../../src/gateway/echoes.ts'
 import { Flow } from '../../src/gateway/fairness/places.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 const withoutEchoes = (text: string, request: Buffer) => search(text, request, { searchable: Number.POSITIVE_INFINITY })
 
@@ -36,7 +37,7 @@ test('CON-4 no run of 20 characters of a request is left in an error, however it
       assert.ok(shown !== undefined && !repeats(shown, text), `${name}: ${shown}`)
     }
   })
-  fc.assert(property, { numRuns: 300 })
+  fc.assert(property, { numRuns: runsUpTo(300) })
 })
 
 test('CON-4 an error that repeats nothing, or less than 20 characters, is left as it is', () => {

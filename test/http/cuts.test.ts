@@ -3,6 +3,7 @@ import test, { after, before } from 'node:test'
 import fc from 'fast-check'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 /* The edge reads HTTP itself: where the network cuts what a client sends is nobody's business. */
 
@@ -55,7 +56,7 @@ test('F-C1 F-C2 F-C11 F-C22 requests in a row are answered in order, wherever th
       for (const [i, { body }] of answers.entries()) assert.match(body, row[i]![2])
       socket.destroy()
     }),
-    { numRuns: 60 },
+    { numRuns: runsUpTo(60) },
   )
 })
 

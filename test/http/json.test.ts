@@ -10,6 +10,7 @@ import {
   outlineOf,
   scanObject,
 } from '../../src/bytes/scan.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 // biome-ignore format: cases in rows
 const values = [
@@ -181,14 +182,14 @@ test('F-C33 taken is exactly what a strict decoder and JSON.parse take, over mut
     fc.property(mutated, (bytes) => {
       assert.equal(isTaken(bytes), isObjectText(bytes))
     }),
-    { numRuns: 20_000, seed: 7 },
+    { numRuns: runsUpTo(20_000), seed: 7 },
   )
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
       const bytes = bytesOf(`{"k":${parts.join('')}}`)
       assert.equal(isTaken(bytes), isObjectText(bytes))
     }),
-    { numRuns: 20_000, seed: 7 },
+    { numRuns: runsUpTo(20_000), seed: 7 },
   )
 })
 
@@ -291,7 +292,7 @@ test('F-C33 a key is what its own bytes say, whatever keys were read before', ()
         keys.map((one) => JSON.parse(one)),
       )
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
   // The first one's text is the second one's source, and of so many some have the same place among the kept ones.
   for (let i = 0; i < 1_000; i++)
@@ -348,7 +349,7 @@ test('a scan lists the members of the object that it looks into, and the values 
         }
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
 
   /** Objects and arrays under the wanted keys, outermost ones only, in order. */
@@ -405,6 +406,6 @@ test('C14 a scan notes an ending wherever a search of the bytes for it and a quo
       const found = endings.filter((ending) => bytes.includes(`${ending}"`)).map((ending) => `…${ending}` as const)
       assert.deepEqual([...notes].sort(), found.sort())
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
 })

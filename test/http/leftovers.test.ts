@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Leftovers, type Unwanted } from '../../src/http/answer.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 const piece = 65_536
 
@@ -67,7 +68,7 @@ test('B6 B21 what refused requests still send is thrown away in bounded pieces, 
         sizes.reduce((sum, bytes) => sum + bytes, 0),
       )
     }),
-    { numRuns: 30 },
+    { numRuns: runsUpTo(30) },
   )
 })
 

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { estimateBytesTokens } from '../../src/inference/estimate-bytes.ts'
 import { estimateMediaTokens, mediaHeadChars } from '../../src/inference/estimate-media.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 /*
  * The estimate works on masks of 64 bytes. Here is what it estimates, byte after byte: that both say the same of every
@@ -15,7 +16,7 @@ test('C2 the estimate of a body is the sum of what its bytes add, by what stands
       const bytes = Buffer.from(text)
       assert.equal(estimateBytesTokens(bytes), sumByBytes(bytes))
     }),
-    { numRuns: 5_000 },
+    { numRuns: runsUpTo(5_000) },
   )
 })
 

@@ -3,9 +3,10 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { TextMeter } from '../../src/inference/meter.ts'
+import { runsOf } from '../support/runs.ts'
 import { readSamples } from './samples.ts'
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 100) }
+const runs = { numRuns: runsOf(100) }
 const mixed = readSamples()
   .map((sample) => sample.text)
   .join('\n')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { wires } from '../../src/wires/wires.ts'
+import { runsOf, runsUpTo } from '../support/runs.ts'
 import { framesOf } from '../translation/grammar.ts'
 import { pump } from '../translation/pump.ts'
 import {
@@ -466,7 +467,7 @@ test('Y3 Y4 Y5 blocks in disorder say the same on the same wire and in translati
       }
       assert.deepEqual(native, translated, says)
     }),
-    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 2_000) },
+    { numRuns: runsOf(2_000) },
   )
-  assert.ok(Math.min(counts.read, counts.failed) > 100, JSON.stringify(counts))
+  assert.ok(Math.min(counts.read, counts.failed) > runsUpTo(100), JSON.stringify(counts))
 })

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { vendorChunks } from '../../bench/answers.ts'
 import { wires } from '../../src/wires/wires.ts'
+import { runsOf } from '../support/runs.ts'
 import { modelOf } from './models.ts'
 
 /*
@@ -11,7 +12,7 @@ import { modelOf } from './models.ts'
  * so every one of them is read.
  */
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 400) }
+const runs = { numRuns: runsOf(400) }
 
 const words = fc.oneof(
   fc.string({ maxLength: 6, unit: fc.constantFrom(...'ab "\\\n:{}é漢😀') }),

@@ -7,7 +7,7 @@ import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.t
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { collect } from '../support/garbage.ts'
-
+import { runsOf } from '../support/runs.ts'
 import { pump, pumpJson } from '../translation/pump.ts'
 import * as up from '../translation/upstreams.ts'
 import { modelOf } from './models.ts'
@@ -102,7 +102,7 @@ for (const wire of clientWireNames) {
         const tokens = estimateTextTokens(`${text}f${JSON.stringify({ text })}`)
         assert.equal(ofStream(wire, escapes ? escaped(script) : script, bytes), tokens)
       }),
-      { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 60) },
+      { numRuns: runsOf(60) },
     )
   })
 }

@@ -7,6 +7,7 @@ import { JsonPatch } from '../../src/wires/answers/json-patch.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { characters } from '../support/characters.ts'
 import { answers, frames, named } from '../support/native.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { modelOf } from './models.ts'
 
 /*
@@ -72,7 +73,7 @@ test('B5: what is read of an answer is what a parse of all of it says, but for i
       const { value } = new JsonPatch(Buffer.from(text), inside)
       assert.deepEqual(withoutUnread(value), withoutUnread(JSON.parse(text)))
     }),
-    { numRuns: 1_000 },
+    { numRuns: runsUpTo(1_000) },
   )
 })
 
@@ -93,7 +94,7 @@ test('B5: what is edited is the same, whether the scan noted the members or they
       const response = asObject(asObject(JSON.parse(edited[0]!))?.['response'])
       if (asObject(parsed(text)?.['response' as never])) assert.equal(response?.['model'], 'ours')
     }),
-    { numRuns: 1_000 },
+    { numRuns: runsUpTo(1_000) },
   )
 })
 
@@ -112,7 +113,7 @@ test('B5: what no parser takes is refused, wherever it stands: in what nobody re
         else assert.throws(take)
       },
     ),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
   for (const deep of ['[', '{"logprobs":', '{"response":'])
     assert.throws(
@@ -186,6 +187,6 @@ test('translation 4.1 frames are the same wherever the network cuts them, whatev
       assert.equal(got.join(''), expected.join(''))
       assert.deepEqual(got, expected)
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
 })

@@ -4,6 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import fc from 'fast-check'
 import OpenAI from 'openai'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { runsOf } from '../support/runs.ts'
 import { framesOf } from '../translation/grammar.ts'
 import {
   added,
@@ -42,7 +43,7 @@ import { contentOfMessages, playNatively } from './same-wire.ts'
  * fails (Y3).
  */
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+const runs = { numRuns: runsOf(300) }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.
 type Json = Record<string, any>

@@ -8,10 +8,10 @@ import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.t
 import { GatewayError } from '../../src/errors.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires } from '../../src/wires/wires.ts'
-
+import { runsOf } from '../support/runs.ts'
 import { modelOf } from './models.ts'
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) }
+const runs = { numRuns: runsOf(200) }
 
 /** The names of ruling Y13, and of public request schemas (the sources stand in `catalog/routing-fields.ts`). */
 const named = [

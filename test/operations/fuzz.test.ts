@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { characters } from '../support/characters.ts'
+import { runsOf } from '../support/runs.ts'
 import { startApi } from './api.ts'
 
 /* Every field of every operation with values that nobody means; `ask` holds each answer against the document. */
@@ -104,7 +105,7 @@ test('issue 13: whatever is sent to any operation is answered as the document sa
         for (const word of [...others, keyB]) assert.ok(!told.text.includes(word))
       },
     ),
-    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) },
+    { numRuns: runsOf(200) },
   )
   assert.deepEqual(
     (await gateway.logLines()).filter(({ event }) => event === 'bug'),

@@ -6,6 +6,7 @@ import type { Books } from '../../src/accounts/books.ts'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { testModel } from '../support/gateway.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { startApi } from './api.ts'
 
 const question = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
@@ -369,6 +370,6 @@ test('Y22 for random data of many accounts, no answer to an owner has a text of 
       }
       await gateway.close()
     }),
-    { numRuns: 4, endOnFailure: true },
+    { numRuns: runsUpTo(4), endOnFailure: true },
   )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { allOperations } from '../../src/operations/openapi.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { startApi } from './api.ts'
 import { document } from './contract.ts'
 
@@ -116,7 +117,7 @@ test('issue 50: what was read of a resource can be written back and changes noth
         assert.equal(again.headers.get('etag'), read.headers.get('etag'))
         assert.equal(await listed(), before)
       }),
-      { numRuns: 12 },
+      { numRuns: runsUpTo(12) },
     )
   }
 })

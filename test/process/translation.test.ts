@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { findPages } from '../../scripts/pages.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { describeTranslation, type TranslationOptions } from '../../src/live/translation.ts'
+import { runsUpTo, takeTurn } from '../support/runs.ts'
 import { blockOf } from '../translation/page.ts'
 import { fullBodies } from '../translation/support/bodies.ts'
 import { conversation, requestAt } from '../translation/support/conversations.ts'
@@ -122,9 +123,10 @@ for (const client of wires) {
     test(`T9 translate ${client} to ${wire} prints what the gateway sends and answers, on all pages`, async () => {
       assert.ok(own.length > 10 && others.length > 10)
       const compared: Compared[] = []
-      for (const asks of new Set(own.map((page) => page.asks)))
+      // Three models share the questions of a client, and three clients the answers of a model.
+      for (const asks of takeTurn([...new Set(own.map((page) => page.asks))], wires.indexOf(wire), 3))
         compared.push(...(await compare(client, ask(asks), answers)))
-      for (const [at, page] of others.entries()) {
+      for (const [at, page] of takeTurn(others, wires.indexOf(client), 3).entries()) {
         // The forms of an answer are tried elsewhere: that both are played rightly some of them tell.
         for (const stream of at % 4 === 0 ? [true, false] : [true])
           compared.push(...(await compare(client, ask(own[0]!.asks, { stream }), page.answers)))
@@ -141,7 +143,7 @@ for (const client of wires) {
         fc.asyncProperty(conversation, async (rounds) => {
           await compare(client, ask(requestAt(client, rounds)), answers)
         }),
-        { numRuns: 20 },
+        { numRuns: runsUpTo(20) },
       )
     })
   }

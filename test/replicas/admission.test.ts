@@ -1,12 +1,13 @@
 import test from 'node:test'
 import { withoutPostgres } from '../support/postgres.ts'
+import { isNightly } from '../support/runs.ts'
 import { clusterOfFile } from './cluster.ts'
 import * as laws from './laws.ts'
 
 const cluster = clusterOfFile()
 const skip = withoutPostgres()
 /** How often: once, and by night as often as chance may show something. */
-const runs = process.env['TRIWIRE_RUNS'] === undefined ? 1 : 10
+const runs = isNightly ? 10 : 1
 
 const titles: [title: string, law: laws.Law][] = [
   [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { createSseReader, cutFrame, eventSizeMax, type SseFrame } from '../../src/bytes/sse.ts'
+import { runsOf } from '../support/runs.ts'
 
 function read(...chunks: (string | Uint8Array)[]): SseFrame[] {
   const reader = createSseReader()
@@ -73,6 +74,6 @@ test('TP1 the reader gives the same frames wherever the bytes are cut', () => {
       })
       assert.deepEqual(read(...chunks, bytes.subarray(at)), read(bytes))
     }),
-    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) },
+    { numRuns: runsOf(200) },
   )
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { BookError } from '../../src/accounts/book-error.ts'
 import type { Zone } from '../../src/accounts/calendar.ts'
 import { accountBounds } from '../../src/accounts/key-bounds.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 
@@ -196,7 +197,7 @@ onEachStore((engine) => {
         }
         assert.deepEqual(await verify(store), [])
       }),
-      { numRuns: engine.name === 'SQLite' ? 15 : 6 },
+      { numRuns: runsUpTo(engine.name === 'SQLite' ? 15 : 6) },
     )
   })
 })

@@ -5,6 +5,7 @@ import { type Calendar, createCalendar, utc } from '../../src/accounts/calendar.
 import { parseHead } from '../../src/accounts/chain.ts'
 import { type Correction, correctTimes, countOf, eachCorrected } from '../../src/accounts/corrections.ts'
 import type { AheadPage } from '../../src/accounts/entries.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 import { redigest } from './forge.ts'
@@ -169,7 +170,7 @@ onEachStore((engine) => {
     ]
     await fc.assert(
       fc.asyncProperty(story, (steps) => holds(steps)),
-      { examples: known.map((steps) => [steps]), numRuns: 12 },
+      { examples: known.map((steps) => [steps]), numRuns: runsUpTo(12) },
     )
   })
 

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { BookError } from '../../src/accounts/book-error.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { onEachStore } from './engines.ts'
 import { costNanos, createDebitRow, origin, prices, usage, verifyOptions } from './fixtures.ts'
 import { redigest } from './forge.ts'
@@ -283,7 +284,7 @@ onEachStore((engine) => {
         assert.equal((await store.findAccount(id)).balanceNanos, -costNanos * BigInt(distinct))
         assert.equal((await store.listEntries({ accountId: id, limit: 100 })).length, distinct)
       }),
-      { numRuns: 30 },
+      { numRuns: runsUpTo(30) },
     )
     assert.deepEqual(await store.verify(verifyOptions), [])
   })

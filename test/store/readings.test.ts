@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { createBooks } from '../../src/accounts/books.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { createDebitRow, createPath } from './fixtures.ts'
 
 test('what another connection changed is read once, whole accounts at a time', async (t) => {
@@ -60,7 +61,7 @@ test('C15 balances behind a post are those of the store, whatever others have bo
         }
       },
     ),
-    { numRuns: 100 },
+    { numRuns: runsUpTo(100) },
   )
 })
 

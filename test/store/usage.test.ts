@@ -20,6 +20,7 @@ import { selectTail } from '../../src/store/sql/usage.ts'
 import { createDialect, usageDialect } from '../../src/store/sqlite/run.ts'
 import { secondRelease } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
+import { runsOf } from '../support/runs.ts'
 import { onEachStore, openFile, type TestStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import {
@@ -40,7 +41,7 @@ import {
  * by a few lines that know nothing of rows, marks or tails.
  */
 
-const numRuns = Number(process.env['TRIWIRE_RUNS'] ?? 12)
+const numRuns = runsOf(12)
 
 onEachStore((engine) => {
   test('C9: whatever is posted, folded and asked for, figures are the sums of the entries, and verify finds nothing', async () => {

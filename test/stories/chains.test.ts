@@ -23,6 +23,7 @@ import {
   whole,
   writeChunk,
 } from '../support/raw-upstream.ts'
+import { runsOf } from '../support/runs.ts'
 import { until } from '../support/waiting.ts'
 
 /*
@@ -501,7 +502,7 @@ test('Y23 of random chains, failures and wires there is one answer and one bill,
       const later = entries.slice(entries.indexOf(answering) + 1)
       for (const at of later) assert.equal(upstreams[at]!.requests.length, 0)
     }),
-    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 60) },
+    { numRuns: runsOf(60) },
   )
   await gateway.close()
 })

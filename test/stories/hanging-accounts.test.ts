@@ -4,6 +4,7 @@ import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { answers, asks, frames, paths } from '../support/native.ts'
 import { type Answer, head, startRawUpstream, stream, whole, writeChunk } from '../support/raw-upstream.ts'
+import { isNightly } from '../support/runs.ts'
 
 /*
  * Y25 over a whole gateway: two of eight accounts hang, each in its way, as requests come. Clients leave after
@@ -25,7 +26,6 @@ const onlySigns =
   }
 
 const events = 'text/event-stream'
-const isNightly = process.env['TRIWIRE_RUNS'] !== undefined
 const ways: {
   name: string
   wire: ClientWire

@@ -10,6 +10,7 @@ import { characters } from '../support/characters.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { until } from '../support/waiting.ts'
 
 /* What may stand in a line of the log, whoever caused it, and what becomes of lines that cannot be written. */
@@ -110,7 +111,7 @@ for (const isPretty of [false, true]) {
           assert.ok(typeof fields['time'] === 'string')
         }
       }),
-      { numRuns: 60 },
+      { numRuns: runsUpTo(60) },
     )
   })
 }

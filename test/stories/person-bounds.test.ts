@@ -8,6 +8,7 @@ import { digestKey } from '../../src/accounts/keys.ts'
 import type { PersonWishes } from '../../src/accounts/person-rules.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { until } from '../support/waiting.ts'
 
 /* People whose keys share a budget and requests a minute (ruling Y20), through the whole gateway. */
@@ -155,7 +156,7 @@ test('Y20 whatever keys a person gets, rotates and loses, they have spent what t
       assert.equal(await spentOf(person), sum)
       gateway.advance(60_000)
     }),
-    { numRuns: 12 },
+    { numRuns: runsUpTo(12) },
   )
   assert.deepEqual(await gateway.store.verify(verifyOptions), [])
 })

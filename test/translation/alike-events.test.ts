@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { AlikeEvents } from '../../src/wires/answers/alike-events.ts'
+import { runsOf } from '../support/runs.ts'
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 500) * 4 }
+const runs = { numRuns: runsOf(500) * 4 }
 
 /** A value in the place of one that differs from event to event, in JSON or nearly so. */
 const part = fc.oneof(

@@ -6,11 +6,12 @@ import { encodeUsage as chatUsage, decodeUsage as decodeChat } from '../../src/w
 import { decodeUsage as decodeMessages, encodeUsage as messagesUsage } from '../../src/wires/messages/usage.ts'
 import { decodeUsage as decodeResponses, encodeUsage as responsesUsage } from '../../src/wires/responses/usage.ts'
 import { characters } from '../support/characters.ts'
+import { runsOf } from '../support/runs.ts'
 import { accumulate } from './clients.ts'
 import { type ClientWire, pump, pumpEvents, wires } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) }
+const runs = { numRuns: runsOf(200) }
 const names: ClientWire[] = ['messages', 'chat', 'responses']
 const anyWire = fc.constantFrom(...names)
 

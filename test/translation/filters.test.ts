@@ -8,6 +8,7 @@ import { compileStops, StopMatcher } from '../../src/inference/filters/stop-matc
 import { cutAtStops } from '../../src/inference/filters/stops.ts'
 import { splitThinkTags } from '../../src/inference/filters/think-tags.ts'
 import { Meter } from '../../src/inference/meter.ts'
+import { runsOf } from '../support/runs.ts'
 
 const finish: AnswerEvent = { type: 'finish', reason: 'end', report: {} }
 
@@ -104,7 +105,7 @@ test('R-STOP where the text is cut changes nothing', () => {
         assert.deepEqual(stopped(asked, ...pieces.filter((piece) => piece !== '')), expected)
       },
     ),
-    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) },
+    { numRuns: runsOf(200) },
   )
 })
 

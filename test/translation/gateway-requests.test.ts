@@ -3,6 +3,7 @@ import test, { after, before } from 'node:test'
 import fc from 'fast-check'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
+import { runsUpTo } from '../support/runs.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
 import {
@@ -301,7 +302,7 @@ test('BUG-2 Y2 the blocks of a turn return to a messages model in the order in w
         returned.flatMap(({ type, id }) => (type === 'tool_use' ? id : [])),
       )
     }),
-    { numRuns: 40 },
+    { numRuns: runsUpTo(40) },
   )
 })
 

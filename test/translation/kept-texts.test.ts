@@ -19,12 +19,13 @@ import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { Body } from '../../src/wires/requests/read-value.ts'
 import { echoOf } from '../../src/wires/responses/echo.ts'
 import { wires } from '../../src/wires/wires.ts'
+import { runsOf } from '../support/runs.ts'
 import { fullBodies } from './support/bodies.ts'
 import { decode, encode, modelOf } from './support/exchange.ts'
 
 /* Left to npm test: thousands of requests, and bodies of megabytes, are translated twice. */
 
-const numRuns = Number(process.env['TRIWIRE_RUNS'] ?? 500)
+const numRuns = runsOf(500)
 const pairs = clientWireNames.flatMap((from) =>
   clientWireNames.filter((to) => to !== from).map((to) => [from, to] as const),
 )

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Profile } from '../../src/catalog/profile.ts'
 import type { Answer } from '../../src/inference/answer.ts'
+import { runsOf } from '../support/runs.ts'
 import { type ClientWire, type Options, openStream, openWhole, pump, type Told, wires } from './pump.ts'
 import {
   added,
@@ -36,7 +37,7 @@ import {
 
 type Json = Record<string, unknown>
 const none = undefined
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 100) }
+const runs = { numRuns: runsOf(100) }
 
 /** The blocks that a client was shown, `kind:text`; calls with their name. Undefined if the answer failed. */
 function blocksOf(told: Told): string[] | undefined {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Answer } from '../../src/inference/answer.ts'
+import { runsOf } from '../support/runs.ts'
 import { type ClientWire, openStream, pump, pumpJson, type Told } from './pump.ts'
 import { call, completion, delta, done, reason } from './upstreams.ts'
 
@@ -10,7 +11,7 @@ import { call, completion, delta, done, reason } from './upstreams.ts'
  * them, cut at any place, whichever comes first.
  */
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+const runs = { numRuns: runsOf(300) }
 const tags = { open: '<think>', close: '</think>' }
 
 /** What a client was shown: thoughts and text, each put together. */

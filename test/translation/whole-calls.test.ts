@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { modelOf } from '../native/models.ts'
 import { characters } from '../support/characters.ts'
+import { runsOf } from '../support/runs.ts'
 import { checkMessagesStream, framesOf } from './grammar.ts'
 import { type ClientWire, pump } from './pump.ts'
 import {
@@ -27,7 +28,7 @@ import {
   toolBlock,
 } from './upstreams.ts'
 
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+const runs = { numRuns: runsOf(300) }
 const start = messageStart({ input_tokens: 9, output_tokens: 0 })
 const end = (stop = 'tool_use') => messageDelta(stop, { output_tokens: 7 }) + messageStop
 

@@ -10,6 +10,7 @@ import { createAuthority } from '../support/certificates.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd } from '../support/peer.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { turn, until } from '../support/waiting.ts'
 import { openWay, type Way } from './flights.ts'
 
@@ -147,7 +148,7 @@ for (const [name, { bytes, text, isKept, ends }] of Object.entries(good))
     }
     await check([])
     await fc.assert(fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 10 }), check), {
-      numRuns: 15,
+      numRuns: runsUpTo(15),
     })
   })
 
@@ -321,8 +322,8 @@ test('F-U30 decision 59 an answer that is taken is read by Node as the same one,
       JSON.stringify(changed),
     )
   }
-  await fc.assert(fc.asyncProperty(fc.constantFrom(...Object.values(good)), edits, check), { numRuns: 400 })
-  assert.ok(taken > 50, `${taken} were taken`)
+  await fc.assert(fc.asyncProperty(fc.constantFrom(...Object.values(good)), edits, check), { numRuns: runsUpTo(400) })
+  assert.ok(taken > runsUpTo(50), `${taken} were taken`)
 })
 
 test('X9 F-U31 decision 59 over TLS the same code reads the same answers, and a connection serves again', async () => {

@@ -8,6 +8,7 @@ import { createAuthority } from '../support/certificates.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd, untilRead } from '../support/peer.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { until } from '../support/waiting.ts'
 import { type Heard, openWay, type Way } from './flights.ts'
 
@@ -164,7 +165,7 @@ test('Y14 a connection rests as long as the slowest first byte among its last ei
     await check([40, 0, 0, 0, 0, 0, 0, 0], isRested)
     await check([40, 0, 0, 0, 0, 0, 0, 0, 0], isRested)
   }
-  await fc.assert(fc.asyncProperty(times, fc.boolean(), check), { numRuns: 10 })
+  await fc.assert(fc.asyncProperty(times, fc.boolean(), check), { numRuns: runsUpTo(10) })
 })
 
 test('Y14 an interim response is no first byte of its answer', async () => {

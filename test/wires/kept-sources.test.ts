@@ -9,6 +9,7 @@ import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { Body } from '../../src/wires/requests/read-value.ts'
 import { wires } from '../../src/wires/wires.ts'
+import { runsUpTo } from '../support/runs.ts'
 
 /** As it would not come out of a parse: digits beyond 2^53, and spaces. */
 const source = '{"n": 12345678901234567890, "s":"a\\"}b"}'
@@ -82,7 +83,7 @@ test('T16 what is kept under a key is its source, wherever the key’s letters s
         assert.equal(holdsWord(bytes, word), bytes.includes(word), word)
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsUpTo(2_000) },
   )
 })
 

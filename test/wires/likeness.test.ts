@@ -6,6 +6,7 @@ import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.t
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { readLikeness } from '../../src/wires/requests/likeness.ts'
 import { wires } from '../../src/wires/wires.ts'
+import { runsOf } from '../support/runs.ts'
 
 /* Y24: the names by which requests without a conversation key are alike. */
 
@@ -63,7 +64,7 @@ const talk = fc.record({
   first: text,
   later: fc.array(text, { maxLength: 4 }),
 })
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+const runs = { numRuns: runsOf(300) }
 
 for (const wire of clientWireNames) {
   const form = forms[wire]

@@ -10,6 +10,7 @@ import { withStandIns } from '../../../src/cli/import/write-import.ts'
 import { findProblems } from '../../../src/config/load.ts'
 import { testFolder } from '../../support/folder.ts'
 import { startTestGateway } from '../../support/gateway.ts'
+import { runsUpTo } from '../../support/runs.ts'
 import { runWarm } from '../run.ts'
 import { type Entry, entry, list, priced, rows } from './litellm-rows.ts'
 
@@ -114,7 +115,7 @@ test('issue 50 import litellm takes any shape: each setting is in the report onc
       if (!('catalog' in config)) return
       assert.deepEqual(problemsOf(config), [])
     }),
-    { numRuns: 300 },
+    { numRuns: runsUpTo(300) },
   )
 })
 
