@@ -8,6 +8,7 @@ import { type Sample, samples } from '../support/account-refusals.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, frames, type Native, startNative } from '../support/native.ts'
 import { type Answer, type RawRequest, stream, whole } from '../support/raw-upstream.ts'
+import { chooseRows } from '../support/runs.ts'
 
 /*
  * What providers say of the operator's account, through the whole gateway: every row of src/catalog/refusals.ts as its
@@ -22,11 +23,12 @@ type Form = (typeof forms)[number]
 
 type Case = { sample: Sample; wire: ClientWire; form: Form; pool: 'duo' | 'solo'; id: string }
 
-const cases: readonly Case[] = samples
+const all: readonly Case[] = samples
   .flatMap((sample) => sample.wires.map((wire) => ({ sample, wire })))
   .flatMap((one) => formsOf(one.sample).map((form) => ({ ...one, form })))
   .flatMap((one) => poolsOf(one.form).map((pool) => ({ ...one, pool })))
   .map((one, index) => ({ ...one, id: `m${index}` }))
+const cases = chooseRows(all, ({ sample, wire, form, pool }) => [samples.indexOf(sample), wire, form, pool])
 
 /** What says nothing but its status comes over HTTP alone. */
 function formsOf({ isBare }: Sample): readonly Form[] {

@@ -8,6 +8,7 @@ import { verifyOptions } from '../store/fixtures.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, frames, type Native, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
+import { chooseRows } from '../support/runs.ts'
 import { inFrame, type Said, withService } from '../support/served.ts'
 
 /*
@@ -130,44 +131,59 @@ function played(model: ClientWire, said: Said, form: (typeof forms)[number]) {
   return stream(form === 'cut' ? pieces.slice(0, half) : pieces)
 }
 
+/** A cut stream, and one that names it early or late, are tried with the first two requests alone. */
+const rows = clientWireNames.flatMap((client) =>
+  clientWireNames.flatMap((model) =>
+    asksOf(client, model).flatMap((ask, index) =>
+      tellsOf(model).flatMap((tell) =>
+        (index < 2 ? forms : forms.slice(0, 2)).map((form) => ({ client, model, ask, tell, form })),
+      ),
+    ),
+  ),
+)
+const chosen = chooseRows(rows, ({ client, model, ask, tell, form }) => [
+  `${client} ${model}`,
+  form,
+  ...[ask[0], tell[0]].map((one) => JSON.stringify(one)),
+])
+
 for (const client of clientWireNames)
   for (const model of clientWireNames)
     test(`law 15 C7 Y17 a tier is sent, billed and retold as it is asked and told: ${client} to ${model}`, async () => {
       // The log is written now and then: its lines are looked at after the last request.
       const logged: (() => Promise<void>)[] = []
-      // Streams that are cut, or name it early or late, are tried with the first two requests alone.
-      for (const [index, [asked, sent, wanted]] of asksOf(client, model).entries())
-        for (const [said, told, isUnpriced] of tellsOf(model))
-          for (const form of index < 2 ? forms : forms.slice(0, 2)) {
-            const what = `${JSON.stringify(asked)} ${JSON.stringify(said)} ${form}`
-            const { gateway, upstream } = native
-            const before = gateway.store.findAccount('tester').balanceNanos
-            upstream.play(played(model, said, form))
-            const answer = await native.ask(client, { model: `tier-${model}`, stream: form !== 'json', ...asked })
-            assert.equal(answer.status, 200, `${what}: ${answer.text}`)
-            const { service_tier, speed, inference_geo } = upstream.requests[0]!.json()
-            assert.deepEqual(JSON.parse(JSON.stringify({ service_tier, speed, inference_geo })), sent, what)
-            const facts = told === undefined ? wanted : { ...told }
-            const { bill, details, digest } = gateway.store.findEntry(answer.id)!
-            // A word that is not told leaves its member to the request.
-            if (told && model === 'messages' && told.tier === undefined && said.usage?.['speed'] === 'warp')
-              delete facts.tier
-            assert.equal(bill!.priceVersion, versionOf(model, facts), what)
-            // Law 4: the entry names what its prices were chosen by.
-            assert.deepEqual(details, { list: listOf(model), ...facts }, what)
-            assert.ok(digest.startsWith('3:'), what)
-            logged.push(async () => {
-              const line = (await gateway.logOf(answer.id)) as { flags?: string[]; losses?: string[] }
-              const { flags = [], losses = [] } = line
-              assert.equal(flags.includes('tier_unpriced'), isUnpriced, what)
-              const isLost = Object.keys(asked).length > 0 && Object.keys(sent).length === 0
-              assert.equal(losses.length > 0, isLost || losses.some((loss) => !/tier|speed|geo/.test(loss)), what)
-            })
-            if (form !== 'cut')
-              assert.equal(before - gateway.store.findAccount('tester').balanceNanos, amountOf(facts), what)
-            if (form === 'json' && client !== model)
-              assert.deepEqual(retoldOf(client, answer.text), expectedOf(client, model, said), what)
-          }
+      for (const { ask, tell, form } of chosen.filter((row) => row.client === client && row.model === model)) {
+        const [asked, sent, wanted] = ask
+        const [said, told, isUnpriced] = tell
+        const what = `${JSON.stringify(asked)} ${JSON.stringify(said)} ${form}`
+        const { gateway, upstream } = native
+        const before = gateway.store.findAccount('tester').balanceNanos
+        upstream.play(played(model, said, form))
+        const answer = await native.ask(client, { model: `tier-${model}`, stream: form !== 'json', ...asked })
+        assert.equal(answer.status, 200, `${what}: ${answer.text}`)
+        const { service_tier, speed, inference_geo } = upstream.requests[0]!.json()
+        assert.deepEqual(JSON.parse(JSON.stringify({ service_tier, speed, inference_geo })), sent, what)
+        const facts = told === undefined ? wanted : { ...told }
+        const { bill, details, digest } = gateway.store.findEntry(answer.id)!
+        // A word that is not told leaves its member to the request.
+        if (told && model === 'messages' && told.tier === undefined && said.usage?.['speed'] === 'warp')
+          delete facts.tier
+        assert.equal(bill!.priceVersion, versionOf(model, facts), what)
+        // Law 4: the entry names what its prices were chosen by.
+        assert.deepEqual(details, { list: listOf(model), ...facts }, what)
+        assert.ok(digest.startsWith('3:'), what)
+        logged.push(async () => {
+          const line = (await gateway.logOf(answer.id)) as { flags?: string[]; losses?: string[] }
+          const { flags = [], losses = [] } = line
+          assert.equal(flags.includes('tier_unpriced'), isUnpriced, what)
+          const isLost = Object.keys(asked).length > 0 && Object.keys(sent).length === 0
+          assert.equal(losses.length > 0, isLost || losses.some((loss) => !/tier|speed|geo/.test(loss)), what)
+        })
+        if (form !== 'cut')
+          assert.equal(before - gateway.store.findAccount('tester').balanceNanos, amountOf(facts), what)
+        if (form === 'json' && client !== model)
+          assert.deepEqual(retoldOf(client, answer.text), expectedOf(client, model, said), what)
+      }
       for (const look of logged) await look()
       assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
     })

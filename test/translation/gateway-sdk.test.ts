@@ -3,6 +3,7 @@ import test, { after, before } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { takeTurn } from '../support/runs.ts'
 import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
 import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
 import { cases as toChat } from './answers/to-chat.cases.ts'
@@ -69,9 +70,12 @@ function scriptsOf(wire: ClientWire): Map<string, { script: string; isReset: boo
 
 for (const client of wires) {
   for (const wire of wires.filter((name) => name !== client)) {
-    test(`A119 T12 the ${client} SDK makes of each of ${scripts[wire].size} streams of ${wire} models the JSON answer, or fails`, async () => {
+    // Two clients share the streams of a wire.
+    const turn = wires.filter((name) => name !== wire).indexOf(client)
+    const played = takeTurn([...scripts[wire].values()], turn, 2)
+    test(`A119 T12 the ${client} SDK makes of each of ${played.length} streams of ${wire} models the JSON answer, or fails`, async () => {
       const outcomes = { answers: 0, failures: 0, resolvedAsFailed: 0 }
-      for (const { script, isReset } of scripts[wire].values()) {
+      for (const { script, isReset } of played) {
         // Only where there is reasoning does it matter whether it was asked for.
         for (const wish of /reason|think/.test(script) ? [{}, wishes[client]] : [wishes[client]]) {
           gateway.play(sse(script, isReset ? 'reset' : 'end'))
@@ -89,7 +93,7 @@ for (const client of wires) {
           }
         }
       }
-      assert.ok(outcomes.answers > 12 && outcomes.failures >= 3, JSON.stringify(outcomes))
+      assert.ok(outcomes.answers > 6 && outcomes.failures >= 1, JSON.stringify(outcomes))
       assert.equal(outcomes.resolvedAsFailed > 0, client === 'responses')
     })
   }
