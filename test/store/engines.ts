@@ -57,6 +57,9 @@ export type TestStore = Books & {
   readChanges(after: bigint): Promise<{ revision: bigint; accountIds: string[] }>
 }
 
+/** Where the clock of a store stands still; without it the clock is the system's. `zone`: whose days budgets are of. */
+export type OpenOptions = { atMs?: number; zone?: Zone }
+
 export type Engine = {
   name: 'SQLite' | 'PostgreSQL'
   /** What people call where the ledger is. */
@@ -64,10 +67,9 @@ export type Engine = {
   skip: string | false
   start(): Promise<void>
   stop(): void | Promise<void>
-  /** @param options.atMs where its clock stands still; without it the clock is the system's. `zone`: whose days budgets are of. */
-  open(options?: { atMs?: number; zone?: Zone }): Promise<TestStore>
-  /** Fills a store once. @returns opens a copy of it each time */
-  prepare(fill: (store: TestStore) => Promise<void>): Promise<() => Promise<TestStore>>
+  open(options?: OpenOptions): Promise<TestStore>
+  /** Fills a store once, which is opened as by `open`. @returns opens a copy of it each time, at the time at which it was left */
+  prepare(fill: (store: TestStore) => Promise<void>, options?: OpenOptions): Promise<() => Promise<TestStore>>
 }
 
 /** Defines the same tests for each engine. Where PostgreSQL is not installed its tests are skipped and say so. */
@@ -91,15 +93,16 @@ function createSqlite(): Engine {
     async open({ atMs, zone } = {}) {
       return openFile(createPath(), { atMs }, zone)
     },
-    async prepare(fill) {
+    async prepare(fill, { atMs, zone } = {}) {
       const path = createPath()
-      const store = openFile(path)
+      const clock = { atMs }
+      const store = openFile(path, clock, zone)
       await fill(store)
       await store.close()
       return async () => {
         const copy = createPath()
         copyFileSync(path, copy)
-        return openFile(copy)
+        return openFile(copy, { ...clock }, zone)
       }
     },
   }
@@ -176,6 +179,19 @@ function createPostgres(): Engine {
     stopClock(postgres, name, 0)
     return name
   }
+  const openCopy = async (template: string, clock: { atMs: number | undefined }, zone?: Zone) => {
+    const { name, url } = await copy(template)
+    // A copy of a database has not its settings.
+    if (clock.atMs !== undefined) await admin.query(clockPath(name))
+    return { name, store: openUrl(postgres, url, name, clock, zone) }
+  }
+  const make = async ({ atMs, zone }: OpenOptions, clock = { atMs }) => {
+    if (atMs === undefined) return openCopy('made', clock, zone)
+    stopped ??= await makeStopped()
+    const made = await openCopy(stopped, clock, zone)
+    await made.store.turn(atMs)
+    return made
+  }
   return {
     name: 'PostgreSQL',
     place: 'the database',
@@ -190,28 +206,13 @@ function createPostgres(): Engine {
       await admin.close()
       postgres.remove()
     },
-    async open({ atMs, zone } = {}) {
-      if (atMs === undefined) {
-        const { name, url } = await copy('made')
-        return openUrl(postgres, url, name, { atMs }, zone)
-      }
-      stopped ??= await makeStopped()
-      const { name, url } = await copy(stopped)
-      // A copy of a database has not its settings.
-      await admin.query(clockPath(name))
-      const store = openUrl(postgres, url, name, { atMs }, zone)
-      await store.turn(atMs)
-      return store
-    },
-    async prepare(fill) {
-      const { name, url } = await copy('made')
-      const store = openUrl(postgres, url, name, { atMs: undefined })
+    open: async (options = {}) => (await make(options)).store,
+    async prepare(fill, options = {}) {
+      const clock = { atMs: options.atMs }
+      const { name, store } = await make(options, clock)
       await fill(store)
       await store.close()
-      return async () => {
-        const made = await copy(name)
-        return openUrl(postgres, made.url, made.name, { atMs: undefined })
-      }
+      return async () => (await openCopy(name, { ...clock }, options.zone)).store
     },
   }
 }
