@@ -109,6 +109,9 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
       `shared_buffers = '64MB'`,
       // No test is about a power cut.
       'fsync = off',
+      'full_page_writes = off',
+      // To compile a plan takes longer than to run it over the rows of a test.
+      'jit = off',
       ...settings,
       '',
     ].join('\n'),
