@@ -31,8 +31,8 @@ function shareOf(whole: number): number {
 }
 
 /**
- * The rows of a table of combinations. The nightly run tries all of them. `npm test` tries so many that each value of each axis
- * meets each value of each other axis at least once, in the order of the table.
+ * The rows of a table of combinations. The nightly run tries all of them. `npm test` tries enough of them that each value of an
+ * axis meets each value of every other axis. They stay in the order of the table.
  * @param axesOf the values by which a row differs from others
  */
 export function chooseRows<Row>(rows: readonly Row[], axesOf: (row: Row) => readonly unknown[]): Row[] {
