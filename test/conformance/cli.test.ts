@@ -73,6 +73,17 @@ test('a wrong command line says what is wrong, with the exit code of its kind', 
   }
 })
 
+test('check lists all cases, and counts them by level', async () => {
+  const { code, out } = await bothsides('check')
+  const [, all, ...counts] = /\n(\d+) cases: (\d+) MUST, (\d+) SHOULD, (\d+) MAY\n$/.exec(out)!.map(Number)
+  assert.equal(
+    counts.reduce((sum, count) => sum + count),
+    all,
+  )
+  assert.match(out, /^MUST +\w+\/[\w-]+, \d pairs: [A-Z]/m)
+  assert.equal(code, 0)
+})
+
 test('a report whose entries are none is refused with its name', async () => {
   const file = join(testFolder('bothsides'), 'results.json')
   const whole = { gateway: { name: 'a', version: '1' }, switchedOn: [], results: [] }
@@ -155,6 +166,14 @@ test('run against a gateway prints what to configure, reports, and exits by what
     assert.ok(readFileSync(join(folder, name), 'utf8').length > 100)
   const page = await bothsides('report', join(folder, 'results.json'))
   assert.equal(page.out.trim(), readFileSync(join(folder, 'results.md'), 'utf8').trim())
+
+  for (const { ms } of kept.results) assert.ok(ms >= 0 && ms < 60_000, `${ms} ms`)
+  const proved = await run('--key', 'k', '--prove')
+  assert.match(
+    proved.out,
+    /\n(\d+) of \1 expectations of \d+ runs noticed one of \d+ wrong runs; \d+ wrong runs were noticed\n$/,
+  )
+  assert.equal(proved.code, 0)
 
   const same = ['--key', 'x']
   const bad = await run(...same)

@@ -79,6 +79,7 @@ test('a script is played by its form: an answer or events, as a stream or whole,
   })
   const first = await ask()
   assert.deepEqual([first.text, first.headers['content-type']], ['one', 'application/json'])
+  assert.deepEqual([lane.seen[0]!.body, lane.seen[0]!.raw], [{ model: 'm' }, '{"model":"m"}'])
   const second = await ask()
   assert.equal(second.text, 'two', 'events are put together for a client of no stream')
   const third = await ask(streamed(''))
