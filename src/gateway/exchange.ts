@@ -244,7 +244,7 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
     asksForStream: stream,
     losses: losses.length > 0 ? [...adapted.losses, ...losses] : adapted.losses,
     inputTokensEstimate,
-    cacheWrites: cacheWritesOf(model, body, bytes, true),
+    cacheWrites: cacheWritesOf(model, body, isMarked(model, body, bytes), body.hasEscapedLetters),
     bounds: adapted.isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
     readRefusal: decodeRefusal,
   })
@@ -253,19 +253,19 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
 /**
  * A request of the messages wire writes into a cache if it has marks; providers of the others write without being asked. Escapes
  * may hide a mark in a client's own bytes, so the dearest is assumed then. What is translated is written anew, without escapes.
- * @param bytes the body as it is sent
+ * @param isMarked asks whether the body that is sent has marks
+ * @param isHidden whether escapes may hide a mark in it
  */
-function cacheWritesOf(model: Model, body: ClientBody, bytes: Buffer, isNative: boolean): CacheWrites {
-  const { prices, wire, profile } = model
-  if (!prices.hasDearerWrites) return 'none'
-  const isHidden = isNative && body.hasEscapedLetters
-  const isMarked = () => {
-    if (isNative && body.holdsString('cache_control')) return true
-    const mayAddMarks = !isNative || profile.messages.autoCacheSameWire
-    return mayAddMarks && bytes.includes('"cache_control"')
-  }
-  if (!wirePlaces[wire].cacheKey && !isHidden && !isMarked()) return 'none'
+function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, isHidden: boolean): CacheWrites {
+  if (!model.prices.hasDearerWrites) return 'none'
+  if (!wirePlaces[model.wire].cacheKey && !isHidden && !isMarked()) return 'none'
   return isHidden || body.holdsString('1h') || body.holdsString('12h') ? 'long' : 'short'
+}
+
+/** @param bytes the client's body as it is sent */
+function isMarked({ profile }: Model, body: ClientBody, bytes: Buffer): () => boolean {
+  return () =>
+    body.holdsString('cache_control') || (profile.messages.autoCacheSameWire && bytes.includes('"cache_control"'))
 }
 
 /** The exchange lives as long as the answer. These functions are made apart, so that they do not keep the client's body. */
@@ -322,7 +322,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     choices: 1,
     bounds: boundsOf(bytes, inputTokensEstimate),
     inputTokensEstimate,
-    cacheWrites: cacheWritesOf(model, body, bytes, false),
+    cacheWrites: cacheWritesOf(model, body, () => encoded.isMarked === true, false),
     openStream: () => new TranslatedStream(plan, client, head),
     readWhole(answer: Buffer) {
       const whole = new TranslatedWhole(plan, client, head)

@@ -154,6 +154,8 @@ export type EncodedRequest = {
   outputTokensCap: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: HiddenReasoning
+  /** The body has marks of ours for a cache. Undefined on wires that have none. */
+  isMarked?: boolean
   losses: readonly Loss[]
 }
 

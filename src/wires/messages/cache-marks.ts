@@ -28,20 +28,22 @@ function wantsMarks({ messages: { autoCache } }: Profile, hasKey: boolean, goesO
 /**
  * Sets the marks at which this wire caches a prompt, for clients whose wires cache without marks (R-CACHE, ruling T5).
  * They are on the last tool, the last system block and the last block of the last two user turns, four at most.
+ * @returns whether it set any
  */
 export function markForCache(
   request: InferenceRequest,
   profile: Profile,
   prompt: { tools: JsonObject[]; system: JsonObject[]; messages: readonly EncodedMessage[] },
-) {
+): boolean {
   const goesOn = request.tools.length > 0 || request.turns.some((turn) => turn.by === 'model')
-  if (!wantsMarks(profile, request.cacheKey !== undefined, goesOn)) return
+  if (!wantsMarks(profile, request.cacheKey !== undefined, goesOn)) return false
   const users = prompt.messages.filter(({ role }) => role === 'user').slice(-2)
   const blocks = [prompt.tools, prompt.system, ...users.map(({ content }) => content)]
   for (const list of blocks) {
     const last = list.at(-1)
     if (last) last['cache_control'] = { type: 'ephemeral' }
   }
+  return true
 }
 
 /**

@@ -34,7 +34,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const reasoning = reasoningAllowed(wish, choice, messages, profile, losses)
   const strictness = createStrictness(prepared.format, profile, losses)
   const tools = choice.tools.map((tool) => encodeTool(tool, strictness(tool, plainSchema(tool, losses))))
-  markForCache(request, profile, { tools, system, messages })
+  const isMarked = markForCache(request, profile, { tools, system, messages })
   const body: Fields = {
     model: model.upstreamModel,
     max_tokens: outputTokensCap,
@@ -50,7 +50,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   }
   if (prepared.format.kind === 'schema' && prepared.format.description !== undefined)
     losses.add('format.description', 'dropped', 'the wire has no such field')
-  return finishRequest(body, 'messages', prepared, profile)
+  return { ...finishRequest(body, 'messages', prepared, profile), isMarked }
 }
 
 /**
