@@ -48,9 +48,8 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
         return { by: 'model', parts: readModelParts(message, at, body, losses) }
       case 'tool': {
         const callId = readString(message['tool_call_id'], `${at}.tool_call_id`)
-        const parts = isAbsent(content)
-          ? []
-          : readContent(body, content, place, 'text', readUserPart).filter(saysSomething)
+        const said = isAbsent(content) ? [] : readContent(body, content, place, 'text', readUserPart)
+        const parts = said.every(saysSomething) ? said : said.filter(saysSomething)
         return { by: 'user', parts: [{ type: 'tool_result', callId, parts, isError: false }] }
       }
     }
@@ -104,6 +103,8 @@ function readModelParts(message: Json, at: string, body: Body, losses: Losses): 
   const refusal = optional(readString, message['refusal'], `${at}.refusal`)
   if (refusal) parts.push({ type: 'refusal', text: refusal })
   const calls = optionalEach(message['tool_calls'], `${at}.tool_calls`, (call, place) => readCall(call, place, body))
+  // Most turns are calls alone, and their list is the turn's.
+  if (parts.length === 0) return calls
   for (const call of calls) parts.push(call)
   return parts
 }

@@ -37,6 +37,7 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     else if (change.kind === 'removed') removed.add(change.name)
     else removed.delete(change.name)
   }
+  if (deferred.length === 0 && removed.size === 0) return tools
   return [
     ...tools.filter(({ name }) => !sinceOf.has(name)),
     ...deferred.filter(({ name }, place) => place >= (sinceOf.get(name) ?? 0)),
@@ -58,10 +59,8 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     const isDeferred = isLate || optional(readBoolean, words['defer_loading'], `${at}.defer_loading`) === true
     const schema = known?.schema ?? optionalRawObject(body, words['input_schema'], `${at}.input_schema`)
     if (!isAbsent(words['input_examples'])) losses.add('tools.input_examples', 'dropped', 'no other wire has it')
-    const tool = {
-      ...readTool(body, words, schema, at),
-      ...(known && { name: known.name, description: known.description }),
-    }
+    const read = readTool(body, words, schema, at)
+    const tool = known ? { ...read, name: known.name, description: known.description } : read
     if (!isDeferred) tools.push(tool)
     else if (schema && tool.name !== placeholderName) deferred.push(tool)
     else losses.add('tools.defer_loading', 'dropped', 'a placeholder')

@@ -150,9 +150,13 @@ function readToolResult(block: Json, at: string, body: Body): ToolResultPart {
     type: 'tool_result',
     callId: readString(block['tool_use_id'], `${at}.tool_use_id`),
     // An empty text block says nothing that no content does not say.
-    parts: parts.filter((part) => part.type !== 'text' || part.text !== ''),
+    parts: parts.every(saysSomething) ? parts : parts.filter(saysSomething),
     isError: optional(readBoolean, block['is_error'], `${at}.is_error`) ?? false,
   }
+}
+
+function saysSomething(part: TextPart | ImagePart | DocumentPart): boolean {
+  return part.type !== 'text' || part.text !== ''
 }
 
 /** Text, images and documents, in user turns and in tool results. A block we do not know is not ours to drop here. */

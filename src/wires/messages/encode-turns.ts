@@ -54,15 +54,18 @@ function toPart({ text }: OperatorText): TextPart {
 /** This wire refuses text without a word, which a user's may be, and thinking that its model has not signed (R-EMPTY, R-HIST). */
 function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
   if (turn.by === 'operator') return turn
-  const parts = (turn.parts as (UserPart | ModelPart)[]).filter((part) => {
-    if (part.type === 'reasoning' && !part.sealed) {
-      prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
-      return false
-    }
-    if (part.type !== 'text' && part.type !== 'refusal') return true
-    return turn.by === 'user' ? part.text !== '' : !isBlank(part.text)
-  })
-  return parts.length === turn.parts.length ? turn : ({ ...turn, parts } as Turn)
+  const parts: readonly (UserPart | ModelPart)[] = turn.parts
+  const isUser = turn.by === 'user'
+  if (parts.every((part) => isSayable(part, isUser))) return turn
+  if (parts.some((part) => part.type === 'reasoning' && !part.sealed))
+    prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
+  return { ...turn, parts: parts.filter((part) => isSayable(part, isUser)) } as Turn
+}
+
+function isSayable(part: UserPart | ModelPart, isUser: boolean): boolean {
+  if (part.type === 'reasoning') return part.sealed !== undefined
+  if (part.type !== 'text' && part.type !== 'refusal') return true
+  return isUser ? part.text !== '' : !isBlank(part.text)
 }
 
 function isSomething(turn: Turn): boolean {

@@ -1,7 +1,15 @@
 import { joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Tool } from '../../inference/request.ts'
 import { readTool } from '../requests/decode-tools.ts'
-import { type Body, type Json, optionalText, readEach, readObject, readString } from '../requests/read-value.ts'
+import {
+  type Body,
+  type Json,
+  optionalText,
+  readArray,
+  readEach,
+  readObject,
+  readString,
+} from '../requests/read-value.ts'
 import { refuse } from '../requests/refusals.ts'
 
 /** The namespace whose members clients know by their bare names: it is no namespace (R-GROUP). */
@@ -16,10 +24,14 @@ const described = new WeakMap<Body, number>()
  * @param at `tools`, or a place in `input` for an `additional_tools` item
  */
 export function readTools(entries: unknown, at: string, body: Body): Tool[] {
-  return readEach(entries, at, (entry, place) => {
+  const tools: Tool[] = []
+  for (const [i, entry] of readArray(entries, at).entries()) {
+    const place = `${at}[${i}]`
     const tool = readObject(entry, place)
-    return tool['type'] === 'namespace' ? readMembers(tool, place, body) : [readTool(tool, place, body, 'beside')]
-  }).flat()
+    if (tool['type'] !== 'namespace') tools.push(readTool(tool, place, body, 'beside'))
+    else for (const member of readMembers(tool, place, body)) tools.push(member)
+  }
+  return tools
 }
 
 function readMembers(group: Json, at: string, body: Body): Tool[] {

@@ -80,11 +80,14 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
       tools: [],
     }
   }
+  const reading: ItemContext = { body, context, losses }
   for (const [index, entry] of readArray(input, field).entries()) {
     const at = `${field}[${index}]`
     const item = readObject(entry, at)
-    if (isReference((key) => [item[key]])) throw referenceRefused(index)
-    readItem(item, at, read, { body, context, losses })
+    // Only with such a type, or without one, it may be a reference.
+    const mayRefer = typeof item['type'] !== 'string' || item['type'] === 'item_reference'
+    if (mayRefer && isReference((key) => [item[key]])) throw referenceRefused(index)
+    readItem(item, at, read, reading)
   }
   return { ...splitPreamble(read.turns), tools: read.tools }
 }
@@ -108,7 +111,7 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
     case 'function_call_output': {
       const callId = readString(item['call_id'], `${at}.call_id`)
       const parts = readContent(reading.body, item['output'], `${at}.output`, 'input_text', readUserPart)
-      const said = parts.filter((part) => part.type !== 'text' || part.text !== '')
+      const said = parts.every(saysSomething) ? parts : parts.filter(saysSomething)
       into.turns.push({ by: 'user', parts: [{ type: 'tool_result', callId, parts: said, isError: false }] })
       return
     }
@@ -208,6 +211,10 @@ function readUserPart(part: Json, at: string, body: Body): TextPart | ImagePart 
   refuse(at, 'this model cannot be given a part of this type; text, images and files can be sent.')
 }
 
+function saysSomething(part: TextPart | ImagePart | DocumentPart): boolean {
+  return part.type !== 'text' || part.text !== ''
+}
+
 function readModelPart(part: Json, at: string, body: Body, losses: Losses): ModelPart[] {
   if (textTypes.has(part['type'])) return [{ type: 'text', text: readText(body, part['text'], `${at}.text`) }]
   if (part['type'] === 'refusal') return [{ type: 'refusal', text: readString(part['refusal'], `${at}.refusal`) }]
@@ -217,13 +224,13 @@ function readModelPart(part: Json, at: string, body: Body, losses: Losses): Mode
 
 function readCall(item: Json, at: string, body: Body): ModelPart {
   const namespace = optional(readString, item['namespace'], `${at}.namespace`)
-  return {
+  const call: ModelPart = {
     type: 'tool_call',
     callId: readString(item['call_id'], `${at}.call_id`),
     name: readString(item['name'], `${at}.name`),
     argumentsText: readArguments(body, item['arguments'], `${at}.arguments`),
-    ...(namespace && namespace !== plainNamespace ? { namespace } : {}),
   }
+  return namespace && namespace !== plainNamespace ? { ...call, namespace } : call
 }
 
 /** R-HIST: the text is for models that want theirs back, the envelope opens only for the account and model it is of. */

@@ -27,57 +27,60 @@ export function encodeInput(
   prepared: Prepared,
   profile: Profile,
 ): { instructions?: unknown; input: InputItem[] } {
-  const encode = createTurnEncoder(request, prepared, profile)
   const input: InputItem[] = []
-  const preamble = request.tellsLevels ? prepared.preamble : []
-  for (const turn of [...preamble, ...prepared.turns]) for (const item of encode(turn)) input.push(item)
+  const encode = createTurnEncoder(request, prepared, profile, input)
+  if (request.tellsLevels) for (const turn of prepared.preamble) encode(turn)
+  for (const turn of prepared.turns) encode(turn)
   if (request.tellsLevels || prepared.preamble.length === 0) return { input }
   const texts = prepared.preamble.flatMap((turn) => turn.texts.map((text) => text.text))
   return { instructions: sent(joinTexts(texts, '\n\n')), input }
 }
 
+/** @param input to which the items of a turn are added */
 function createTurnEncoder(
   request: InferenceRequest,
   prepared: Prepared,
   profile: Profile,
-): (turn: Turn) => InputItem[] {
+  input: InputItem[],
+): (turn: Turn) => void {
   return (turn) => {
-    if (turn.by === 'operator') return [encodeOperator(turn)]
-    return turn.by === 'user' ? encodeUser(turn) : turn.parts.flatMap(encodeModelPart)
+    if (turn.by === 'operator') input.push(encodeOperator(turn))
+    else if (turn.by === 'user') encodeUser(turn)
+    else for (const part of turn.parts) encodeModelPart(part)
   }
 
   /** A run of parts is one message item; a result between them ends it (translation 2.3). */
-  function encodeUser(turn: UserTurn): InputItem[] {
-    const items: InputItem[] = []
-    let run: unknown[] = []
+  function encodeUser(turn: UserTurn): void {
+    let run: unknown[] | undefined
     for (const part of turn.parts) {
       if (part.type === 'tool_result') {
-        endRun()
-        items.push(encodeResult(part))
-      } else if (part.type !== 'text' || part.text) run.push(encodePart(part))
-    }
-    endRun()
-    return items
-
-    function endRun() {
-      if (run.length > 0) items.push({ type: 'message', role: 'user', content: run })
-      run = []
+        run = undefined
+        input.push(encodeResult(part))
+      } else if (part.type !== 'text' || part.text) {
+        const encoded = encodePart(part)
+        if (run) run.push(encoded)
+        else {
+          run = [encoded]
+          input.push({ type: 'message', role: 'user', content: run })
+        }
+      }
     }
   }
 
-  function encodeModelPart(part: ModelPart): InputItem[] {
+  function encodeModelPart(part: ModelPart): void {
     switch (part.type) {
       case 'tool_call': {
         const args = isBlank(part.argumentsText) ? '{}' : part.argumentsText
-        return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: sent(args) }]
+        input.push({ type: 'function_call', call_id: part.callId, name: part.name, arguments: sent(args) })
+        return
       }
       case 'reasoning':
         prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
-        return []
+        return
       case 'text':
       case 'refusal':
         // A list of parts would have to look like an answer of this wire's own, with its ids (ruling T25).
-        return part.text ? [{ type: 'message', role: 'assistant', content: sent(part.text) }] : []
+        if (part.text) input.push({ type: 'message', role: 'assistant', content: sent(part.text) })
     }
   }
 
@@ -88,6 +91,9 @@ function createTurnEncoder(
   }
 
   function encodeResult(result: ToolResultPart): InputItem {
+    const [first] = result.parts
+    const text = result.parts.length === 1 && first?.type === 'text' ? failedText(result, first.text) : undefined
+    if (text !== undefined) return { type: 'function_call_output', call_id: result.callId, output: sent(text) }
     const item = { type: 'function_call_output', call_id: result.callId }
     const texts: Text[] = []
     for (const part of result.parts)
