@@ -13,8 +13,9 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   // Of the last model turn, if the results have to be looked for in what follows it.
   let calls = noCalls
   let following: Turn[] = []
-  for (let i = 0; i < request.turns.length; i++) {
-    const turn = request.turns[i]!
+  const said = request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething)
+  for (let i = 0; i < said.length; i++) {
+    const turn = said[i]!
     // Reasoning alone has nothing that results could follow (ruling T21).
     if (turn.by !== 'model' || isReasoningOnly(turn)) {
       const kept = turn.by === 'operator' ? withoutBlankTexts(turn) : turn
@@ -25,8 +26,8 @@ export function normalise(request: InferenceRequest): InferenceRequest {
     }
     if (calls.length > 0) for (const ordered of orderResults(calls, following)) turns.push(ordered)
     turns.push(turn)
-    const results = request.turns[i + 1]
-    const next = request.turns[i + 2]
+    const results = said[i + 1]
+    const next = said[i + 2]
     // The usual case, for which nothing has to be gathered.
     if (results?.by === 'user' && next?.by !== 'operator' && areAnswered(turn, results)) {
       calls = noCalls
@@ -42,6 +43,11 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 }
 
 const noCalls: readonly string[] = []
+
+/** A user turn without parts is in the way of results and what follows them, and no wire can say it (R-EMPTY). */
+function saysSomething(turn: Turn): boolean {
+  return turn.by !== 'user' || turn.parts.length > 0
+}
 
 /** Whether a turn has the results of all calls of a model turn, in their order, and nothing else. */
 function areAnswered({ parts }: ModelTurn, results: UserTurn): boolean {

@@ -78,6 +78,19 @@ test('TP4 normalising twice is normalising once', () => {
   )
 })
 
+test('TP4 a user turn without parts keeps no text from the results before it', () => {
+  const call = { type: 'tool_call' as const, callId: 'x', name: 'f', argumentsText: '{}' }
+  const result = { type: 'tool_result' as const, callId: 'x', parts: [], isError: false }
+  const text = { type: 'text' as const, text: 'a' }
+  const turns: Turn[] = [
+    { by: 'model', parts: [call] },
+    { by: 'user', parts: [result] },
+    { by: 'user', parts: [] },
+    { by: 'user', parts: [text] },
+  ]
+  deepEqual(normalise(requestOf(turns)).turns, [turns[0], { by: 'user', parts: [result, text] }])
+})
+
 test('TP4 normalising loses no part but empty operator text, and pairs what can be paired', () => {
   fc.assert(
     fc.property(anyTurns, (turns) => {
