@@ -30,49 +30,54 @@ export function run(args: readonly string[], options: Options = {}): Promise<Run
   })
 }
 
-let warm: ChildProcess | undefined
-let before: Promise<unknown> = Promise.resolve()
-
 /**
  * Runs the program in the one process of this test file that runs them, each when the one before is over: for what a command
  * says and does, when it is not about the process; that nothing keeps it from its end is looked at too. It costs a tenth of a
  * process of its own.
  */
-export function runWarm(args: readonly string[], options: Options = {}): Promise<Run> {
-  const running = before.then(() => askWarm({ args, env: options.env ?? {}, cwd: options.cwd ?? process.cwd() }))
-  before = running.catch(() => {})
-  return running.then((told) => toRun(args, told))
-}
+export const runWarm = createWarm()
 
-async function askWarm(asked: Asked): Promise<Told> {
-  warm ??= startWarm()
-  const child = warm
-  // Only a command that runs keeps the tests from their end.
-  child.ref()
-  child.channel!.ref()
-  const told = new Promise<Told>((done, fail) => {
-    child.once('message', done)
-    child.once('exit', (code, signal) => fail(new Error(`it ended the process (${code ?? signal})`)))
-  })
-  child.send(asked)
-  try {
-    return await within(told, `${asked.args.join(' ')} ends`)
-  } catch (error) {
-    child.kill('SIGKILL')
-    warm = undefined
-    throw error
-  } finally {
-    child.removeAllListeners()
-    child.unref()
-    child.channel?.unref()
+/** The same for another program. @param entry the path of its first module; default: the module of triwire */
+export function createWarm(entry?: string): typeof run {
+  let warm: ChildProcess | undefined
+  let before: Promise<unknown> = Promise.resolve()
+  return (args, options = {}) => {
+    const running = before.then(() => askWarm({ args, env: options.env ?? {}, cwd: options.cwd ?? process.cwd() }))
+    before = running.catch(() => {})
+    return running.then((told) => toRun(args, told))
+  }
+
+  async function askWarm(asked: Asked): Promise<Told> {
+    warm ??= startWarm(entry)
+    const child = warm
+    // Only a command that runs keeps the tests from their end.
+    child.ref()
+    child.channel!.ref()
+    const told = new Promise<Told>((done, fail) => {
+      child.once('message', done)
+      child.once('exit', (code, signal) => fail(new Error(`it ended the process (${code ?? signal})`)))
+    })
+    child.send(asked)
+    try {
+      return await within(told, `${asked.args.join(' ')} ends`)
+    } catch (error) {
+      child.kill('SIGKILL')
+      warm = undefined
+      throw error
+    } finally {
+      child.removeAllListeners()
+      child.unref()
+      child.channel?.unref()
+    }
   }
 }
 
 /** It leaves with the process that started it. */
-function startWarm(): ChildProcess {
+function startWarm(entry?: string): ChildProcess {
   // Nothing of a person's own is within its reach.
   const env = { ...process.env, NODE_NO_WARNINGS: '1', HOME: testFolder('home') }
-  return fork(resolve(import.meta.dirname, 'warm.ts'), [], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const words = entry === undefined ? [] : [entry]
+  return fork(resolve(import.meta.dirname, 'warm.ts'), words, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
 }
 
 function toRun(args: readonly string[], { code, stdout, stderr }: Told): Run {

@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import { until } from '../support/waiting.ts'
 
 /*
@@ -10,7 +11,7 @@ export type Told = { code: number; stdout: string; stderr: string }
 
 const home = { ...process.env }
 const program = process.argv[1]!
-const entry = new URL('../../src/cli/cli.ts', import.meta.url)
+const entry = process.argv[2] ? pathToFileURL(process.argv[2]) : new URL('../../src/cli/cli.ts', import.meta.url)
 let count = 0
 
 process.on('message', async (asked: Asked) => {

@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { whyUnreachable } from '../../conformance/src/reach.ts'
+import { createWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort, listen } from '../support/listen.ts'
 
@@ -19,6 +20,14 @@ async function bothsides(...words: string[]): Promise<{ code: number | null; out
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (out += chunk))
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
   return { code, out }
+}
+
+/** The same in the one process of this file that runs them. */
+const runWarm = createWarm(join(import.meta.dirname, '../../conformance/src/cli.ts'))
+
+async function bothsidesWarm(...words: string[]): Promise<{ code: number; out: string }> {
+  const { code, stdout, stderr } = await runWarm(words, { env: { BOTHSIDES_KEY: '' } })
+  return { code, out: stdout + stderr }
 }
 
 /** An address where nothing listens, with a key. */
@@ -67,7 +76,7 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
 
 test('a wrong command line says what is wrong, with the exit code of its kind', async () => {
   for (const [words, code, says] of wrong) {
-    const ran = await bothsides(...words)
+    const ran = await bothsidesWarm(...words)
     assert.match(ran.out, says)
     assert.equal(ran.code, code, words.join(' '))
   }
@@ -101,16 +110,16 @@ test('a report whose entries are none is refused with its name', async () => {
   ]
   for (const content of faults) {
     writeFileSync(file, JSON.stringify(content))
-    const ran = await bothsides('report', file)
+    const ran = await bothsidesWarm('report', file)
     assert.match(ran.out, /^.+ is no results\.json of a run\n$/, JSON.stringify(content))
     assert.equal(ran.code, 2)
   }
   writeFileSync(file, JSON.stringify({ ...whole, results: [entry] }))
-  assert.equal((await bothsides('report', file)).code, 0)
+  assert.equal((await bothsidesWarm('report', file)).code, 0)
 })
 
 test('explain shows the clause, both sides and the bytes of a case', async () => {
-  const { code, out } = await bothsides('explain', 'text-deltas-join-to-the-text')
+  const { code, out } = await bothsidesWarm('explain', 'text-deltas-join-to-the-text')
   assert.equal(code, 0)
   assert.match(out, /^# streams\/text-deltas-join-to-the-text\n\nMUST: /)
   for (const text of ['Clause: Claude docs', '"messages"', '## The model is asked, request 1', 'chat.completion.chunk'])
