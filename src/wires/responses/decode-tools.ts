@@ -25,9 +25,10 @@ const described = new WeakMap<Body, number>()
  */
 export function readTools(entries: unknown, at: string, body: Body): Tool[] {
   const tools: Tool[] = []
-  for (const [i, entry] of readArray(entries, at).entries()) {
+  const list = readArray(entries, at)
+  for (let i = 0; i < list.length; i++) {
     const place = `${at}[${i}]`
-    const tool = readObject(entry, place)
+    const tool = readObject(list[i], place)
     if (tool['type'] !== 'namespace') tools.push(readTool(tool, place, body, 'beside'))
     else for (const member of readMembers(tool, place, body)) tools.push(member)
   }

@@ -81,9 +81,10 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
     }
   }
   const reading: ItemContext = { body, context, losses }
-  for (const [index, entry] of readArray(input, field).entries()) {
+  const items = readArray(input, field)
+  for (let index = 0; index < items.length; index++) {
     const at = `${field}[${index}]`
-    const item = readObject(entry, at)
+    const item = readObject(items[index], at)
     // Only with such a type, or without one, it may be a reference.
     const mayRefer = typeof item['type'] !== 'string' || item['type'] === 'item_reference'
     if (mayRefer && isReference((key) => [item[key]])) throw referenceRefused(index)
