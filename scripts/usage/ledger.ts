@@ -115,7 +115,7 @@ export function sessions(count: number, keys: readonly Owner[], endMs: number) {
           }
           return encodeCounts(counts)
         }
-        return { place, requests: 0, first_byte: took(300), total: took(4_000) }
+        return { place, requests: 0, moved: 0, first_byte: took(300), total: took(4_000) }
       })
   }
 }

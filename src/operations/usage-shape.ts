@@ -25,6 +25,7 @@ const made = {
   cache_write_1h_tokens: { sums: ['cache_write_1h_tokens'] },
   output_tokens: { sums: ['output_tokens'] },
   reasoning_tokens: { sums: ['reasoning_tokens'] },
+  moved_requests: { sums: ['moved'] },
   cache_share: { sums: ['cache_read_tokens', 'input_tokens', 'cache_write_tokens'] },
   first_byte_ms: { sums: ['requests'], time: 'first_byte' },
   total_ms: { sums: ['requests'], time: 'total' },
@@ -54,6 +55,9 @@ const figures = {
   cache_write_1h_tokens: counts.optional(),
   output_tokens: counts.optional().describe('those of reasoning among them'),
   reasoning_tokens: counts.optional(),
+  moved_requests: counts
+    .optional()
+    .describe('requests whose conversation moved to another upstream account, by the counts of the servers'),
   cache_share: counts.optional().describe('of all input tokens those that were read from a cache'),
   first_byte_ms: times.optional(),
   total_ms: times.optional(),

@@ -49,6 +49,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     '32b3f2c9ed955fce',
     '1c7e6c7246f8c763',
     '1a1082b92adb55c4',
+    '67745c668748b880',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
@@ -64,6 +65,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     'bff83d788bce0368',
     '5525a88fed5cb936',
     '14e4dd3794826171',
+    'd6474311f732bad0',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

@@ -397,6 +397,7 @@ const counted = fc.record({
   outcome: fc.constantFrom('ok', 'refused'),
   later: fc.nat(laterMax - 1),
   requests: fc.nat(3),
+  moved: fc.nat(2),
   tookMs: fc.array(fc.integer({ min: 1, max: 600_000 }), { maxLength: 5 }),
 })
 
@@ -411,7 +412,8 @@ function placeOf({ account, model, upstream, code, outcome, later }: Counted, ow
 
 function cellOf(one: Counted, owners: readonly Owner[]): TrafficCell {
   const total = encodeCounts(countsOf(one.tookMs))
-  return { place: placeOf(one, owners), requests: one.requests, first_byte: encodeCounts(countsOf([])), total }
+  const { requests, moved } = one
+  return { place: placeOf(one, owners), requests, moved, first_byte: encodeCounts(countsOf([])), total }
 }
 
 function countsOf(times: readonly number[]): BucketCounts {
@@ -440,7 +442,7 @@ async function compareCounted(
       ...(asked.model && { model: [asked.model] }),
       ...(asked.account && { account: [owners[asked.account]!.account] }),
     },
-    ...{ sums: ['requests'], sort: 'requests', times: ['total'] },
+    ...{ sums: ['requests', 'moved'], sort: 'requests', times: ['total'] },
   })
   const { groups, total } = await store.readUsage(asking)
   const meant = all.filter(
@@ -452,9 +454,11 @@ async function compareCounted(
       const hourOf = (one: Counted) => hourAndDayOf(placeOf(one, owners).quarter, createCalendar(berlin)).hour
       const within = found.filter((one) => bucketAt(asking.bounds, hourOf(one)) === bucket)
       const requests = within.reduce((sum, one) => sum + BigInt(one.requests), 0n)
-      return { requests, counts: countsOf(within.flatMap(({ tookMs }) => tookMs)) }
+      const moved = within.reduce((sum, one) => sum + BigInt(one.moved), 0n)
+      return { requests, moved, counts: countsOf(within.flatMap(({ tookMs }) => tookMs)) }
     })
-  const answered = ({ sums, times }: Series) => sums[0]!.map((requests, at) => ({ requests, counts: times[0]![at]! }))
+  const answered = ({ sums: [requests, moved], times }: Series) =>
+    requests!.map((count, at) => ({ requests: count, moved: moved![at]!, counts: times[0]![at]! }))
   assert.deepEqual(answered(total), told(meant))
   const wordsOf = (one: Counted) => asked.by.map((name) => placeOf(one, owners)[name as 'model']).join()
   const expected = [...Map.groupBy(meant, wordsOf)].map(([of, found]) => ({ of, told: told(found) }))
@@ -477,7 +481,7 @@ async function compare(
     daysOf: isByDays(asked) ? { timeZone: asked.zone, weekStarts: 'monday' } : undefined,
     ...{ by: asked.by, top: asked.top },
     only: { ...(asked.model && { model: [asked.model] }), ...(accountId && { account: [accountId] }) },
-    sums: ['cost', 'requests', 'errors', 'output_tokens'],
+    sums: ['cost', 'requests', 'errors', 'output_tokens', 'moved'],
   })
   const answer = await store.readUsage(asking)
   const meant = entries.filter(
@@ -515,6 +519,8 @@ function sumUp(entries: readonly Entry[], { bounds, by, top, sums }: UsageQuesti
     const values: Record<string, bigint> = {
       ...{ cost: costOf(entry), requests: sign, output_tokens: BigInt(entry.bill?.usage.outputTokens ?? 0) },
       errors: words['outcome'] === 'upstream_cut' ? sign : 0n,
+      // Counted beside the ledger.
+      moved: 0n,
     }
     const of = by.map((name) => words[name]!)
     const group = groups.get(of.join('\n')) ?? { of, sums: empty() }

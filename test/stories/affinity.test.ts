@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Explanation } from '../../src/operations/shapes.ts'
+import type { ToldUsage } from '../../src/operations/usage-shape.ts'
 import { filler, type Shape, shapes } from '../support/agent-shapes.ts'
 import { startTestGateway, testModel } from '../support/gateway.ts'
 import { answers, asks } from '../support/native.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
 
 /*
  * What pools do to prompt caches (P6): tasks of real agents, by the lengths of what they say, over upstream accounts that
@@ -130,6 +132,18 @@ test('Y24 a conversation that leaves its account is marked as moved, with the re
     'triwire_moved_requests_total{model="native-chat",reason="cooling"} 1',
     'triwire_moved_credits_total{model="native-chat"} 0.000027',
   ])
+  // Reports sum them, with all requests beside them.
+  const report = async (by: string) =>
+    (await (
+      await gateway.askAdmin(`/api/v1/usage?last=7d&bucket=all&by=${by}&measures=requests,moved_requests`)
+    ).json()) as ToldUsage
+  await until(async () => (await report('model')).total.moved_requests?.[0] === 2, 'the counts are written')
+  const told = await report('upstream')
+  assert.deepEqual([told.total.requests, told.total.moved_requests], [[4], [2]])
+  assert.deepEqual(
+    told.series.map(({ of, moved_requests: moved }) => [of.upstream, moved]),
+    [['sim', [2]]],
+  )
   await gateway.close()
 })
 

@@ -56,8 +56,8 @@ export type FoundRow = {
   times: readonly (Uint8Array | null)[]
 }
 
-/** The sums of requests that cost nothing. */
-const ofTraffic: readonly SumName[] = ['requests', 'errors']
+/** The sums that are counted beside the ledger: of requests that cost nothing, and of those whose conversation moved. */
+const ofTraffic: readonly SumName[] = ['requests', 'errors', 'moved']
 
 /**
  * Makes the readings, one after the other, and the answer of them. Rows and the tail above the watermarks count, so

@@ -2,8 +2,11 @@ import type { Zone } from '../calendar.ts'
 import type { BucketCounts } from './histogram.ts'
 import { dimensions, paidDimensions, type SumColumn } from './rollup.ts'
 
-/** A sum of a group in a bucket. `errors`: the failed ones of the requests. */
-export type SumName = SumColumn | 'errors'
+/**
+ * A sum of a group in a bucket. `errors`: the failed ones of the requests. `moved`: those whose conversation moved to another
+ * upstream account (ruling Y24), as servers have counted them.
+ */
+export type SumName = SumColumn | 'errors' | 'moved'
 
 const timeNames = ['first_byte', 'total'] as const
 

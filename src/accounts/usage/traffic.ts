@@ -22,14 +22,17 @@ export type TrafficRecord = {
   readonly wire?: string | undefined
   readonly modelWire?: string | undefined
   readonly upstream?: string | undefined
+  /** Why its conversation moved to another upstream account, if it did. */
+  readonly moved?: string | undefined
   readonly firstByteMs?: number | undefined
   readonly endMs?: number | undefined
 }
 
-/** The counts of one place. @property requests the number of requests without a debit */
+/** The counts of one place. @property requests the number of requests without a debit @property moved of conversations that moved */
 export type TrafficCell = {
   place: Readonly<Record<string, string | number>>
   requests: number
+  moved: number
   first_byte: Uint8Array
   total: Uint8Array
 }
@@ -44,12 +47,16 @@ export const trafficTables = {
   traffic_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'code'],
 } as const satisfies Record<(typeof trafficTableOf)[Grain], readonly string[]>
 
+/** Columns of counts, after those of the place. */
+export const countedColumns = ['requests', 'moved', 'first_byte', 'total'] as const
+
 export type TrafficTable = keyof typeof trafficTables
 
 type TrafficCount = {
   words: readonly string[]
   quarter: number
   requests: number
+  moved: number
   firstBytes: BucketCounts
   totals: BucketCounts
 }
@@ -70,7 +77,7 @@ export function createTraffic(nowMs: () => number) {
     const { settled, outcome = 'ok', firstByteMs, endMs } = record
     const isBilled = settled === 'posted' || settled === 'spooled' || settled === 'waiting'
     const isAnswered = record.status === 200
-    if (isBilled && !isAnswered) return
+    if (isBilled && !isAnswered && !record.moved) return
     const quarter = Math.floor(nowMs() / quarterMs)
     const { accountId = '', keyId = '', model = '', wire = '', modelWire = '', upstream = '' } = record
     const code = isBilled ? '' : (record.code ?? '')
@@ -78,6 +85,7 @@ export function createTraffic(nowMs: () => number) {
     const cell =
       cells.get(key) ?? open(key, [accountId, keyId, model, pairOf(wire, modelWire), upstream, outcome, code], quarter)
     if (!isBilled) cell.requests++
+    if (record.moved) cell.moved++
     if (!isAnswered) return
     if (firstByteMs !== undefined) count(cell.firstBytes, firstByteMs)
     if (endMs !== undefined) count(cell.totals, endMs)
@@ -86,7 +94,7 @@ export function createTraffic(nowMs: () => number) {
   function open(key: string, words: readonly string[], quarter: number): TrafficCount {
     const isFull = cells.size >= cellsMax
     const [place, meant] = isFull ? [`${quarter}`, columns.map(() => '')] : [key, words]
-    const found = cells.get(place) ?? { words: meant, quarter, requests: 0, firstBytes: [], totals: [] }
+    const found = cells.get(place) ?? { words: meant, quarter, requests: 0, moved: 0, firstBytes: [], totals: [] }
     cells.set(place, found)
     return found
   }
@@ -95,9 +103,10 @@ export function createTraffic(nowMs: () => number) {
   function take(): TrafficCell[] {
     const taken = cells
     cells = new Map()
-    return Array.from(taken.values(), ({ words, quarter, requests, firstBytes, totals }) => ({
+    return Array.from(taken.values(), ({ words, quarter, requests, moved, firstBytes, totals }) => ({
       place: { quarter, ...Object.fromEntries(columns.map((column, at) => [column, words[at]!])) },
       requests,
+      moved,
       first_byte: encodeCounts(firstBytes),
       total: encodeCounts(totals),
     }))
@@ -127,19 +136,20 @@ export function spreadTraffic(
 export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string[]): TrafficCell[] {
   const joined = new Map<
     string,
-    { place: Record<string, string | number>; requests: number; times: [BucketCounts, BucketCounts] }
+    { place: Record<string, string | number>; requests: number; moved: number; times: [BucketCounts, BucketCounts] }
   >()
-  for (const { place, requests, first_byte, total } of cells) {
+  for (const { place, requests, moved, first_byte, total } of cells) {
     const key = columns.map((column) => place[column]).join('\n')
     const own = Object.fromEntries(columns.map((column) => [column, place[column]!]))
-    const found = joined.get(key) ?? { place: own, requests: 0, times: [[], []] }
+    const found = joined.get(key) ?? { place: own, requests: 0, moved: 0, times: [[], []] }
     joined.set(key, found)
     found.requests += requests
+    found.moved += moved
     addEncoded(found.times[0], first_byte)
     addEncoded(found.times[1], total)
   }
-  return Array.from(joined.values(), ({ place, requests, times }) => ({
-    ...{ place, requests },
+  return Array.from(joined.values(), ({ place, requests, moved, times }) => ({
+    ...{ place, requests, moved },
     ...{ first_byte: encodeCounts(times[0]), total: encodeCounts(times[1]) },
   }))
 }

@@ -596,6 +596,13 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX keys_external ON triwire.keys (external_id) WHERE external_id IS NOT NULL;
 `,
   },
+  // Requests whose conversation moved to another upstream account (ruling Y24), among what is counted beside the ledger.
+  {
+    oldest: 1,
+    sql: ['traffic_q', 'traffic_d', 'traffic_t']
+      .map((table) => `ALTER TABLE triwire.${table} ADD COLUMN moved bigint NOT NULL DEFAULT 0;`)
+      .join(' '),
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -2,7 +2,7 @@ import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../
 import { isRecorded, type UsageState } from '../../accounts/usage/question.ts'
 import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { tableNames } from '../../accounts/usage/rollup.ts'
-import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
+import { countedColumns, joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
 import { refuseAway } from './archives.ts'
 import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
 import { readNowMs } from './moments.ts'
@@ -108,18 +108,19 @@ function* remakeDay(dialect: Dialect, day: number, end: number): StoreStep<void>
   const cells = found.map((row) => readCell(row, day))
   for (const name of ['traffic_d', 'traffic_t'] as const) {
     const columns = trafficTables[name]
-    const rows = joinCells(cells, columns).map(({ place, requests, first_byte, total }) => [
+    const rows = joinCells(cells, columns).map(({ place, ...counts }) => [
       ...columns.map((column) => place[column] as SqlValue),
-      ...[requests, first_byte, total],
+      ...countedColumns.map((column) => counts[column]),
     ])
-    yield* runAll(insertAll(dialect, name, [...columns, 'requests', 'first_byte', 'total'], rows))
+    yield* runAll(insertAll(dialect, name, [...columns, ...countedColumns], rows))
   }
 }
 
 function readCell(row: Row, day: number): TrafficCell {
   const places = trafficTables.traffic_q.map((column) => [column, Number(row[column])])
   const { first_byte, total } = row as Pick<TrafficCell, 'first_byte' | 'total'>
-  return { place: { ...Object.fromEntries(places), day }, requests: Number(row['requests']), first_byte, total }
+  const [requests, moved] = [Number(row['requests']), Number(row['moved'])]
+  return { place: { ...Object.fromEntries(places), day }, requests, moved, first_byte, total }
 }
 
 /** Removes a day of what is not kept any more from each table. @returns whether there was any */

@@ -11,6 +11,7 @@ import {
   usageTables,
 } from '../../accounts/usage/rollup.ts'
 import {
+  countedColumns,
   joinCounts,
   spreadTraffic,
   type TrafficCell,
@@ -45,8 +46,6 @@ export function* addEntries(
   }
 }
 
-const counted = ['requests', 'first_byte', 'total'] as const
-
 /** Adds counters of what costs nothing to the rows of all tables. */
 export function* addTraffic(dialect: Dialect, words: Words, cells: readonly TrafficCell[]): StoreStep<void> {
   const tables = spreadTraffic(cells, createCalendar(yield* readUsageState(dialect, 'SHARE')))
@@ -56,12 +55,12 @@ export function* addTraffic(dialect: Dialect, words: Words, cells: readonly Traf
 /** Servers that write at once lock rows in one order. */
 function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: readonly TrafficCell[]): StoreStep<void> {
   const columns = trafficTables[name]
-  const all = [...columns, ...counted]
+  const all = [...columns, ...countedColumns]
   const places = yield* words.placesOf(cells, columns)
   const placed = cells.map((cell, at) => ({ cell, place: places[at]! })).sort((a, b) => comparePlaces(a.place, b.place))
   const none = new Uint8Array()
   // An empty row can be locked, so that two servers that begin the same row do not both write its first counts.
-  const empty = placed.map(({ place }) => [...place, 0, none, none])
+  const empty = placed.map(({ place }) => [...place, 0, 0, none, none])
   if (dialect.isShared) yield* runAll(insertAll(dialect, name, all, empty, 'ON CONFLICT DO NOTHING'))
   const there = new Map<string, Row>()
   for (const list of slices(placed)) {
@@ -74,11 +73,12 @@ function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: re
     for (const row of rows) there.set(columns.map((column) => row[column]).join(), row)
   }
   const values = placed.map(({ cell, place }) => {
-    const row = there.get(place.join()) ?? { requests: 0n, first_byte: none, total: none }
+    const row = there.get(place.join()) ?? { requests: 0n, moved: 0n, first_byte: none, total: none }
     const joined = (column: 'first_byte' | 'total') => joinCounts(row[column] as Uint8Array, cell[column])
-    return [...place, (row['requests'] as bigint) + BigInt(cell.requests), joined('first_byte'), joined('total')]
+    const sum = (column: 'requests' | 'moved') => (row[column] as bigint) + BigInt(cell[column])
+    return [...place, sum('requests'), sum('moved'), joined('first_byte'), joined('total')]
   })
-  const sets = counted.map((column) => `${column} = excluded.${column}`)
+  const sets = countedColumns.map((column) => `${column} = excluded.${column}`)
   const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${sets.join(', ')}`
   yield* runAll(insertAll(dialect, name, all, values, onConflict))
 }

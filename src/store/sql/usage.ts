@@ -1,5 +1,5 @@
 import { bucketAt, type FoundRow, type RowReading } from '../../accounts/usage/plan.ts'
-import type { UsageGrouping } from '../../accounts/usage/question.ts'
+import type { SumName, UsageGrouping } from '../../accounts/usage/question.ts'
 import { soundOutcomes } from '../../accounts/usage/question.ts'
 import { paidDimensions, sumColumns } from '../../accounts/usage/rollup.ts'
 import { trafficTableOf } from '../../accounts/usage/traffic.ts'
@@ -82,7 +82,8 @@ export function selectRows(
   const sound = soundOutcomes.flatMap((word) => ids.get(wordKey('outcome', word)) ?? [])
   const failed =
     sound.length === 0 ? 'u.requests' : `CASE WHEN u.outcome IN (${sound.join(', ')}) THEN 0 ELSE u.requests END`
-  const amounts = sums.map((name, at) => `sum(${name === 'errors' ? failed : `u.${name}`}) AS s${at}`)
+  const made: Partial<Record<SumName, string>> = { errors: failed, ...(table === 'usage' && { moved: '0' }) }
+  const amounts = sums.map((name, at) => `sum(${made[name] ?? `u.${name}`}) AS s${at}`)
   const counts = times.map((name) => `${joined(`u.${name}`)} AS ${name}`)
   const columns = [place, ...groups, ...amounts, ...counts].join(', ')
   // Never by the index of days, which is for few of them.
@@ -178,11 +179,13 @@ const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
 /** Of one entry, or of many: a return takes back the request and the cost of its debit. */
-const summed: Record<(typeof sumColumns)[number], string> = {
+const summed: Record<Exclude<SumName, 'errors'>, string> = {
   ...(Object.fromEntries(
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
   ) as Record<(typeof sumColumns)[number], string>),
   requests: `sum(${counted})`,
+  // Counted beside the ledger.
+  moved: 'sum(0)',
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
 

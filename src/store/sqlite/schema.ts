@@ -557,6 +557,10 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX accounts_external ON accounts (external_id) WHERE external_id IS NOT NULL;
   CREATE INDEX keys_external ON keys (external_id) WHERE external_id IS NOT NULL;
 `,
+  // Requests whose conversation moved to another upstream account (ruling Y24), among what is counted beside the ledger.
+  ['traffic_q', 'traffic_d', 'traffic_t']
+    .map((table) => `ALTER TABLE ${table} ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;`)
+    .join(' '),
 ]
 
 /** The version of the second release. */
