@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -20,7 +20,7 @@ import type { SourceAround } from '../src/upstream/clouds/sources.ts'
 //
 // Compares our code for clouds with implementations that share no code with it, over random inputs from a seed. Signatures and minted
 // keys of AWS are those of botocore and of AWS's generator. Google-auth verifies and reads tokens. Token requests have the fields of those of
-// google-auth, msal and botocore. Frames are written by the codec of AWS's SDK and read by botocore as well.
+// google-auth, msal and botocore. The signer of AWS's SDK for JavaScript is a second judge of signatures. Frames are written by the codec of AWS's SDK and read by botocore as well.
 // Takes Python with pip, and npm; or a folder of installed packages in ORACLES.
 
 const count = Number(process.argv[2] ?? 10_000)
@@ -38,8 +38,23 @@ const folder = process.env['ORACLES'] ?? mkdtempSync(join(tmpdir(), 'triwire-ora
 /** Fields by which libraries count themselves. */
 const countingFields = new Set(['client_info'])
 
+/** The digests that the signer of AWS's SDK asks for. */
+class Sha256 {
+  readonly #hash
+  constructor(secret?: string | Uint8Array) {
+    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret)
+  }
+  update(data: string | Uint8Array): void {
+    this.#hash.update(data)
+  }
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest()
+  }
+}
+
 const parts: Record<string, () => void | Promise<void>> = {
   signatures: compareSignatures,
+  smithy: compareSmithy,
   frames: compareFrames,
   jwts: compareJwts,
   tokens: compareTokens,
@@ -57,6 +72,7 @@ try {
       '--prefix',
       folder,
       '@smithy/eventstream-codec@4.5.2',
+      '@smithy/signature-v4@5.7.5',
     ]
     assert.equal(spawnSync('npm', npm, { stdio: 'inherit' }).status, 0, 'npm has installed the oracles')
   }
@@ -99,6 +115,56 @@ function compareSignatures(): void {
     assert.equal(new Map(signed).get('authorization'), expected, path)
   }
   console.log(`${cases.length} signatures and minted keys: no difference`)
+}
+
+/** Random requests, signed by the signer of AWS's SDK for JavaScript. */
+async function compareSmithy(): Promise<void> {
+  const { SignatureV4 } = createRequire(join(folder, 'x'))('@smithy/signature-v4')
+  const random = createRandom(13)
+  const pick = <T>(of: readonly T[]) => of[random(of.length)]!
+  for (let i = 0; i < count; i++) {
+    const model = pick(['anthropic.claude-v1:0', 'arn:aws:bedrock:us-east-1:1:profile/ab', 'a b%é', "m!*'()", 'x_y~z'])
+    const segment = encodeURIComponent(model).replaceAll('%3A', pick([':', '%3A']))
+    const path = pick([`/model/${segment}/invoke`, '/anthropic/v1/messages', '/openai/v1/responses', '/'])
+    const query = Object.fromEntries(
+      Array.from({ length: random(3) }, (_, at) => [
+        `${pick(['é', 'B', '-', 'a'])}${at}`,
+        pick(['', 'x y', 'a/b', '=&']),
+      ]),
+    )
+    const [region, service] = [pick(['us-east-1', 'eu-central-1']), pick(['bedrock', 'bedrock-mantle', 'sts'])]
+    const host = `${service}.${region}.amazonaws.com`
+    const headers = {
+      'content-type': 'application/json',
+      ...(random(2) === 0 && { 'x-amzn-bedrock-request-metadata': '  {"a":  "b c"} ' }),
+    }
+    const body = Buffer.alloc(random(2_000), `é${i}`)
+    const [id, secret, token] = [`AKID${i}`, `secret/${random(1e6)}`, random(2) === 0 ? `token+${i}=` : undefined]
+    const ms = 1_767_225_600_000 + 1_000 * random(10 ** 8)
+    const signer = new SignatureV4({
+      ...{ region, service, sha256: Sha256, applyChecksum: false },
+      credentials: { accessKeyId: id, secretAccessKey: secret, ...(token !== undefined && { sessionToken: token }) },
+    })
+    const asked = {
+      method: 'POST',
+      protocol: 'https:',
+      hostname: host,
+      path,
+      query,
+      headers: { ...headers, host },
+      body,
+    }
+    const { headers: expected } = await signer.sign(asked, { signingDate: new Date(ms) })
+    const pairs = Object.entries(query).map(
+      ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
+    )
+    const sent = pairs.length > 0 ? `${path}?${pairs.join('&')}` : path
+    const credentials = { id, secret, ...(token !== undefined && { token }) }
+    const request = { method: 'POST', host, path: sent, headers: Object.entries(headers).flat(), body }
+    const signed = new Map(signRequest(request, credentials, { region, service }, ms))
+    assert.equal(signed.get('authorization'), expected.authorization, sent)
+  }
+  console.log(`${count} signatures: no difference to the signer of AWS's SDK for JavaScript`)
 }
 
 /** Frames of chunks and exceptions, cut anywhere; then single flipped bits. */
