@@ -73,7 +73,7 @@ const boundOptions = {
   plan: '--plan <name>',
   external_id: '--external-id <text>',
   metadata: '--metadata <words>',
-}
+} satisfies Record<keyof typeof bounds, string>
 
 /** Every field is named, so that a bound of an account that is missing here does not compile. */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }

@@ -120,7 +120,7 @@ const boundOptions = {
   external_id: '--external-id <text>',
   metadata: '--metadata <words>',
   expires: '--expires <time>',
-}
+} satisfies Record<keyof typeof bounds, string>
 
 /** Every field is named, so that a bound of a key that is missing here does not compile. */
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
