@@ -51,7 +51,9 @@ test('T7: a replica with another seal key refuses to start while one lives, and 
   await other()
 })
 
-test('X7: replicas with different configurations hear of each other, and when they agree again', { skip }, async () => {
+test('X7 law 12: replicas with different configurations hear of each other, and when they agree again', {
+  skip,
+}, async () => {
   const store = await openShared(cluster(), 'configs')
   const one = await startReplica(store.shared, { name: 'one' })
   const two = await startReplica(store.shared, { name: 'two', configDigest: 'two' })
