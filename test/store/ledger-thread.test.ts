@@ -3,6 +3,7 @@ import test from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../src/accounts/account.ts'
 import { usualReporting } from '../../src/accounts/usage/reporting.ts'
+import { packDebit } from '../../src/store/serving/packed-debit.ts'
 import { StoreThread } from '../../src/store/serving/thread.ts'
 import type { WorkerOptions } from '../../src/store/sqlite/worker.ts'
 import { openStore } from '../support/operator.ts'
@@ -24,7 +25,7 @@ test('F-P15 when the thread dies, everyone who waits for it hears why, and whoev
   // From here on it reads no message.
   const end = workers[0]!.terminate()
   const askAll = () => [
-    thread.ask('post', [debit]),
+    thread.ask('post', [packDebit(debit)]),
     thread.ask('giveBack', ['req_9']),
     thread.ask('withdraw', [debit]),
     thread.ask('lookUp', []),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../../accounts/poster.ts'
+import { type PackedDebit, unpackDebit } from '../serving/packed-debit.ts'
 import { formThreeBegun, type Say } from '../serving/protocol.ts'
 import type { Desk } from './control.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
@@ -55,7 +56,7 @@ type Batch = {
  */
 export class PostingDesk implements Desk {
   readonly answers = {
-    post: (rows: readonly Debit[]) => this.#postAll(rows),
+    post: (packed: readonly PackedDebit[]) => this.#postAll(packed.map(unpackDebit)),
     withdraw: (rows: readonly Debit[]) => this.#withdraw(rows),
     giveBack: (requestIds: readonly string[]) => this.#giveBack(requestIds),
   }

@@ -9,6 +9,7 @@ import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts
 import { Settlement, sweepOften } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
+import { packDebit } from './packed-debit.ts'
 import { Line, type StoreThread, type ThreadStart } from './thread.ts'
 
 /** How an engine serves a store: the differences between them. */
@@ -154,7 +155,7 @@ export class StoreClient {
       throw error
     }
     return {
-      post: (debits) => thread.ask('post', debits),
+      post: (debits) => thread.ask('post', debits.map(packDebit)),
       withdraw: (debits) => thread.ask('withdraw', debits),
       giveBack: (requestIds) => thread.ask('giveBack', requestIds),
       death: thread.death,

@@ -7,6 +7,7 @@ import type { GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown, Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import type { PackedDebit } from './packed-debit.ts'
 
 /*
  * The messages between the serving thread and the thread of its store. The thread of a file answers some of the questions: what
@@ -17,7 +18,7 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 export type Questions = {
   /** The store is open, or will be when the database can be reached. @throws StoreError if it cannot be used. */
   open: { asks: undefined; answers: { isReached: boolean } }
-  post: { asks: readonly Debit[]; answers: Posted }
+  post: { asks: readonly PackedDebit[]; answers: Posted }
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }

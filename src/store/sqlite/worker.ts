@@ -12,6 +12,7 @@ import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import { refuseNarrowDisk } from '../files/place.ts'
 import { createSteadyClock } from '../files/steady-clock.ts'
 import { DamageError, explainErrors, StoreError } from '../files/store-error.ts'
+import { unpackDebit } from '../serving/packed-debit.ts'
 import { type Answers, formThreeBegun } from '../serving/protocol.ts'
 import { openThreadEnd } from '../serving/thread.ts'
 import { createFeed } from './accounts.ts'
@@ -88,7 +89,7 @@ function start(): void {
     open: async () => ({ isReached: true }),
     post(debits) {
       folder.note(debits.length)
-      return queue.post(debits)
+      return queue.post(debits.map(unpackDebit))
     },
     withdraw: async (debits) => queue.withdraw(debits),
     giveBack: (requestIds) => queue.giveBack(requestIds),

@@ -11,6 +11,7 @@ import { postDebits, postFunctions } from '../../../src/store/postgres/post.ts'
 import { PostingDesk } from '../../../src/store/postgres/posting-desk.ts'
 import { SlowAccounts } from '../../../src/store/postgres/posting-memory.ts'
 import { SpendWindows } from '../../../src/store/postgres/spend-windows.ts'
+import { packDebit } from '../../../src/store/serving/packed-debit.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { testFolder } from '../../support/folder.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
@@ -231,7 +232,7 @@ test('Y16 C13 a deferred debit that is taken back may be in the ledger if a call
       await desk.onReached()
       const free = await hold(prepared, [payers[0]!])
       const [mine, theirs] = payers.map(({ id }) => createDebitRow(newRequestId(), id)) as [Debit, Debit]
-      const posting = desk.answers.post([mine, theirs])
+      const posting = desk.answers.post([mine, theirs].map(packDebit))
       const endWaiting = async () =>
         (
           await books.database.query(
@@ -242,7 +243,7 @@ test('Y16 C13 a deferred debit that is taken back may be in the ledger if a call
       if (isUnanswered) await until(endWaiting, 'the call waits')
       const { postings } = await posting
       assert.deepEqual(postings, ['deferred', 'posted'])
-      const again = isPostedAgain ? desk.answers.post([mine]) : undefined
+      const again = isPostedAgain ? desk.answers.post([packDebit(mine)]) : undefined
       const name = `${isUnanswered ? 'unanswered' : 'answered'}, ${isPostedAgain ? 'posted again' : 'on its way'}`
       fates[name] = (await desk.answers.withdraw([mine])).fates.join()
       if (again) assert.deepEqual((await again).postings, ['withdrawn'])

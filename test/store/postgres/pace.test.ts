@@ -10,6 +10,7 @@ import { postFunctions } from '../../../src/store/postgres/post.ts'
 import { PostingDesk } from '../../../src/store/postgres/posting-desk.ts'
 import { SpendWindows } from '../../../src/store/postgres/spend-windows.ts'
 import { createRandom } from '../../../src/store/seeded-random.ts'
+import { packDebit } from '../../../src/store/serving/packed-debit.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { createDebitRow } from '../fixtures.ts'
@@ -253,7 +254,7 @@ test('48.6 SCA-4 debits that come within the space share a commit, each once', {
   })
   atEnd(() => desk.close())
   await desk.onReached()
-  const post = () => desk.answers.post([createDebitRow(newRequestId(), id)])
+  const post = () => desk.answers.post([packDebit(createDebitRow(newRequestId(), id))])
   const posting: ReturnType<typeof post>[] = []
   mock.timers.enable({ apis: ['setTimeout'] })
   try {
