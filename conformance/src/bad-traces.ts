@@ -39,6 +39,28 @@ export function proveCase(one: Case, pair: Pair, trace: Trace, names: ModelNames
   return { made, noticed, expectations: expectations.length, blind }
 }
 
+/** Collects what wrong runs prove of the cases. Runs that differ are left out. `tell` says it in words. */
+export function createProofs() {
+  let [made, noticed, expectations, runs] = [0, 0, 0, 0]
+  const blind: string[] = []
+  const add = (one: Case, pair: Pair, trace: Trace, names: ModelNames): void => {
+    if (findDifferences(one, pair, trace, names).length > 0) return
+    const proof = proveCase(one, pair, trace, names)
+    runs++
+    made += proof.made
+    noticed += proof.noticed
+    expectations += proof.expectations
+    blind.push(...proof.blind.map((name) => `${one.id} ${pair.client}>${pair.model}, ${name}`))
+  }
+  const tell = () => {
+    const seeing = `${expectations - blind.length} of ${expectations} expectations of ${runs} runs`
+    const lines = blind.map((name) => `blind: no wrong run was noticed by ${name}`)
+    lines.push(`${seeing} noticed one of ${made} wrong runs; ${noticed} wrong runs were noticed`)
+    return { text: lines.join('\n'), isBlind: blind.length > 0 }
+  }
+  return { add, tell }
+}
+
 /** Lists what the case expects of what was seen. */
 function expectationsOf(one: Case, pair: Pair, trace: Trace) {
   const steps = (one.client[pair.client] ?? one.client['*'])!.steps

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Adapter, adapterNames } from './adapter.ts'
-import { proveCase } from './bad-traces.ts'
+import { createProofs } from './bad-traces.ts'
 import type { Case, Wire } from './case.ts'
 import { levels, wires } from './case.ts'
 import { explain } from './explain.ts'
@@ -22,7 +22,6 @@ import {
   writeMarkdown,
 } from './report.ts'
 import { runCases, type Subject } from './run.ts'
-import { findDifferences } from './verdict.ts'
 
 const help = `Usage: bothsides COMMAND [options]
 
@@ -223,7 +222,10 @@ async function run(options: Options): Promise<number> {
   const report: Report = { suite, gateway, day, node: process.versions.node, switchedOn, seconds, results }
   if (options.out) writeReport(report, options.out)
   const code = conclude(report, baseline)
-  return options.prove ? Math.max(code, proofs.tell()) : code
+  if (!options.prove) return code
+  const { text, isBlind } = proofs.tell()
+  console.log(text)
+  return isBlind ? 1 : code
 }
 
 function choose(cases: readonly Case[], { only, level, endpoint }: Options): Case[] {
@@ -357,29 +359,6 @@ async function listen(port: number): Promise<Subject['model']> {
   return startModel(port).catch((error: Error) => {
     throw new Exit(3, `the model cannot listen on port ${port}: ${error.message}`)
   })
-}
-
-/** Collects what wrong runs prove of the cases. `tell` prints it, and returns the exit code. */
-function createProofs() {
-  let [made, noticed, expectations, runs] = [0, 0, 0, 0]
-  const blind: string[] = []
-  const add: NonNullable<Subject['onTrace']> = (one, pair, trace, names) => {
-    if (findDifferences(one, pair, trace, names).length > 0) return
-    const proof = proveCase(one, pair, trace, names)
-    runs++
-    made += proof.made
-    noticed += proof.noticed
-    expectations += proof.expectations
-    blind.push(...proof.blind.map((name) => `${one.id} ${pair.client}>${pair.model}, ${name}`))
-  }
-  const tell = () => {
-    for (const name of blind) console.log(`blind: no wrong run was noticed by ${name}`)
-    console.log(
-      `${expectations - blind.length} of ${expectations} expectations of ${runs} runs noticed one of ${made} wrong runs; ${noticed} wrong runs were noticed`,
-    )
-    return blind.length > 0 ? 1 : 0
-  }
-  return { add, tell }
 }
 
 /** The client's side of a case, once for each wire of the client. */

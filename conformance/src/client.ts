@@ -82,7 +82,6 @@ export function send(
     })
     response.on('end', () => finish('complete'))
     response.on('error', () => finish('cut'))
-    response.on('close', () => finish(response.complete ? 'complete' : 'cut'))
   })
   request.end(built.body)
   return promise

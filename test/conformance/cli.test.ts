@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { createProofs } from '../../conformance/src/bad-traces.ts'
+import type { Case } from '../../conformance/src/case.ts'
 import { whyUnreachable } from '../../conformance/src/reach.ts'
 import { createWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
@@ -12,9 +14,16 @@ import { freePort, listen } from '../support/listen.ts'
 const program = join(import.meta.dirname, '../../conformance/bin/bothsides.mjs')
 
 async function bothsides(...words: string[]): Promise<{ code: number | null; out: string }> {
+  return bothsidesWith({}, ...words)
+}
+
+async function bothsidesWith(
+  env: NodeJS.ProcessEnv,
+  ...words: string[]
+): Promise<{ code: number | null; out: string }> {
   const child = spawn(process.execPath, [program, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, BOTHSIDES_KEY: '' },
+    env: { ...process.env, BOTHSIDES_KEY: '', ...env },
   })
   let out = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (out += chunk))
@@ -188,6 +197,8 @@ test('run against a gateway prints what to configure, reports, and exits by what
   const bad = await run(...same)
   assert.match(bad.out, /fail +MUST +answers\/text-is-kept chat>chat\n +client, step 1: text is/)
   assert.equal(bad.code, 1)
+  const runsOf = (out: string) => Number(/ expectations of (\d+) runs /.exec(out)![1])
+  assert.ok(runsOf((await run(...same, '--prove')).out) < runsOf(proved.out), 'what fails proves nothing')
   const baseline = join(folder, 'baseline.json')
   writeFileSync(baseline, JSON.stringify([{ case: 'answers/text-is-kept', why: 'It drops greetings.' }]))
   assert.equal((await run(...same, '--baseline', baseline)).code, 0)
@@ -196,6 +207,59 @@ test('run against a gateway prints what to configure, reports, and exits by what
   assert.equal(stale.code, 1)
   writeFileSync(baseline, '[{"case":"answers/text-is-kept"}]')
   assert.equal((await run(...same, '--baseline', baseline)).code, 2)
+})
+
+test('an expectation that no wrong run can fail is blind, and a run that differs proves nothing', () => {
+  const anything = { $oneOf: [{ $present: true }, { $absent: true }] }
+  const one = { id: 'a/b', client: { '*': { steps: [{ request: {}, expect: { status: 200, text: anything } }] } } }
+  const step = { status: 200, headers: {}, raw: '', events: [], ended: 'complete', done: false }
+  const prove = (...statuses: number[]) => {
+    const proofs = createProofs()
+    for (const status of statuses)
+      proofs.add(
+        one as unknown as Case,
+        { client: 'chat', model: 'messages' },
+        { steps: [{ ...step, status }], asked: [] } as never,
+        { client: 'm', upstream: 'm' },
+      )
+    return proofs.tell()
+  }
+  assert.deepEqual(prove(500), {
+    text: '0 of 0 expectations of 0 runs noticed one of 0 wrong runs; 0 wrong runs were noticed',
+    isBlind: false,
+  })
+  const [blind, sum] = prove(500, 200).text.split('\n')
+  assert.equal(blind, 'blind: no wrong run was noticed by a/b chat>messages, client, step 1: text')
+  assert.match(sum!, /^1 of 2 expectations of 1 runs noticed one of [1-9]\d* wrong runs; [1-9]\d* wrong runs/)
+  assert.equal(prove(200).isBlind, true)
+  const counts = (text: string) => text.match(/\d+/g)!.slice(-4).map(Number)
+  assert.deepEqual(
+    counts(prove(200, 200).text),
+    counts(prove(200).text).map((count) => 2 * count),
+  )
+})
+
+test('an adapter whose gateway does not start ends the run with its words, and leaves no files', async () => {
+  const folder = testFolder('bothsides')
+  const broken = join(folder, 'broken.mjs')
+  writeFileSync(
+    broken,
+    `if (process.argv[2] === '--version') console.log('7')\nelse throw new Error('no such command')`,
+  )
+  const temporary = join(folder, 'tmp')
+  mkdirSync(temporary)
+  const run = (program: string) =>
+    bothsidesWith({ TRIWIRE: program, TMPDIR: temporary }, 'run', '--adapter', 'triwire', '--only', 'text-is-kept')
+  const ran = await run(broken)
+  assert.match(ran.out, /triwire does not start: [\s\S]*no such command/)
+  assert.equal(ran.code, 3)
+  assert.deepEqual(readdirSync(temporary), [])
+  const absent = await run(join(folder, 'absent.mjs'))
+  assert.match(
+    absent.out,
+    /^triwire: .+absent\.mjs is not there: outside a checkout of triwire, set TRIWIRE to its bin/,
+  )
+  assert.equal(absent.code, 3)
 })
 
 /** A server that answers as `answer` says. */

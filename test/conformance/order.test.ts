@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { test } from 'node:test'
 import type { Case, Reply } from '../../conformance/src/case.ts'
-import { hasFailingModel } from '../../conformance/src/run.ts'
+import { startModel } from '../../conformance/src/model.ts'
+import { findDeviation, hasFailingModel, runCases } from '../../conformance/src/run.ts'
+import { atEnd } from '../support/at-end.ts'
+import { listen } from '../support/listen.ts'
 
 const event = (data: object) => ({ data: data as never })
 
@@ -37,4 +41,71 @@ test('a case that expects another status than 200 runs after the others', () => 
     model: { chat: { exchanges: [{ reply: { json: {} } }] } },
   }
   assert.equal(hasFailingModel(one as unknown as Case), true)
+})
+
+test('a step that expects nothing is no failure of the model', () => {
+  assert.equal(hasFailingModel({ client: { chat: { steps: [{ request: {} }] } } } as unknown as Case), false)
+})
+
+test('a deviation is declared for cases or a whole area, and for all pairs, some, or those of one wire', () => {
+  const chatToMessages = { client: 'chat', model: 'messages' } as const
+  for (const [cases, pairs, holds] of [
+    [['a/b'], undefined, true],
+    [['a/*'], undefined, true],
+    [['c/*', 'a/b'], undefined, true],
+    [['a'], undefined, false],
+    [['a/bc'], undefined, false],
+    [['a/b'], ['chat>messages'], true],
+    [['a/b'], ['chat>*'], true],
+    [['a/b'], ['*>messages'], true],
+    [['a/b'], ['*>*'], true],
+    [['a/b'], ['chat>chat', 'messages>messages'], false],
+    [['a/b'], ['*>chat'], false],
+    [['a/b'], ['responses>*'], false],
+    [['a/b'], [], false],
+  ] as [string[], string[] | undefined, boolean][]) {
+    const declared = { cases, page: 'docs/x.md', says: 'It does.', ...(pairs && { pairs }) }
+    assert.equal(findDeviation([declared], 'a/b', chatToMessages), holds ? declared : undefined, `${cases} ${pairs}`)
+  }
+})
+
+test('a case that fails is tried again, unless it is declared, and each result has its reason and its own time', async () => {
+  let asked = 0
+  let statuses: number[] = []
+  const server = createServer((_, response) => {
+    response.writeHead(statuses[Math.min(asked++, statuses.length - 1)]!).end('{}')
+  })
+  const model = await startModel(0)
+  atEnd(() => model.close())
+  const origin = `http://127.0.0.1:${await listen(server)}`
+  const one = { id: 'a/b', area: 'answers', level: 'MUST', title: 'A', pairs: ['chat>chat'] }
+  const client = { chat: { steps: [{ request: { body: {} }, expect: { status: 200 } }] } }
+  const run = async (answers: number[], more: object = {}, changes: object = {}) => {
+    asked = 0
+    statuses = answers
+    const started = performance.now()
+    const [result] = await runCases([{ ...one, client, ...changes } as unknown as Case], {
+      origin,
+      key: 'k',
+      model,
+      features: [],
+      deviations: [],
+      lanes: 1,
+      jobs: 1,
+      names: () => ({ client: 'm', upstream: 'm' }),
+      ...more,
+    })
+    assert.ok(result!.ms >= 0 && result!.ms <= performance.now() - started + 1, `${result!.ms} ms`)
+    return [result!.verdict, result!.note, result!.differences.length, asked]
+  }
+  assert.deepEqual(await run([200]), ['pass', undefined, 0, 1])
+  assert.deepEqual(await run([500]), ['fail', undefined, 1, 2])
+  assert.deepEqual(await run([500, 200]), ['flaky', 'a second try: pass', 1, 2])
+  const deviations = [{ cases: ['a/b'], page: 'docs/x.md', says: 'It does.' }]
+  assert.deepEqual(await run([500], { deviations }), ['deviation', 'It does. (docs/x.md)', 1, 1])
+  assert.deepEqual(await run([200], { deviations }), ['pass', undefined, 0, 1])
+  const absent = 'it needs files, which is not switched on'
+  assert.deepEqual(await run([200], {}, { needs: ['files'] }), ['unsupported', absent, 0, 0])
+  assert.deepEqual(await run([200], {}, { bill: { amount: 1 } }), ['unsupported', 'the bill cannot be read', 0, 0])
+  assert.deepEqual(await run([200], { pairs: [] }), ['unsupported', 'the gateway has no such pair', 0, 0])
 })

@@ -127,6 +127,8 @@ test('a baseline covers failures by case and pair, and an entry that fails no mo
 
 test('a row of the tables begins with its pair, and a badge names each verdict of its level', () => {
   assert.match(writeMarkdown(report), /\n\| --- \| --- \|/)
+  const lines = result('a/b', 'chat>chat', 'fail', { differences: ['one\ntwo', 'three'] })
+  assert.ok(writeMarkdown({ ...report, results: [lines] }).endsWith('- **a/b** (MUST; chat>chat): one two\n'))
   assert.match(writeMarkdown(report), /\| Pair \| requests \| answers \|/)
   const one = (verdict: VerdictName) => drawBadge({ ...report, results: [result('a/b', 'chat>chat', verdict)] }, 'MUST')
   const words = {
