@@ -25,7 +25,8 @@ const adapter: Adapter = {
   lanes: 120,
   jobs: 4,
   async find() {
-    if (!existsSync(program)) return { missing: `there is no ${program}; set TRIWIRE to bin/triwire.mjs` }
+    if (!existsSync(program))
+      return { missing: `${program} is not there: outside a checkout of triwire, set TRIWIRE to its bin/triwire.mjs` }
     const { stdout, stderr } = spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' })
     return stdout ? { version: stdout.trim() } : { missing: stderr.trim() }
   },
