@@ -69,7 +69,7 @@ export function send(
   if (leaveAfter?.ms !== undefined) timers.push(setTimeout(finish, leaveAfter.ms, 'left'))
   request.on('error', () => finish('cut'))
   request.on('response', (response) => {
-    seen.status = response.statusCode ?? 0
+    seen.status = response.statusCode!
     seen.headers = response.headers as { [name: string]: string }
     const decoder = new StringDecoder('utf8')
     const reader = new EventReader()

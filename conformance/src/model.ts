@@ -72,7 +72,7 @@ async function answer(lanes: ReadonlyMap<number, Lane>, request: IncomingMessage
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const raw = Buffer.concat(chunks).toString()
-  const path = (request.url ?? '/').replace(/\?.*$/s, '')
+  const path = request.url!.replace(/\?.*$/s, '')
   // Gateways ask for the list, and whether somebody is there, of their own accord.
   if (request.method !== 'POST') return sendJson(response, 200, { object: 'list', data: [] })
   const body = parse(raw)

@@ -70,6 +70,7 @@ const wrong: [what: string, place: (string | number)[], value: Json | undefined,
   ['an unknown operator', [...step, 'expect', 'text'], { $equal: 1 }, /the operator \$equal is unknown; known are/],
   ['a hidden operator', [...step, 'expect', 'text'], [{ $some: { a: { $x: 1 } } }], /operator \$x is unknown/],
   ['a wrong expression', [...step, 'expect', 'text'], { $matches: '(?<x' }, /Invalid regular expression/],
+  ['an escape of nothing', [...step, 'expect', 'text'], { $matches: '\\-' }, /Invalid regular expression/],
   ['operators beside members', [...step, 'expect', 'text'], { $same: 'a', b: 1 }, /stand together: \$same, b/],
   [
     'an unknown operator of the model',

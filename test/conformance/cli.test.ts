@@ -78,6 +78,7 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
   [['run', ...here, '--model', 'm'], 2, /--model does not go with run --gateway/],
   [['run', ...here, '--endpoint', '--model', 'm', '--lanes', '2'], 2, /--lanes does not go with run --endpoint/],
   [['run', ...here, '--only', 'tools/', '--only', 'tols/'], 2, /--only: no case has "tols\/" in its id/],
+  [['run', ...here, '--only', 'tools/', '--only', 'money/'], 3, /cannot be reached/],
   [['run', ...here, '--upstream-port', '65536'], 2, /--upstream-port is a number from 1 to 65535/],
   [['run', ...here, '--out', join(program, 'x')], 2, /--out: .+ cannot be written to: /],
   [['run', ...here, '--key', ''], 2, /--key KEY/],
@@ -237,6 +238,31 @@ test('an expectation that no wrong run can fail is blind, and a run that differs
     counts(prove(200, 200).text),
     counts(prove(200).text).map((count) => 2 * count),
   )
+})
+
+/** A gateway that answers each request with nothing in JSON, and leaves a file when it is stopped. */
+const empty = `
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+const [, program, verb, ...words] = process.argv
+if (verb === '--version') console.log('7')
+else if (verb !== 'serve') console.log('{"key":"k","token":"t"}')
+else {
+  const { listen, admin_listen } = JSON.parse(readFileSync(words[words.indexOf('--config') + 1], 'utf8'))
+  for (const address of [listen, admin_listen])
+    createServer((_, response) => response.end('{}')).listen(Number(address.split(':')[1]), '127.0.0.1')
+  process.once('SIGTERM', () => process.exit(writeFileSync(program + '.stopped', '')))
+}`
+
+test('an adapter is run, its failures are shown by four of their reasons, and it is stopped', async () => {
+  const folder = testFolder('bothsides')
+  const program = join(folder, 'empty.mjs')
+  writeFileSync(program, empty)
+  const ran = await bothsidesWith({ TRIWIRE: program }, 'run', '--adapter', 'triwire', '--only', 'tools/')
+  const reasons = ran.out.matchAll(/^fail .+\n((?: {14}.+\n)+)/gm).map(([, lines]) => lines!.trim().split('\n').length)
+  assert.equal(Math.max(...reasons), 4)
+  assert.equal(ran.code, 1)
+  assert.equal(readFileSync(`${program}.stopped`, 'utf8'), '')
 })
 
 test('an adapter whose gateway does not start ends the run with its words, and leaves no files', async () => {

@@ -64,6 +64,7 @@ test('the page has a table of pair and area for each level, no single number, an
     /^# gate 1\.2\n\nbothsides 2026\.12\.0 on 2026-12-01, Node 26\.0\.0, 3 s\.\n\nSwitched on:\n\n- Prices\.\n/,
   )
   assert.ok(page.includes('| MUST | 1 | 1 | 0 | 0 | 1 | 0 |'))
+  assert.match(page, /\n\| MUST \|.+\|\n\| SHOULD \|.+\|\n\| MAY \|.+\|\n\n/)
   assert.ok(page.includes('| chat>chat | – | 2/2 | 0/1 1d |'))
   assert.ok(page.includes('| chat>messages | – | 1/2 | – |'))
   assert.ok(page.includes('| chat>chat | – | – | 0/1 1r |'))
@@ -103,7 +104,10 @@ test('a badge says the verdicts of its level in words and by its colour', () => 
   assert.ok(only('pass').includes('#2e7d32'))
   assert.ok(only('flaky').includes('#b3261e'))
   assert.ok(only('deviation').includes('#9a6700'))
-  assert.ok(drawBadge({ ...report, results: [] }, 'MAY').includes('not run'))
+  const none = drawBadge({ ...report, results: [] }, 'MAY')
+  assert.ok(none.includes('not run') && none.includes('#57606a'))
+  // 13 and 7 characters of 6.6, and four margins of 7.
+  assert.match(none, /^<svg [^>]+ width="160" height="20"/)
 })
 
 test('a baseline covers failures by case and pair, and an entry that fails no more is stale', () => {

@@ -123,12 +123,12 @@ test('a stream has its usage only if it is asked for, and a refusal is no stream
 
 test('a status of an error with events is sent as a stream; bytes, pieces and cuts come as they are written', async () => {
   const sent = await play('chat', {
-    exchanges: [{ reply: { status: 500, events: [{ data: { error: { message: 'e' } } }] } }],
+    exchanges: [{ reply: { status: 400, events: [{ data: { error: { message: 'e' } } }] } }],
   })
   const failed = await sent.ask()
   assert.deepEqual(
     [failed.status, failed.headers['content-type'], failed.error?.message],
-    [500, 'text/event-stream', 'e'],
+    [400, 'text/event-stream', 'e'],
   )
   const bytes = await play('chat', { exchanges: [{ reply: { base64: '/w==', headers: { 'content-type': 'a/b' } } }] })
   const odd = await bytes.ask()
@@ -153,6 +153,9 @@ test('a client that leaves is seen, and an unknown path or lane, a case of no mo
   assert.equal(lane.wrongWire, 'messages')
   assert.equal((await ask({ body: Buffer.from('{"model":"m-7"}') })).status, 503)
   assert.equal((await ask({ method: 'GET', body: undefined as never })).raw, '{"object":"list","data":[]}')
+  const answered = await play('chat', { exchanges: [{ reply: { answer: { text: 'a' } } }] })
+  assert.match((await answered.ask({ path: '/v1/messages' })).raw, /"type":"message"/)
+  assert.match((await answered.ask({ path: '/odd' })).raw, /"object":"chat\.completion"/)
   const none = await play('chat', undefined)
   assert.equal((await none.ask()).status, 400)
   assert.equal(none.lane.seen.length, 1)
