@@ -126,6 +126,10 @@ test('a report whose entries are none is refused with its name', async () => {
   }
   writeFileSync(file, JSON.stringify({ ...whole, results: [entry] }))
   assert.equal((await bothsidesWarm('report', file)).code, 0)
+  const out = join(testFolder('bothsides'), 'pages')
+  assert.deepEqual(await bothsidesWarm('report', file, '--out', out), { code: 0, out: '' })
+  const written = ['may.svg', 'must.svg', 'results.json', 'results.md', 'results.xml', 'should.svg']
+  assert.deepEqual(readdirSync(out).sort(), written)
 })
 
 test('explain shows the clause, both sides and the bytes of a case', async () => {
@@ -142,6 +146,7 @@ async function startGateway(port: () => number): Promise<string> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     if (request.method === 'GET') return response.end()
+    if (Buffer.concat(chunks).includes('bothsides-messages')) return response.writeHead(404).end()
     const answer = await fetch(`http://127.0.0.1:${port()}${request.url}`, {
       method: 'POST',
       body: Buffer.concat(chunks),
@@ -203,6 +208,12 @@ test('run against a gateway prints what to configure, reports, and exits by what
   const baseline = join(folder, 'baseline.json')
   writeFileSync(baseline, JSON.stringify([{ case: 'answers/text-is-kept', why: 'It drops greetings.' }]))
   assert.equal((await run(...same, '--baseline', baseline)).code, 0)
+  const half = await run('--key', 'k', '--wires', 'chat,messages')
+  assert.match(
+    half.out,
+    /does not ask the model:\n {2}bothsides-messages on messages: 404\nConfigure it, or leave it out/,
+  )
+  assert.match(half.out, /\n\d+ expansions in \d+ s; \d+ of MUST and SHOULD fail unexpectedly\n$/)
   const stale = await run('--key', 'k', '--baseline', baseline)
   assert.match(stale.out, /stale: the baseline expects answers\/text-is-kept to fail, and it does not/)
   assert.equal(stale.code, 1)
@@ -262,6 +273,9 @@ test('an adapter is run, its failures are shown by four of their reasons, and it
   const reasons = ran.out.matchAll(/^fail .+\n((?: {14}.+\n)+)/gm).map(([, lines]) => lines!.trim().split('\n').length)
   assert.equal(Math.max(...reasons), 4)
   assert.equal(ran.code, 1)
+  const may = await bothsidesWith({ TRIWIRE: program }, 'run', '--adapter', 'triwire', '--level', 'MAY')
+  assert.match(may.out, /\nfail +MAY /)
+  assert.equal(may.code, 0)
   assert.equal(readFileSync(`${program}.stopped`, 'utf8'), '')
 })
 
@@ -314,6 +328,14 @@ test('a gateway that asks no model ends the run before the cases, with what it a
   assert.match(endpoint.out, /The endpoint gives no answer:\n {2}m on chat: 401[\s\S]*Check --key and --model\.\n$/)
   assert.equal(endpoint.code, 3)
   assert.deepEqual(asked, [])
+})
+
+test('a port of the model that is taken ends the run with its number', async () => {
+  const gateway = await serve((_, response) => response.end())
+  const { port } = new URL(gateway)
+  const ran = await bothsides('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
+  assert.match(ran.out, new RegExp(`\nthe model cannot listen on port ${port}: .+EADDRINUSE`))
+  assert.equal(ran.code, 3)
 })
 
 test('a gateway that never answers cannot be reached', async () => {

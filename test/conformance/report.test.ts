@@ -64,6 +64,7 @@ test('the page has a table of pair and area for each level, no single number, an
     /^# gate 1\.2\n\nbothsides 2026\.12\.0 on 2026-12-01, Node 26\.0\.0, 3 s\.\n\nSwitched on:\n\n- Prices\.\n/,
   )
   assert.ok(page.includes('| MUST | 1 | 1 | 0 | 0 | 1 | 0 |'))
+  assert.ok(page.includes('\n| Level | pass | fail | refused honestly | unsupported | declared deviation | flaky |\n'))
   assert.match(page, /\n\| MUST \|.+\|\n\| SHOULD \|.+\|\n\| MAY \|.+\|\n\n/)
   assert.ok(page.includes('| chat>chat | – | 2/2 | 0/1 1d |'))
   assert.ok(page.includes('| chat>messages | – | 1/2 | – |'))
