@@ -16,7 +16,7 @@ type Wording = {
   behind?: RegExp
   /** Agents recognize these words, so the text may be passed on as it is. */
   isKnown?: true
-  say(first?: string, second?: string): string
+  say(first?: string, second?: string, third?: string): string
 }
 
 /** The texts by which servers report an over-long prompt. Our text has its numbers, in words that agents recognize (ruling U3). */
@@ -72,6 +72,15 @@ const wordings: readonly Wording[] = [
     before: /passed (\d{1,12}) input tokens/i,
     say: limited,
   },
+  // Text Generation Inference (huggingface/text-generation-inference, router/src/validation.rs).
+  {
+    pattern:
+      /`inputs` tokens \+ `max_new_tokens` must be <= (\d{1,12})(?:\. Given: (\d{1,12}) `inputs` tokens and (\d{1,12}))?/i,
+    say: (max, count, cap) =>
+      cap
+        ? `input length and \`max_tokens\` exceed context limit: ${count} + ${cap} > ${max}`
+        : limited(undefined, max),
+  },
 ]
 
 /** Whether an error code says that the prompt does not fit. */
@@ -87,7 +96,7 @@ export function readOverLong(text: string, code: string | undefined): { told: st
     const numbers = match.slice(1)
     if (before) numbers.unshift(before.exec(text.slice(0, match.index))?.[1] as string)
     if (behind) numbers.push(behind.exec(text.slice(match.index + match[0].length))?.[1] as string)
-    return { told: say(numbers[0], numbers[1]), isKnown }
+    return { told: say(numbers[0], numbers[1], numbers[2]), isKnown }
   }
   return isOverLongCode(code) ? { told: unnumbered, isKnown: false } : undefined
 }

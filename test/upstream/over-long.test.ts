@@ -47,6 +47,11 @@ const wordings: [said: string, told: string, code?: string][] = [
   ],
   ['prompt too long; exceeded max context length by 512 tokens', 'prompt is too long'],
   ['prompt too long; exceeded context length', 'prompt is too long'],
+  [
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`',
+    'input length and `max_tokens` exceed context limit: 5000 + 20 > 4096',
+  ],
+  ['`inputs` tokens + `max_new_tokens` must be <= 4096', "This model's maximum context length is 4096 tokens."],
   ['see worker:8080', "The prompt exceeds this model's maximum context length.", 'context_length_exceeded'],
   ['too long', "The prompt exceeds this model's maximum context length.", 'context_length_exceeded'],
 ]
