@@ -2,7 +2,7 @@ import { endOfString } from './json.ts'
 import { ownCopy } from './own-copy.ts'
 import { parseUpstreamJson } from './scan.ts'
 
-/** One event with its line ends and the blank line after it, as the upstream sent it. */
+/** One event as the upstream sent it, with its line ends and the final blank line. */
 export type RawFrame = string
 
 /** The largest event that is accepted, in bytes (reliability §3). */
@@ -13,21 +13,26 @@ const byteOrderMark = '\u00ef\u00bb\u00bf'
 
 const commentLine = /(?<=^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
 
-/** The end of an event has up to four characters, so three of them may be in an earlier piece. */
+/**
+ * The number of characters kept from the previous piece. An event ends with up to four characters, and three may have
+ * arrived already.
+ */
 const tailLength = 3
 
-/** Two line ends in a row. A `\r` that may be half of `\r\n` does not count as one. */
+/** Two line ends in a row. A `\r` followed by `\n` is part of that line end, not a line end of its own. */
 const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
 
 /**
- * Cuts the text of a stream into whole frames and keeps the unfinished rest. The text is latin1, one character a byte, so
- * that a character split by the network stays intact. The byte order mark is removed, and so are comments, because they
- * name the upstream's host. Otherwise the frames together are the stream.
+ * Cuts the text of a stream into whole frames and keeps the unfinished rest. The text is latin1, one character for each
+ * byte, so a character that the network splits stays intact. The byte order mark is removed. Comments are removed too,
+ * because they name the upstream's host. Apart from that, the frames together equal the stream.
  */
 export class FrameCutter {
-  /** Only appended to. Searching it would make V8 copy a long event at each piece. */
+  /**
+   * The unfinished event. Text is only appended to it; a search in it would make V8 copy a long event for each piece.
+   */
   #rest = ''
-  /** The last characters of `#rest`, in which an end may have begun. */
+  /** The last characters of `#rest`, which may contain the beginning of an event's end. */
   #tail = ''
   #restHasReturn = false
   isOversize = false
@@ -62,17 +67,17 @@ export class FrameCutter {
     this.#restHasReturn = hasReturn && rest.includes('\r')
   }
 
-  /** Whether nothing is left of the pieces so far. */
+  /** Whether no unfinished event is kept. */
   get isEmpty(): boolean {
     return this.#rest === ''
   }
 
-  /** Copies the kept text, so that the piece that it was cut from can be collected. */
+  /** Copies the kept text, so that the garbage collector can free the larger piece it was cut from. */
   compact(): void {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** Returns the rest when the upstream closes, if it is a whole event without its blank line (translation 4.1). */
+  /** Returns the rest when the upstream closes, if only its final blank line is missing (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)
@@ -98,11 +103,11 @@ function endByRule(buffer: string, from: number): number {
   const match = blankLine.exec(buffer)
   if (match === null) return -1
   const end = match.index + match[0].length
-  // A last `\r` may be half of an end whose other half is in the next piece.
+  // A final `\r` may be the first half of a line end; the next piece shows whether it is.
   return end === buffer.length && buffer.endsWith('\r') ? -1 : end
 }
 
-/** Whether the data is the end mark or a complete JSON object. */
+/** Whether the data is the end mark `[DONE]` or a complete JSON object. */
 function isWhole(data: string | undefined): boolean {
   if (data === undefined || data === '[DONE]') return data !== undefined
   if (!data.startsWith('{') || !data.endsWith('}')) return false
@@ -125,7 +130,7 @@ export function eventOf(frame: RawFrame): string | undefined {
   return fieldOf(frame, 'event')
 }
 
-/** The frame's data, with several lines joined; undefined for a comment or an empty event. */
+/** The frame's data, with its lines joined. Undefined for a comment or an event without data. */
 export function dataOf(frame: RawFrame): string | undefined {
   return fieldOf(frame, 'data')
 }
@@ -141,8 +146,8 @@ function fieldOf(frame: RawFrame, name: string): string | undefined {
 }
 
 /**
- * Returns the raw content of the first string that is the value of a member; '' if there is none. It searches the text,
- * because parsing a delta costs more. Inside a string, the quotes of the key would be escaped, so nothing else matches.
+ * Returns the raw content of the first string value of a member, or '' if the frame has none. The text is searched
+ * because parsing a delta costs more. The search cannot match inside another string, because quotes are escaped there.
  * @param needle the member's key and colon, e.g. `"text":`.
  */
 export function stringBehind(frame: RawFrame, needle: string): string {
@@ -152,12 +157,18 @@ export function stringBehind(frame: RawFrame, needle: string): string {
   return frame[quote] === '"' ? frame.slice(quote + 1, endOfString(frame, quote)) : ''
 }
 
-/** Splits at one character if possible, which is faster: an event can have megabytes. */
+/**
+ * Splits a frame into lines. Splitting at a single character is faster, which matters for an event of several
+ * megabytes.
+ */
 function linesOf(frame: RawFrame): string[] {
   return frame.includes('\r') ? frame.split(/\r\n|\n|\r/) : frame.split('\n')
 }
 
-/** Returns the frame with other data, of one or several lines. Its other lines stay. Data and frame are latin1. */
+/**
+ * Returns the frame with its data replaced by `data`, which may have several lines. The other lines stay. Data and
+ * frame are latin1.
+ */
 export function withData(frame: RawFrame, data: string): RawFrame {
   const end = frame.includes('\r\n') ? '\r\n' : '\n'
   const lines = linesOf(frame).filter((line) => line !== '' && !line.startsWith('data:'))
@@ -168,12 +179,12 @@ const beyondAscii = /[\x80-\xff]/
 
 /** Decodes the latin1 text of a frame as UTF-8. */
 export function decodeUtf8(latin1: string): string {
-  // Short texts of ASCII, such as counters, are the same in both. A search costs less than two copies.
+  // A short ASCII text, such as a counter, is the same in latin1 and UTF-8. The check costs less than two copies.
   if (latin1.length < 256 && !beyondAscii.test(latin1)) return latin1
   return Buffer.from(latin1, 'latin1').toString('utf8')
 }
 
-/** Encodes text as latin1 characters, one for each byte of its UTF-8. */
+/** Encodes text as latin1, with one character for each byte of its UTF-8 form. */
 export function encodeLatin1(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -2,8 +2,9 @@ import type { Edit, Range } from './json.ts'
 import { type JsonLimits, type JsonMember, scanObject } from './scan.ts'
 
 /**
- * Lists the members of an object that is a value inside a larger, already checked text. Offsets are those of that text.
- * @throws JsonError if it has more members than the limits allow
+ * Lists the members of an object inside a larger text that was already checked. Offsets count from the start of that
+ * text.
+ * @throws JsonError if the object has more members than the limits allow
  */
 export function membersOf(bytes: Uint8Array, range: Range, limits?: JsonLimits): JsonMember[] {
   return scanObject(bytes.subarray(range.start, range.end), limits).map((member) => ({
@@ -15,8 +16,8 @@ export function membersOf(bytes: Uint8Array, range: Range, limits?: JsonLimits):
 }
 
 /**
- * Makes the edits that give members of an object new values. Every occurrence of a key is changed; a missing key is added
- * at the end. A value of `undefined` removes the member with one comma.
+ * Makes the edits that give members of an object new values. Every occurrence of a key is changed. A missing key is
+ * added at the end. A value of `undefined` removes the member and one comma.
  */
 export function setMembers(
   range: Range,
@@ -34,7 +35,8 @@ export function setMembers(
       continue
     }
     if (!isRemoved(member.key)) continue
-    // The comma after the member is removed with it, or the one before it if all later members are removed too.
+    // The comma after the member is removed too. If all later members are removed as well, the comma before the member
+    // is removed instead.
     if (i < lastKept) edits.push({ start: member.keyStart, end: members[i + 1]!.keyStart, text: '' })
     else edits.push({ start: i === 0 ? member.keyStart : members[i - 1]!.end, end: member.end, text: '' })
   }
@@ -51,7 +53,7 @@ export function setMembers(
   }
 }
 
-/** Lists the elements of an array that is a value inside an already checked text. */
+/** Lists the elements of an array inside a text that was already checked. */
 export function elementsOf(bytes: Uint8Array, range: Range): Range[] {
   const elements: Range[] = []
   let depth = 0
@@ -76,7 +78,7 @@ export function elementsOf(bytes: Uint8Array, range: Range): Range[] {
   return elements
 }
 
-/** Makes the edits that remove elements of an array, each with one comma. */
+/** Makes the edits that remove elements of an array. Each edit also removes one comma. */
 export function removeElements(elements: readonly Range[], isRemoved: (index: number) => boolean): Edit[] {
   const edits: Edit[] = []
   let lastKept = -1
@@ -95,7 +97,7 @@ function trimEnd(bytes: Uint8Array, end: number): number {
   return i
 }
 
-/** The number of bytes up to which a walk is as fast as a native search. Most names and words are shorter. */
+/** The number of bytes up to which a loop is as fast as a native search. Most names and words are shorter. */
 const walkedBytes = 24
 
 /** Returns the index of the closing quote of the string that opens at `start`. */

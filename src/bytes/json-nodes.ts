@@ -1,10 +1,13 @@
 import type { Range } from './json.ts'
 import { endOfString } from './json-edit.ts'
 
-/** A value in a text of valid JSON, with all values in it. A repeated member is there each time. Strings are not decoded. */
+/**
+ * A JSON value with all nested values, as ranges of a valid text. Repeated members are all listed. Strings are not
+ * decoded.
+ */
 export type JsonNode = Range & { members?: (JsonNode & { key: string })[]; items?: JsonNode[] }
 
-/** @param range the range of one value, which is nested no deeper than a scan allows */
+/** @param range the range of one value, which is not nested deeper than a scan allows */
 export function readNodes(bytes: Buffer, range: Range): JsonNode {
   let at = range.start
   return readValue()
@@ -38,7 +41,7 @@ export function readNodes(bytes: Buffer, range: Range): JsonNode {
   }
 }
 
-/** Returns all values of a member, in order. */
+/** Returns all values of a member, in the order of the text. */
 export function valuesOf({ members = [] }: JsonNode, key: string): JsonNode[] {
   return members.filter((member) => member.key === key)
 }

@@ -2,34 +2,40 @@ import { randomBytes } from 'node:crypto'
 import type { RawJson } from './json.ts'
 import { keptMark, numberAt, rareCharacter } from './scan.ts'
 
-/** A piece of JSON source: characters of ours, or bytes of a client's body. */
+/** A piece of JSON source: text that we wrote, or bytes of a client's body. */
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The beginning of the token that stands for a source in the body that is made; its number follows. Random, so that no text from a
- * client can look like it.
+ * The beginning of the token that represents a source while a body is written; the source's number follows. The token
+ * is random, so no text from a client can equal it.
  */
 const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
 
-/** The first tokens, each in one piece. A sum of strings has several, and sends JSON.stringify a slower way for all of its value. */
+/**
+ * The first 512 tokens, each as a flat string. A concatenated string would make JSON.stringify use a slower path for
+ * the whole value.
+ */
 const tokens = Array.from({ length: 512 }, (_, place) => Buffer.from(sentMark + place).toString('latin1'))
 
-/** The sources of the body that is made, by the numbers of their tokens. */
+/** The sources of the body that is being written. A token's number is the index of its source. */
 let sources: JsonSource[] = []
 let isWriting = false
 
 /**
- * JSON that is carried as it was written (ruling T16), in pieces. It is read only when a caller looks at it. The pieces are valid
- * as long as the bytes of the body are.
+ * JSON in pieces, carried exactly as its author wrote it (ruling T16). The pieces are parsed only when a caller reads
+ * the value. They are valid as long as the bytes of the body are.
  */
 export class JsonSource implements RawJson {
-  /** Pieces, or the bytes in which the source is one range. Most are that; an object and a list for each would be half of the garbage. */
+  /**
+   * Pieces, or the bytes that hold the source as one range. Most sources are one range; an object and an array for each
+   * would make half of all garbage.
+   */
   readonly from: Buffer | readonly SourcePiece[]
   readonly start: number
   readonly end: number
   #source: string | undefined
 
-  /** @param from with the range, if these are bytes */
+  /** @param from pieces, or bytes; `start` and `end` give the range in bytes */
   constructor(from: Buffer | readonly SourcePiece[], start = 0, end = 0) {
     this.from = from
     this.start = start
@@ -47,19 +53,19 @@ export class JsonSource implements RawJson {
     return this.#source
   }
 
-  /** The first character of the source, which tells the type of the value. */
+  /** The first character of the source, which shows the type of the value. */
   get first(): string {
     const { from } = this
     return isBytes(from) ? String.fromCharCode(from[this.start]!) : this.source.slice(0, 1)
   }
 
-  /** The beginning of the source, about this many bytes. A character that is cut is U+FFFD. */
+  /** The beginning of the source, about this many bytes long. A character that is cut becomes U+FFFD. */
   head(bytes: number): string {
     const { from, start, end } = this
     return isBytes(from) ? from.toString('utf8', start, Math.min(end, start + bytes)) : this.source.slice(0, bytes)
   }
 
-  /** Called by JSON.stringify. */
+  /** Called by JSON.stringify. Returns a token while `writeJson` runs, and the parsed value otherwise. */
   toJSON(): unknown {
     return isWriting ? tokenFor(this) : JSON.parse(this.source)
   }
@@ -74,7 +80,7 @@ function isBytes(from: Buffer | readonly SourcePiece[]): from is Buffer {
   return !Array.isArray(from)
 }
 
-/** Forgets the sources of a body that was begun and not written. */
+/** Drops the sources of an earlier body that was begun but never written. */
 export function beginBody(): void {
   sources = []
 }
@@ -83,18 +89,21 @@ function readPiece(piece: SourcePiece): string {
   return typeof piece === 'string' ? piece : piece.bytes.toString('utf8', piece.start, piece.end)
 }
 
-/** A string that is carried as JSON source. It is never empty. */
+/** A string that is carried as JSON source. The string is never empty. */
 export class SourceText extends JsonSource {
-  /** The string itself. */
+  /** Returns the decoded string. */
   override toString(): string {
     return JSON.parse(this.source) as string
   }
 }
 
-/** A text of the hub. A long one from a client's body is carried as its source; it is truthy, as all texts but the empty one. */
+/**
+ * A text in a request or answer of `src/inference`. A long text from a client's body is carried as its JSON source.
+ * Only the empty text is falsy.
+ */
 export type Text = string | SourceText
 
-/** The beginning of a source that surely has more than white space. */
+/** Matches the beginning of a source that contains more than white space. */
 const beginsWithMore = /^"(?: |\\[nrt])*[^\s\\"\ufffd]/
 
 /** Whether a text has only white space. */
@@ -103,7 +112,7 @@ export function isBlank(text: Text): boolean {
   return text.toString().trim() === ''
 }
 
-/** Whether a text begins with a word of small ASCII letters, in capitals or not. */
+/** Whether a text begins with a word, ignoring case. @param word of lower-case ASCII letters */
 export function beginsWith(text: Text, word: string): boolean {
   if (typeof text !== 'string') {
     const head = text.head(1 + word.length)
@@ -112,7 +121,7 @@ export function beginsWith(text: Text, word: string): boolean {
   return text.toString().slice(0, word.length).toLowerCase() === word
 }
 
-/** Joins texts as `Array.join` joins strings, without reading those that are carried as source. */
+/** Joins texts as `Array.join` joins strings. Texts that are carried as source are not parsed. */
 export function joinTexts(texts: readonly Text[], separator: string): Text {
   if (texts.length === 1) return texts[0]!
   if (texts.every((text) => typeof text === 'string')) return texts.join(separator)
@@ -136,22 +145,23 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
 }
 
 /**
- * A text as a value of the body that is made: a token if it is carried as its source. `writeJson` takes the text itself too, but
- * JSON.stringify needs twice as long if it meets one `toJSON`.
+ * A text as a value for the body that is being written: a token if the text is carried as its source. `writeJson` also
+ * accepts the text itself, but JSON.stringify takes twice as long once it meets a `toJSON`.
  */
 export function sent(text: Text | undefined): unknown {
   return text instanceof JsonSource ? tokenFor(text) : text
 }
 
-/** The same for a JSON text. */
+/** Returns the token for a JSON text in the body that is being written. */
 export function verbatim(raw: RawJson): unknown {
   return tokenFor(raw instanceof JsonSource ? raw : new JsonSource([raw.source]))
 }
 
 /**
- * Writes the body that is made as JSON: keys in the order they were set, without undefined members, sources as they are.
- * JSON.stringify writes the rest at once, with a token for each source.
- * @returns a buffer with memory of its own, which is freed when it is sent (docs/decisions/0049-memory-given-back.md)
+ * Writes a body as JSON. Keys stay in the order in which they were set, undefined members are left out, and sources are
+ * copied unchanged. JSON.stringify first writes the rest, with a token for each source.
+ * @returns a buffer with its own memory, which is freed once the buffer is sent
+ *   (docs/decisions/0049-memory-given-back.md)
  */
 export function writeJson(value: unknown): Buffer {
   isWriting = true
@@ -163,10 +173,16 @@ export function writeJson(value: unknown): Buffer {
   }
 }
 
-/** Of each token in the text that is filled in: where it begins and ends with its quotes, and its number. Grows, and is used again. */
+/**
+ * Three numbers for each token found in the text: its start and end, quotes included, and its number. The array grows
+ * and is reused.
+ */
 const found: number[] = []
 
-/** @throws Error if a token is in a longer text, or is that of a kept value: a reader took it for a client's text */
+/**
+ * Replaces the tokens in a text by their sources.
+ * @throws Error if a token is part of a longer text, or if a token of a kept value was read as a client's text
+ */
 function fillIn(text: string): Buffer {
   let count = 0
   const textBytes = Buffer.byteLength(text)
@@ -196,7 +212,7 @@ function fillIn(text: string): Buffer {
   return target
 }
 
-/** @returns the place after the source */
+/** Copies a source into the buffer. @returns the position after the source */
 function put({ from, start, end }: JsonSource, target: Buffer, at: number): number {
   if (isBytes(from)) return at + from.copy(target, at, start, end)
   let to = at

@@ -1,7 +1,7 @@
 import { type JsonMember, keptMark, keptPlace } from './scan.ts'
 import { placesOf } from './search.ts'
 
-/** JSON with its source text as the peer wrote it, so that numbers beyond 2^53 and key order survive (ruling T16). */
+/** JSON with its source text as the peer wrote it. Numbers beyond 2^53 and key order survive (ruling T16). */
 export type RawJson = { source: string }
 
 const quote = 0x22
@@ -14,7 +14,7 @@ const closeArray = 0x5d
 /** The members of a parsed JSON object; their values are not checked. */
 export type JsonObject = Record<string, unknown>
 
-/** A part of a larger text, in UTF-16 units, or of bytes. */
+/** A part of a larger text, in UTF-16 units, or a part of a buffer, in bytes. */
 export type Range = { start: number; end: number }
 
 /** Replaces a range by text. An insertion has `start === end`. */
@@ -34,7 +34,7 @@ export function splice(bytes: Uint8Array, edits: Edit[]): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** Makes the edits in a text. Here they must come in order. */
+/** Applies the edits to a text. Unlike in `splice`, the edits must be in order. */
 export function spliceText(text: string, edits: readonly Edit[]): string {
   const pieces: string[] = []
   let at = 0
@@ -54,15 +54,16 @@ export function memberText(bytes: Uint8Array, member: JsonMember): string {
 /** A parsed JSON value whose chosen members kept their source text. */
 export type KeptJson = {
   value: unknown
-  /** The source of a value found under one of the kept keys; any other value is serialized again. */
+  /** Returns the source of a value that was found under one of the kept keys. Any other value is serialized again. */
   raw: (value: unknown) => RawJson
 }
 
 /**
- * Parses JSON and keeps the exact source text (numbers beyond 2^53, key order; ruling T16) of some members. These are the
- * members with one of the keys whose value is an object or an array. In `value` such a member holds a token that `raw` turns
- * into its source. This is one native parse; a reviver with source access would cost ten times as much.
- * @param text known to be valid JSON as a whole, because the kept parts are not parsed
+ * Parses JSON and keeps the exact source text of some members: numbers beyond 2^53 and key order survive (ruling T16).
+ * A member is kept if it has one of the keys and its value is an object or an array. In `value`, a kept member is a
+ * token, which `raw` converts to its source. The text is parsed natively once; a reviver with source access would cost
+ * ten times as much.
+ * @param text valid JSON as a whole, because the kept parts are not parsed
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
   const ranges = findValues(text, keys)
@@ -79,13 +80,14 @@ function tokensFor(ranges: readonly Range[]): Edit[] {
   return ranges.map(({ start, end }, place) => ({ start, end, text: JSON.stringify(keptMark + place) }))
 }
 
-/** Finds the object and array values under the keys. Returns the ranges of the outermost ones, in order. */
+/** Finds the objects and arrays under the keys. Returns the ranges of the outermost ones, in order. */
 function findValues(text: string, keys: readonly string[]): Range[] {
   const starts: number[] = []
   for (const key of keys) {
     const needle = `"${key}"`
     for (const at of placesOf(text, needle)) {
-      // The closing quote is not escaped, so it is real. An escaped opening quote would be the end of a longer key.
+      // The match ends with a real quote, because an escaped one is preceded by a backslash. If the opening quote is
+      // escaped, the match is part of a longer string.
       if (text[at - 1] === '\\') continue
       let i = skipSpaceIn(text, at + needle.length)
       if (text[i] !== ':') continue
@@ -126,7 +128,10 @@ function endOfContainer(text: string, start: number): number {
 
 const scalarEnds = /[,}\]\s]|$/g
 
-/** Returns the position after the value that begins at `start`; more than the text's length if it does not end. */
+/**
+ * Returns the position after the value that begins at `start`. If the value is unfinished, the position may be beyond
+ * the end of the text.
+ */
 export function endOfValue(text: string, start: number): number {
   const code = text.charCodeAt(start)
   if (code === quote) return endOfString(text, start) + 1
@@ -135,10 +140,16 @@ export function endOfValue(text: string, start: number): number {
   return scalarEnds.exec(text)!.index
 }
 
-/** The number of characters that are walked before a native search, which costs as much, finds the end of the string. */
+/**
+ * The number of characters that a loop checks before a native search takes over. Up to this length, the search costs as
+ * much as the loop.
+ */
 const walkedCharacters = 32
 
-/** Returns the index of the closing quote of the string that opens at `start`; the length of the text if it does not end. */
+/**
+ * Returns the index of the closing quote of the string that opens at `start`. Returns the length of the text if the
+ * string is unfinished.
+ */
 export function endOfString(text: string, start: number): number {
   let i = start + 1
   for (const walked = Math.min(i + walkedCharacters, text.length); i < walked; i++) {
@@ -161,7 +172,7 @@ export function asObject(value: unknown): Record<string, unknown> | undefined {
     : undefined
 }
 
-/** Parses a text; undefined unless it is a JSON object. */
+/** Parses a text. Returns undefined unless the text is a JSON object. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     return asObject(JSON.parse(text))

@@ -2,26 +2,28 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { free } from './free.ts'
 import { ownCopy } from './own-copy.ts'
 
-/** The number of pieces after which they are joined. */
+/** The number of pieces at which the pieces are joined into one block. */
 const piecesMax = 64
 
-/** A shorter text is not worth packing, in UTF-16 units. */
+/** The shortest text that is compressed, in UTF-16 units. Compressing a shorter one saves too little. */
 const packedMin = 16_384
 
-/** The fastest level: a megabyte takes two milliseconds, and three at the next level. */
+/** The fastest level of zstd. A megabyte takes two milliseconds, against three at the next level. */
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /**
- * A packed part of a text.
- * @property packed a string with a character for each byte. A buffer might keep a whole pool alive, and the allocator does not
- * give back the memory of freed buffers.
- * @property encoding the one that restores every unit, because either end may be half of a surrogate pair
+ * A compressed part of a text.
+ * @property packed a string with one character for each byte. A buffer might keep a whole pool alive, and the allocator
+ *   does not return the memory of freed buffers.
+ * @property encoding how the part was encoded. It restores every UTF-16 unit, because either end of the part may be
+ *   half of a surrogate pair.
  */
 type Pack = { packed: string; encoding: 'latin1' | 'utf16le' }
 
 /**
- * A text that arrives in small pieces and is read at its end. V8 joins pieces by keeping each of them and a node for it. For
- * a text that arrives word by word that takes ten times its memory, as long as its stream lives.
+ * A text that arrives in small pieces and is read once it is complete. V8 would join pieces by keeping each piece and a
+ * node for it. For a text that arrives word by word, that takes ten times the text's memory for as long as the stream
+ * lives.
  */
 export class KeptText {
   #packs: Pack[] = []
@@ -37,11 +39,14 @@ export class KeptText {
     this.#pieces = 0
   }
 
-  /** Packs the text since the last call, or makes a short one its own. Call it when no text will come for a while (docs/decisions/0052-stopped-readers.md). */
+  /**
+   * Compresses the text added since the last call, or copies it if it is short. Call this when no more text is expected
+   * for a while (docs/decisions/0052-stopped-readers.md).
+   */
   compact(): void {
     const text = this.#unpacked()
     if (text.length < packedMin) {
-      // A piece may refer to all that was read with it.
+      // A piece may keep everything that was read together with it in memory, so it is copied.
       if (this.#rest !== '') this.#keep([ownCopy(text)])
       return
     }
@@ -53,7 +58,7 @@ export class KeptText {
     this.#keep([])
   }
 
-  /** Returns all text so far. It is unpacked once and kept so, because text that is read once is read again. */
+  /** Returns all text so far. The decompressed text is kept, because a text that is read once is usually read again. */
   toString(): string {
     const text = this.#packs.map(unpack).join('') + this.#unpacked()
     this.#packs = []
@@ -61,7 +66,7 @@ export class KeptText {
     return text
   }
 
-  /** Replaces the part that is not packed. */
+  /** Replaces the part that is not compressed. */
   #keep(blocks: string[]): void {
     this.#blocks = blocks
     this.#rest = ''

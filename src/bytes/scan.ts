@@ -4,30 +4,37 @@ import { type Constant, type Memory, readAssembly } from './assembly.ts'
 import { scanCode } from './scan-code.ts'
 
 /*
- * Checks a JSON body, as bytes, strictly by RFC 8259 in one pass, and lists only its top-level members. So the few fields
- * that a gateway edits can be spliced in place, and everything else stays as it came (ruling P1). The pass is
- * assembly/scan.ts, in WebAssembly (docs/decisions/0056-a-scan-in-webassembly.md); bench/json.bench.ts measures its cost.
+ * Checks a JSON body strictly by RFC 8259 in one pass over its bytes. Only the top-level members are listed. The few
+ * fields that a gateway edits can be spliced in place, and every other byte stays unchanged (ruling P1). The pass is
+ * assembly/scan.ts, in WebAssembly (docs/decisions/0056-a-scan-in-webassembly.md). bench/json.bench.ts measures its
+ * cost.
  */
 
 /**
- * The most tokens of a body (reliability §3). A scan refuses more, which would take over 100 ms of the event loop. A body of
- * only tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ * The most tokens of a body (reliability §3). A body with more is rejected, because it would block the event loop for
+ * over 100 ms. Checking and translating a body that consists only of tiny turns or calls takes some 80 ms (B25).
  */
 const jsonTokensMax = 150_000
-/** The most top-level members. Each is recorded, and no real request has a hundred. */
+/** The most top-level members. Each is recorded in memory. Real requests have fewer than a hundred. */
 const jsonMembersMax = 10_000
 
-/** The limits of a text, except for its nesting, which may be 128 levels deep. */
+/** The limits of a text. Nesting has a fixed limit of 128 levels. */
 export type JsonLimits = { tokensMax: number; membersMax: number }
 
 const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
 
-/** The limits of an answer, which can be parsed in some 100 ms. Without log probabilities, 128,000 tokens of text have some hundreds. */
+/**
+ * The limits of an answer. An answer of this size is parsed in some 100 ms. Without log probabilities, an answer of
+ * 128,000 model tokens has only some hundreds of JSON tokens.
+ */
 const answerLimits: JsonLimits = { tokensMax: 500_000, membersMax: jsonMembersMax }
-/** A smaller text is parsed in a few ms, whatever its content. In bytes, or in UTF-16 units of a string. */
+/**
+ * A text up to this size is parsed without a scan: it takes a few ms, whatever its content. In bytes, or in UTF-16
+ * units of a string.
+ */
 const unscannedMax = 65_536
 
-/** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
+/** One member of the outermost object. Offsets are in bytes. The text of the value is `bytes.subarray(start, end)`. */
 export type JsonMember = {
   /** The decoded key: `"mod\u0065l"` is `model`. */
   key: string
@@ -35,43 +42,55 @@ export type JsonMember = {
   keyStart: number
   start: number
   end: number
-  /** The members of the value, if the scan was asked to look into it and it is an object. */
+  /** The members of the value, if the value is an object and the scan was asked to list its members. */
   members?: JsonMember[]
 }
 
 /**
- * The keys whose values are kept as they were written: plain ASCII of at most 30 letters, fifteen keys at most. Values are found at
- * any depth, but not inside another value that is kept.
+ * The keys whose values are kept as they were written. There are at most fifteen keys, each of at most 30 ASCII
+ * letters. Values are found at any depth, but not inside another kept value.
  */
 export type KeptKeys = {
-  /** Keys of objects and arrays. */
+  /** The keys whose objects and arrays are kept. */
   containers: readonly string[]
-  /** Keys of strings, which are kept if they are long. A key may be in both lists. */
+  /** The keys whose long strings are kept. A key may be in both lists. */
   texts: readonly string[]
-  /** From how many bytes on a string is long, its quotes included: at least 3, since the empty string is never kept. */
+  /**
+   * The smallest size of a long string in bytes, including its quotes. At least 3, because the empty string is never
+   * kept.
+   */
   textBytesMin?: number
 }
 
-/** A shorter string is read at once: to keep its source would cost as much. */
+/**
+ * The default size in bytes from which a string counts as long. Parsing a shorter string at once costs no more than
+ * keeping its source.
+ */
 const longTextBytes = 64
 
-/** A character that hardly any text has, and that JSON writes as it is: a text without it is soon known to have no token. */
+/**
+ * A character that is rare in texts and that JSON does not escape. If it is absent, the text has no token, which is
+ * quickly checked.
+ */
 export const rareCharacter = '\u007f'
 const rareCode = rareCharacter.charCodeAt(0)
 
 /**
- * The beginning of the token that is in the place of a kept value; its number follows. Random in every process, so that no text
- * from a client can look like it.
+ * The beginning of the token that replaces a kept value; the value's number follows. The token is random in every
+ * process, so no text from a client can equal it.
  */
 export const keptMark = `${rareCharacter}kept-${randomBytes(9).toString('base64url')}:`
 
-/** The number of the kept value whose token a parsed value is; undefined for any other value. */
+/** Returns the number of a kept value from its token. Returns undefined for any other value. */
 export function keptPlace(value: unknown): number | undefined {
   if (typeof value !== 'string' || value.charCodeAt(0) !== rareCode || !value.startsWith(keptMark)) return undefined
   return numberAt(value, keptMark.length).value
 }
 
-/** The digits from a place on as a number, and where they end. To cut them out costs several times as much. */
+/**
+ * Reads the digits that begin at `start`. Returns the number and the position after it. Cutting the digits out costs
+ * several times as much.
+ */
 export function numberAt(text: string, start: number): { value: number; end: number } {
   let value = 0
   let end = start
@@ -80,7 +99,7 @@ export function numberAt(text: string, start: number): { value: number; end: num
   return { value, end }
 }
 
-/** A text with a token in the place of each value that is kept, and where these values are. */
+/** A text in which each kept value is replaced by a token, and the ranges of these values. */
 export type Outline = { text: string; ranges: readonly Stretch[] }
 
 /** A part of the scanned bytes. */
@@ -88,19 +107,19 @@ type Stretch = { start: number; end: number }
 
 /** Further facts that a scan records besides the top-level members, so that one scan is enough. */
 type JsonLook = {
-  /** A key of at most 127 bytes. If its value is an object, the members of that are listed too. */
+  /** A top-level key of at most 127 bytes. If its value is an object, the members of that object are listed too. */
   inside?: string | undefined
   /** The ranges of the values under these keys are added to `found`. */
   keys?: KeptKeys | undefined
   found?: Stretch[]
-  /** Receives notes on strings, both keys and values. */
+  /** A set to which the scan adds notes on strings, both keys and values. */
   notes?: Set<Note>
 }
 
 /**
- * Words that show, as a whole string, that a body needs a closer look. Only strings of the same length are compared with a
- * word. A native search for one word would cost a fifth of the scan. It would cost twice the whole scan if most of the body
- * is an image.
+ * Words that, as a whole string, show that a body needs a closer look. Only strings of the same length are compared
+ * with a word. A native search for one word would cost a fifth of the scan. In a body that is mostly an image, it would
+ * cost twice the whole scan.
  */
 const notedWords = [
   'developer',
@@ -113,24 +132,30 @@ const notedWords = [
   '12h',
 ] as const
 
-/** Endings of strings that show the same. */
+/** Endings of strings that also show that a body needs a closer look. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const
 
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A word that is a whole string, or an ending of one. `escaped letter` is a letter, digit or sign of ASCII that is written as an
- * escape of six characters. Characters that HTML-safe writers of JSON escape do not count.
+ * A word that equals a whole string, or the ending of a string. `escaped letter` is a printable ASCII character that is
+ * needlessly written as a six-character escape. Characters that HTML-safe writers of JSON escape do not count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 
-/** The reason why a text is refused. The words are our own, because a parser's message would quote the input. */
+/** Explains why a text is rejected. The message is our own, because a parser's message would quote the input. */
 export class JsonError extends Error {}
 
-/** Bytes after the text: loads of sixteen bytes may reach into them, and they hold a few records. More records grow the memory. */
+/**
+ * The bytes reserved after the text. Loads of sixteen bytes may reach into them, and they hold a few records. More
+ * records grow the memory.
+ */
 const slackBytes = 4_096
 const pageBytes = 65_536
-/** The memory never shrinks. If it has grown beyond this size for a large text, it is released afterwards. */
+/**
+ * The largest memory that is kept after a scan, in bytes. WebAssembly memory cannot shrink, so a larger one is released
+ * as a whole.
+ */
 const keptBytesMax = 4 * 1024 * 1024
 
 /** The largest value of a counter in the scan. */
@@ -140,7 +165,7 @@ const lookAtNothing: JsonLook = {}
 let scanner: Scanner | undefined
 
 /**
- * Returns the members of the outermost object, in order, duplicates included.
+ * Returns the members of the outermost object in order, including duplicates.
  * @throws JsonError if the text is not exactly one JSON object in UTF-8 within the limits
  */
 export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
@@ -149,8 +174,9 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /**
- * The outline of a text, from the memory of its scan. If another text was scanned since, or without these keys, it is scanned again.
- * @param members the result of its scan
+ * Returns the outline of a text from the memory of its last scan. The text is scanned again if another text was scanned
+ * since, or if the scan had other keys.
+ * @param members the result of the text's scan
  */
 export function outlineOf(bytes: Uint8Array, keys: KeptKeys, members: readonly JsonMember[]): Outline {
   return withScanner((its) => its.outline(bytes, keys, members))
@@ -166,8 +192,8 @@ function withScanner<Result>(use: (scanner: Scanner) => Result): Result {
 }
 
 /**
- * Parses a text of an upstream. A few megabytes of brackets would take a second to parse, so a large text is scanned first,
- * with limits.
+ * Parses a text from an upstream. A few megabytes of brackets would take a second to parse. A large text is therefore
+ * scanned first, with limits.
  * @throws JsonError, SyntaxError
  */
 export function parseUpstreamJson(text: string | Buffer): unknown {
@@ -175,10 +201,13 @@ export function parseUpstreamJson(text: string | Buffer): unknown {
   return JSON.parse(typeof text === 'string' ? text : text.toString('utf8'))
 }
 
-/** A text of so many characters is parsed in half the time of a scan, and cannot be nested too deep. */
+/**
+ * The longest text that is parsed without a scan, in characters. Parsing takes half the time of a scan, and such a text
+ * cannot be nested too deeply.
+ */
 const parsedCharactersMax = 256
 
-/** Whether a text is one JSON object within the limits of a request, with only JSON's white space around it. */
+/** Whether a text is one JSON object within the limits of a request. Only JSON white space may surround it. */
 export function isJsonObject(text: string): boolean {
   if (!/^[ \t\n\r]*\{/.test(text)) return false
   try {
@@ -216,10 +245,10 @@ type ScanExports = {
   notes: () => number
 }
 
-/** So many keys are kept, a power of two, of at most so many bytes each. */
+/** The number of remembered keys, a power of two, and the longest of them in bytes. */
 const [keptKeys, keptKeyBytesMax] = [256, 32]
 
-/** Whether the bytes are this text, which has no escapes. Bytes of escapes, or beyond ASCII, are not. */
+/** Whether the bytes from `from` to `to` equal a text. Escaped or non-ASCII bytes never match. */
 function stands(text: string, bytes: Uint8Array, from: number, to: number): boolean {
   if (text.length !== to - from) return false
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[from + i]) return false
@@ -239,7 +268,7 @@ class Scanner {
   /** The last scan, whose text and records are in the memory. */
   #last: { members: JsonMember[]; keys: KeptKeys | undefined } | undefined
   #count = 0
-  /** Keys without escapes, by a hash of their bytes. */
+  /** Remembered keys without escapes, by a hash of their bytes. */
   readonly #keys = new Array<string | undefined>(keptKeys).fill(undefined)
 
   constructor() {
@@ -280,7 +309,7 @@ class Scanner {
     }
     this.#last = undefined
     this.#memory.set(bytes, this.#textAt)
-    // This byte stops every loop, so that none has to check for the end.
+    // A zero byte after the text stops every loop, so no loop has to check for the end.
     this.#memory[end] = 0
     if (keys !== undefined) this.#want(keys)
     const insideLength = inside === undefined ? -1 : this.#memory.write(inside, insideAt.value, 'utf8')
@@ -312,13 +341,13 @@ class Scanner {
     return { text: this.#memory.toString('utf8', start, start + length), ranges: this.#readFound() }
   }
 
-  /** The memory that was there is no more when it has grown. */
+  /** Replaces the view of the memory if the memory has grown, because growth detaches the old view. */
   #lookAgain(): void {
     const { buffer } = this.#exports.memory
     if (buffer !== this.#memory.buffer) this.#memory = Buffer.from(buffer)
   }
 
-  /** Writes the keys, unless they are the same as before, which is usual. */
+  /** Writes the keys into the memory, unless they are the same as last time, which is usual. */
   #want(keys: KeptKeys): void {
     if (keys === this.#wanted) return
     const { wantedAt, slotBytes, wantsContainer, wantsText } = this.#exports
@@ -373,7 +402,10 @@ class Scanner {
     return members
   }
 
-  /** Most texts have the same dozen keys. One that was read before is the same string, of which nothing is made or hashed again. */
+  /**
+   * Most texts have the same dozen keys. For a key that was read before, the same string is returned, so nothing is
+   * allocated or hashed again.
+   */
   #readKey(start: number, end: number): string {
     const [memory, from, to] = [this.#memory, this.#textAt + start, this.#textAt + end]
     let hash = end - start

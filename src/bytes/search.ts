@@ -1,7 +1,8 @@
 /**
- * Finds the places of an ASCII word in a text or in bytes. A native search for more than six characters is many times slower,
- * because it leaps from one first character to the next. So only six characters of the word are searched for. They begin at
- * the first underscore or digit, because those are rare in texts. Without one, they are the end of the word.
+ * Finds the places of an ASCII word in a text or in bytes. A native search for more than six characters is many times
+ * slower: it jumps from one match of the first character to the next. Only six characters of the word are therefore
+ * searched for. They begin at the first underscore or digit, because these are rare in texts. A word without either is
+ * searched for by its last six characters.
  */
 export function* placesOf(text: string | Buffer, word: string): Generator<number, void> {
   for (let at = placeOf(text, word, 0); at >= 0; at = placeOf(text, word, at + 1)) yield at
@@ -21,7 +22,7 @@ function placeOf(text: string | Buffer, word: string, from: number): number {
   return -1
 }
 
-/** The offset of the characters that are searched for. */
+/** Returns the offset in the word of the characters that are searched for. */
 function rareAt(word: string): number {
   for (let i = 0; i < word.length; i++) {
     const code = word.charCodeAt(i)

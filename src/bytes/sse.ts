@@ -4,8 +4,8 @@ import type { Step } from './step.ts'
 
 /**
  * One event of a text/event-stream, as the HTML standard defines it. Empty data is a comment, which only shows that the
- * stream is alive. `broken` means that the event is too large, or that the stream ended inside it. A reader ends after a
- * broken frame. Code that sees a connection break passes `cutFrame` to the decoder in the reader's place.
+ * stream is alive. `broken` means that the event is too large, or that the stream ended inside it. A reader stops after
+ * a broken frame. Code that sees the connection break passes `cutFrame` to the decoder in place of the reader's frame.
  */
 export type SseFrame = { event: string | undefined; data: string; broken?: 'oversized' | 'cut' }
 
@@ -16,24 +16,27 @@ export const cutFrame: SseFrame = { event: undefined, data: '', broken: 'cut' }
 const oversizedFrame: SseFrame = { event: undefined, data: '', broken: 'oversized' }
 const aliveFrame: SseFrame = { event: undefined, data: '' }
 
-/** Whether data is `[DONE]`, the end mark of some wires, with any white space around it. */
+/** Whether data is `[DONE]`, the end mark of some wires. White space around it is ignored. */
 export function isDoneMark(data: string): boolean {
   return data.length < 64 && data.trim() === '[DONE]'
 }
 
-/** Returns an event as text, with its blank line, because clients may lose an unfinished one (clients §7). */
+/** Returns an event as text, with its final blank line. Without that line, clients may drop the event (clients §7). */
 export function sseText(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`
 }
 
 type SseReader = Step<Uint8Array, SseFrame> & {
-  /** Copies the kept part of an unfinished frame, so that the piece that it was cut from can be collected. */
+  /**
+   * Copies the kept part of an unfinished frame, so that the garbage collector can free the larger piece it was cut
+   * from.
+   */
   compact(): void
 }
 
 /**
- * Cuts bytes, split anywhere, into frames. Every character is searched only once. `end()` means that the stream closed
- * cleanly: an event without its blank line counts only if it is whole.
+ * Cuts bytes into frames, wherever the network has split them. Every character is searched only once. Call `end()` when
+ * the stream closed cleanly. An event without its final blank line then counts only if it is otherwise whole.
  */
 export function createSseReader(): SseReader {
   const decode = createUtf8Decoder()
@@ -41,9 +44,9 @@ export function createSseReader(): SseReader {
   let line = ''
   let event: string | undefined
   let data: string | undefined
-  /** The size of `data`: its characters and one for each line, since empty lines take memory too. */
+  /** The size of `data`: its characters, plus one for each line because empty lines take memory too. */
   let dataSize = 0
-  /** The last character was a carriage return, so that a line feed after it is part of the same line end. */
+  /** Whether the last character was a carriage return. A line feed after it belongs to the same line end. */
   let isAfterReturn = false
   let isDone = false
   return { push, end, compact }
@@ -111,7 +114,7 @@ export function createSseReader(): SseReader {
     } else if (text.charCodeAt(0) === 58) {
       frames.push(aliveFrame)
     }
-    // `id`, `retry` and undefined fields are ignored.
+    // The fields `id` and `retry` and all unknown fields are ignored.
   }
 
   function breakOff(frames: SseFrame[]) {
@@ -132,7 +135,10 @@ function isWhole(data: string): boolean {
   }
 }
 
-/** Decodes UTF-8 in pieces; a split character waits for the next call. It is three times as fast as TextDecoder's streaming. */
+/**
+ * Decodes UTF-8 in pieces. A character that is split waits for the next call. This is three times as fast as
+ * TextDecoder's streaming mode.
+ */
 function createUtf8Decoder(): (bytes: Uint8Array, isLast: boolean) => string {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let rest: Uint8Array | undefined
@@ -158,7 +164,7 @@ function createUtf8Decoder(): (bytes: Uint8Array, isLast: boolean) => string {
   }
 }
 
-/** Counts the bytes at the end that begin an unfinished character. */
+/** Counts the bytes at the end of a piece that begin an unfinished character. */
 function unfinishedBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back]!
