@@ -1,9 +1,9 @@
-/** The result of one try at an upstream account. There are few values, so that one chart can show all of them. */
+/** The result of one attempt at an upstream account. The set of values is small, so one chart can show them all. */
 type AttemptResult =
   | 'ok'
   /** The client left, or the process ended, before there was a result. */
   | 'abandoned'
-  /** A problem of the account: its key, its bill, its rights or its limits. */
+  /** The account has a problem with its key, its billing, its permissions or its limits. */
   | 'status_401'
   | 'status_402'
   | 'status_403'
@@ -11,19 +11,19 @@ type AttemptResult =
   | 'status_529'
   | 'status_4xx'
   | 'status_5xx'
-  /** No connection, or a broken one, by the part that failed. */
+  /** The connection could not be made or broke. The value names the part that failed. */
   | 'connect'
   | 'tls'
   | 'reset'
   | 'timeout'
-  /** An answer that broke off. */
+  /** The answer ended before it was complete. */
   | 'cut'
-  /** An invalid answer, or one that is too large. */
+  /** The answer was invalid or too large. */
   | 'protocol'
-  /** An error with a status of success. */
+  /** The upstream sent an error with a success status. */
   | 'error'
 
-/** Results by causes in the words of the log (docs/operating.md). Statuses have a rule of their own. */
+/** Results by cause, in the words of the log (docs/operating.md). HTTP statuses are handled separately. */
 const results = new Map<string, AttemptResult>([
   ['upstream_connect', 'connect'],
   ['upstream_dns', 'connect'],

@@ -5,10 +5,10 @@ import { resultOf } from './attempt-results.ts'
 import { families } from './families.ts'
 import { Counter, type Family, Histogram, withFourth } from './instruments.ts'
 
-/** Metrics of requests, each counted when it is over. */
+/** Metrics of requests. Each request is counted when it ends. */
 type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
-/** Counts requests from their records, so that nothing is done while a request runs or for events of a stream. */
+/** Counts requests from their records. Running requests and stream events therefore cost nothing. */
 export function createRequestFigures(): RequestFigures {
   const requests = new Counter(families.requests)
   const refusals = new Counter(families.refusals)
@@ -38,7 +38,7 @@ export function createRequestFigures(): RequestFigures {
     if (record.moved) noteMove(record, record.moved, model)
     if (record.losses) for (const { field } of record.losses) losses.add(1, pairOf(record), nameOf(field))
     if (record.flags) for (const flag of record.flags) doubts.add(1, model, flag)
-    // If the debit was refused, nothing was booked.
+    // If the debit was refused, no money was booked.
     if (record.usage && record.settled !== 'refused') noteBill(record, record.usage, model)
   }
 
@@ -72,7 +72,7 @@ export function createRequestFigures(): RequestFigures {
   }
 }
 
-/** Returns a fixed word for the reason. Causes of upstreams are grouped. */
+/** Returns a fixed word for the reason. Upstream causes are grouped. */
 function reasonOf({ reason, cause }: CallRecord): string {
   if (reason !== undefined) return reason
   if (cause === undefined) return ''
@@ -81,7 +81,9 @@ function reasonOf({ reason, cause }: CallRecord): string {
 
 const pairs = new Map<string, Map<string, string>>()
 
-/** Returns the pair of wires. The text is made once, because a new text would have to be hashed at each lookup. */
+/**
+ * Returns the pair of wires as a label. The same string is reused, because a new one would be hashed at each lookup.
+ */
 function pairOf(record: CallRecord): string {
   const [wire, modelWire] = [record.wire!, record.modelWire!]
   const ofWire = pairs.get(wire) ?? new Map<string, string>()
@@ -90,7 +92,7 @@ function pairOf(record: CallRecord): string {
   return pair
 }
 
-/** The longest name of a field. A longer text is counted as `other`. */
+/** The longest name of a field, in characters. A longer name is counted as `other`. */
 const fieldCharactersMax = 64
 
 function nameOf(field: string): string {

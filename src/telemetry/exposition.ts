@@ -4,7 +4,7 @@ import type { Family, Sample } from './instruments.ts'
 /** The content type of the Prometheus text format. */
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Writes all families in the text format, each once, followed by its series. */
+/** Writes all families in the Prometheus text format. Each family appears once, followed by its series. */
 export function writeExposition(families: Iterable<Family>, replica?: string): string {
   const writeLabels = labelWriter(replica)
   let text = ''
@@ -26,7 +26,7 @@ function writePlain({ name, labels }: FamilyFacts, { values, value }: Sample, wr
   return `${name}${writeLabels(labels, values)} ${writeNumber(value)}\n`
 }
 
-/** Writes cumulative buckets, because readers do not add them up. */
+/** Writes cumulative buckets, because the format requires them. */
 function writeHistogram(
   { name, labels, bounds = [] }: FamilyFacts,
   { values, counts = [], sum = 0 }: Sample,

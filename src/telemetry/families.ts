@@ -1,17 +1,19 @@
-/** The facts of a metric besides its values. Names and labels are public: changing one breaks operators' dashboards. */
+/**
+ * The facts of a metric besides its values. Names and labels are public, so changing one breaks operators' dashboards.
+ */
 export type FamilyFacts = {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
-  /** One sentence, for scrapes and for docs/metrics.md. */
+  /** One sentence that describes the metric, for scrapes and docs/metrics.md. */
   readonly help: string
-  /** The unit in UCUM, if a convention wants one. */
+  /** The unit in UCUM, if a convention requires one. */
   readonly unit?: string
-  /** For a histogram: the upper ends of its buckets, rising, without the last one, which has no end. */
+  /** For a histogram: the upper bounds of its buckets, ascending. The last bucket is unbounded and not listed. */
   readonly bounds?: readonly number[]
 }
 
-/** The sources of label values. None is a text that a client chose (ruling U5). */
+/** The sources of label values. No label value is a text that a client chose (ruling U5). */
 export const labelSources = {
   wire: "the client's wire, by its name; empty where the request is no inference",
   model: "the id of the model's catalog entry; empty as long as none is known",
@@ -38,12 +40,18 @@ export const labelSources = {
 } as const
 type Label = keyof typeof labelSources
 
-/** Seconds from 50 ms, which no model beats, to the ten minutes that a JSON answer may take (ruling U6). */
+/**
+ * Bucket bounds in seconds. No model answers faster than 50 ms, and a JSON answer may take up to ten minutes (ruling
+ * U6).
+ */
 const answerBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
-/** Seconds. A disk syncs in less than a millisecond; a busy or missing one takes as long as a debit may wait. */
+/**
+ * Bucket bounds in seconds. A disk syncs in less than a millisecond. With a busy or missing disk, a commit takes as
+ * long as a debit may wait.
+ */
 const commitBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** All our metrics. One that is not listed is not written; docs/metrics.md is made from this table. */
+/** All our metrics. A metric that is not in this table is not written. docs/metrics.md is generated from the table. */
 export const families = {
   requests: counter('triwire_requests_total', ['wire', 'model', 'outcome'], 'Requests that are over.'),
   refusals: counter('triwire_refusals_total', ['code', 'reason'], 'Requests whose client was told an error.'),

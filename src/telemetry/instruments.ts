@@ -1,35 +1,40 @@
 import type { FamilyFacts } from './families.ts'
 
 /*
- * Counters, gauges and histograms. A request updates a dozen of them, and an update costs some hundredths of a microsecond.
- * Label values are looked up in nested maps, and no text is made of them before a scrape.
+ * Counters, gauges and histograms. A request updates a dozen of them, and each update costs some hundredths of a
+ * microsecond. Label values are looked up in nested maps. They are joined into text only at a scrape.
  */
 
 /** One series as an exporter sees it. */
 export type Sample = {
-  /** In the order of the family's labels. */
+  /** The label values, in the order of the family's labels. */
   readonly values: readonly string[]
   /** The value of a counter or a gauge. */
   readonly value: number
-  /** For a histogram: the counts of its buckets, the unbounded one last, and the sum of the values. */
+  /** For a histogram: the count of each bucket, with the unbounded bucket last, and the sum of the values. */
   readonly counts?: readonly number[]
   readonly sum?: number
 }
 
 export type Family = { readonly facts: FamilyFacts; samples(): Iterable<Sample> }
 
-/** The most series of a family; values beyond them are counted together. Configurations have far fewer. */
+/**
+ * The most series of a family. Further label values are counted together in one series. Real configurations have far
+ * fewer.
+ */
 const seriesMax = 5_000
 const together = 'other'
 
-/** Series by the values of at most three labels. The values of a fourth stand in the third, see `withFourth`. */
+/**
+ * Series by the values of at most three labels. The value of a fourth label is joined to the third, see `withFourth`.
+ */
 class Cells<Cell> {
   readonly #root = new Map<string, Map<string, Map<string, Cell>>>()
   readonly #make: () => Cell
   readonly #together: readonly [string, string, string]
   #count = 0
 
-  /** @param labels the number of labels that the family has; the values of the others are empty */
+  /** @param labels the number of labels of the family; further label values are empty */
   constructor(labels: number, make: () => Cell) {
     this.#make = make
     const standIn = (at: number) => (at < labels ? together : '')
@@ -59,7 +64,7 @@ class Cells<Cell> {
 
 const between = '\u0000'
 
-/** Makes of the values of the last two of four labels the one that a counter takes. */
+/** Joins the values of the third and fourth label into one value, because a counter accepts three. */
 export function withFourth(third: string, fourth: string): string {
   return third + between + fourth
 }
@@ -72,7 +77,7 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
   return made
 }
 
-/** A value that only grows. */
+/** A counter: its value only grows. */
 export class Counter implements Family {
   readonly facts: FamilyFacts
   readonly #cells: Cells<{ value: number }>
@@ -80,11 +85,11 @@ export class Counter implements Family {
   constructor(facts: FamilyFacts) {
     this.facts = facts
     this.#cells = new Cells(facts.labels.length, () => ({ value: 0 }))
-    // Without labels there is one series, which exists from the beginning.
+    // A family without labels has one series, which exists from the start.
     if (facts.labels.length === 0) this.add(0)
   }
 
-  /** @param a the value of the first label; `b` and `c` are those of the next two */
+  /** @param a the value of the first label; `b` and `c` are the values of the second and third label */
   add(amount: number, a = '', b = '', c = ''): void {
     this.#cells.at(a, b, c).value += amount
   }
@@ -123,12 +128,12 @@ export class Histogram implements Family {
   }
 }
 
-/** A family whose values are read at a scrape: gauges, and counters that other parts keep. */
+/** A family whose values are read at a scrape: gauges, and counters that other modules maintain. */
 export class Reading implements Family {
   readonly facts: FamilyFacts
   readonly #read: (set: (value: number, ...values: string[]) => void) => void
 
-  /** @param read sets each series once; a series that is not set is left out */
+  /** @param read calls `set` once for each series; a series without a call is left out */
   constructor(facts: FamilyFacts, read: (set: (value: number, ...values: string[]) => void) => void) {
     this.facts = facts
     this.#read = read

@@ -10,22 +10,22 @@ import { serviceFigures } from './service-figures.ts'
 
 /** The metrics of a process, for scrapers. */
 type Metrics = {
-  /** Must be called for every request. */
+  /** Receives the record of a request. Must be called for every request. */
   note: RecordListener
   /** All families, in the order in which they are written. */
   readonly families: readonly Family[]
-  /** Returns the text of a scrape. */
+  /** Returns all metrics as the text of a scrape. */
   write(): string
-  /** Adds the metrics of this gateway; called once. @param more families of other parts */
+  /** Adds the metrics of this gateway. Called once. @param more families of other modules */
   watch(gateway: Gateway, more?: readonly Family[]): void
-  /** The delay of the event loop in the last minute or so, as the 99th percentile, in ms. */
+  /** Returns the 99th percentile of the event loop's delay over about the last minute, in ms. */
   readLagMs(): number
   stop(): void
 }
 
 /**
  * @param version of triwire
- * @param replica the name of this server among those of its store; undefined if it is alone
+ * @param replica the name of this server among the servers of its store; undefined if it is the only one
  */
 export function createMetrics(version: string, replica?: string): Metrics {
   const figures = createRequestFigures()
@@ -42,7 +42,7 @@ export function createMetrics(version: string, replica?: string): Metrics {
   }
 }
 
-/** Metrics of the whole process, with all its threads. */
+/** Makes the metrics of the whole process, including all its threads. */
 function processFigures(loop: LoopWatch): Family[] {
   const startedSeconds = Math.round(Date.now() / 1_000 - process.uptime())
   const read: Record<keyof typeof processFamilies, () => number | undefined> = {
@@ -54,7 +54,7 @@ function processFigures(loop: LoopWatch): Family[] {
     },
     started: () => startedSeconds,
     resident: () => tryTo(() => process.memoryUsage.rss()),
-    // The folder itself is open while it is read.
+    // The folder is itself open while it is read, so it is subtracted.
     openFds: () => tryTo(() => readdirSync('/proc/self/fd').length - 1),
     maxFds: () => tryTo(readMaxFds),
     lagMean: () => loop.read().mean,
@@ -79,7 +79,7 @@ function readMaxFds(): number | undefined {
   return soft === undefined ? undefined : Number(soft)
 }
 
-/** Returns undefined if the system does not have the figure, or no file descriptor is left to read it (faults F-P11). */
+/** Returns undefined if the system lacks the figure, or if no file descriptor is free to read it (faults F-P11). */
 function tryTo(look: () => number | undefined): number | undefined {
   try {
     return look()
@@ -90,7 +90,10 @@ function tryTo(look: () => number | undefined): number | undefined {
 
 /** The time between two measurements of the event loop, in ms. */
 const resolutionMs = 20
-/** One of two histograms is emptied in turn, so that the other one always covers the last 30 to 60 s. */
+/**
+ * The time after which one of two histograms is emptied, in ms. They take turns, so one always covers the last 30 to 60
+ * s.
+ */
 const turnMs = 30_000
 
 /** The delay of the event loop, in seconds. */
@@ -98,7 +101,7 @@ type LoopLag = { mean: number; max: number; p50: number; p90: number; p99: numbe
 
 type LoopWatch = { read(): LoopLag; stop(): void }
 
-/** Watches the event loop. */
+/** Measures the delay of the event loop. */
 function watchLoop(): LoopWatch {
   let [older, younger] = [open(), open()]
   const timer = setInterval(() => {
@@ -128,7 +131,10 @@ function open() {
   return histogram
 }
 
-/** Node measures the time between two looks, in ns, so the interval itself is subtracted. An empty histogram has no number. */
+/**
+ * Converts a measurement in ns to a delay in seconds. Node measures the time between two timer calls, so the interval
+ * is subtracted. An empty histogram has no percentile (NaN) and counts as 0.
+ */
 function lagOf(nanos: number): number {
   return Number.isFinite(nanos) ? Math.max(0, nanos / 1e9 - resolutionMs / 1_000) : 0
 }

@@ -3,10 +3,10 @@ import { resultOf } from './attempt-results.ts'
 import { type FamilyFacts, families } from './families.ts'
 import { type Family, Histogram, Reading } from './instruments.ts'
 
-/** The most series for accounts and for keys. No monitoring takes more from one process. */
+/** The most series for accounts and for keys. Monitoring systems accept no more from one process. */
 const [accountsMax, keysMax] = [10_000, 10_000]
 
-/** Metrics of the present state of the service, and of the ledger's commits. */
+/** Makes the metrics of the service's present state and of the ledger's commits. */
 export function serviceFigures(gateway: Gateway): Family[] {
   const { deliveries, ledger, snapshots, directory, admission, lastAnswers } = gateway
   const commit = new Histogram(families.commit)
@@ -64,7 +64,10 @@ export function serviceFigures(gateway: Gateway): Family[] {
 
 type UsedBudget = { account: string; name: string; ratio: number }
 
-/** Lists the used share of budgets, one for each line of rotated keys, with the name of the key listed last. */
+/**
+ * Lists the used share of each budget. A rotated key and its successors share one budget, which has the name of the key
+ * listed last.
+ */
 function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
   const used = new Map<string, UsedBudget>()
   for (const { bounds, label, prefix, account } of directory.listKnownKeys()) {
@@ -79,7 +82,7 @@ function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
 
 type CauseCount = readonly [upstream: string, cause: string, count: number]
 
-/** Makes a family of counts by upstream and cause, with a series for each upstream and result. */
+/** Makes a family that counts causes for each upstream, with one series for each upstream and result. */
 function byResult(facts: FamilyFacts, read: () => CauseCount[]): Family {
   return new Reading(facts, (set) => {
     const sums = new Map<string, Map<string, number>>()
@@ -92,7 +95,7 @@ function byResult(facts: FamilyFacts, read: () => CauseCount[]): Family {
   })
 }
 
-/** How often this process has left accounts alone. */
+/** Counts how often this process put an upstream account into cooldown. */
 function readCooldowns({ snapshots }: Gateway): CauseCount[] {
   const { cooldowns } = snapshots.current.pool
   return [...cooldowns].flatMap(([upstream, causes]) =>
@@ -100,19 +103,19 @@ function readCooldowns({ snapshots }: Gateway): CauseCount[] {
   )
 }
 
-/** The accounts that are cooling, or on trial. */
+/** Counts the upstream accounts that are cooling down, or on trial. */
 function readInState({ snapshots }: Gateway, wanted: 'cooling' | 'trial'): CauseCount[] {
   const { pool, config } = snapshots.current
   const rows = pool.list(config.catalog.entries).filter(({ state }) => state === wanted)
   return rows.map(({ upstream, cause = '' }) => [upstream, cause, 1])
 }
 
-/** Counts usable accounts for every model of the catalog, also if there are none. */
+/** Counts usable upstream accounts for every model of the catalog. Models without any count 0. */
 function countAvailable({ snapshots }: Gateway): Map<string, number> {
   const { pool, config } = snapshots.current
   const counts = new Map(config.catalog.entries.map(({ id }) => [id, 0]))
   for (const { model, state } of pool.list(config.catalog.entries)) {
-    // After its cooldown, an account is tried by the next request.
+    // After its cooldown, the next request tries the account, so it counts as usable.
     if (state === 'ready' || state === 'trial') counts.set(model, counts.get(model)! + 1)
   }
   return counts

@@ -1,14 +1,14 @@
 import { randomFillSync } from 'node:crypto'
 import type { Tracing } from '../gateway/record.ts'
 
-/** A caller's span, and the trace that it belongs to (W3C Trace Context). */
+/** A caller's span and its trace (W3C Trace Context). */
 type Parent = { traceId: string; spanId: string; isSampled: boolean }
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** Reads a trace header; undefined if it is missing or invalid. The request then begins a trace of its own. */
+/** Reads a trace header. Returns undefined if it is missing or invalid; the request then begins a new trace. */
 export function readTraceparent(text: string | string[] | undefined): Parent | undefined {
-  // A later version may send a longer text; it is not read.
+  // A later version of the standard may send a longer text; we ignore it.
   if (typeof text !== 'string' || text.length > 128) return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = form.exec(text.trim()) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
@@ -20,7 +20,7 @@ export function writeTraceparent({ traceId, spanId, isSampled }: Parent): string
   return `00-${traceId}-${spanId}-0${isSampled ? 1 : 0}`
 }
 
-/** Random bytes are taken from the system in large pieces, which makes an id cost a tenth of a microsecond. */
+/** Random bytes are read from the system in large blocks, so an id costs only a tenth of a microsecond. */
 const pool = Buffer.alloc(4_096)
 let used = pool.length
 
@@ -41,7 +41,10 @@ function takeHex(bytes: number): string {
   return pool.toString('hex', used - bytes, used)
 }
 
-/** Tracing without a collector, if upstreams get the trace header. They get the client's, and we add no span. */
+/**
+ * Tracing without a collector, if upstreams get the trace header. They get the client's header unchanged, and no span
+ * of ours is added.
+ */
 export const passOn: Tracing = {
   begin(traceparent) {
     const parent = traceparent === undefined ? undefined : readTraceparent(traceparent)

@@ -1,9 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
 /*
- * All names of OpenTelemetry's conventions that we write; no other file has one. Those for generative AI are still in
- * development and change. They are those of their own repository (open-telemetry/semantic-conventions-genai) as of November
- * 2026. Those for HTTP are of semantic-conventions 1.44.
+ * All names from OpenTelemetry's conventions that we write. No other file contains one. The names for generative AI are
+ * those of open-telemetry/semantic-conventions-genai as of November 2026, which is still in development and changes.
+ * The names for HTTP are those of semantic-conventions 1.44.
  */
 
 export const schemaUrl = 'https://opentelemetry.io/schemas/1.44.0'
@@ -18,7 +18,7 @@ export const http = {
   errorType: 'error.type',
   serverAddress: 'server.address',
   serverPort: 'server.port',
-  /** Replaces a method that is not a known one. */
+  /** The value for an HTTP method that is not a known one. */
   otherMethod: '_OTHER',
 } as const
 
@@ -37,11 +37,11 @@ export const genAi = {
   outputTokens: 'gen_ai.usage.output_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
   modality: 'gen_ai.token.modality',
-  /** A label of the old histogram. */
+  /** A label of the histogram from before 2026. */
   tokenType: 'gen_ai.token.type',
 } as const
 
-/** The reason why an answer ended, in the words that providers share. */
+/** The reason why an answer ended, in the words that providers have in common. */
 export const finishWords: Readonly<Record<StopReason, string>> = {
   end: 'stop',
   stop_sequence: 'stop',
@@ -52,12 +52,12 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
   refused: 'content_filter',
 }
 
-/** The only operation: a conversation, on any wire. */
+/** The only operation that we report: a conversation, on any wire. */
 export const chatOperation = 'chat'
-/** No wire reports the modality for all of its counters. */
+/** The value for the modality of tokens. No wire reports the modality for all of its counters. */
 export const unknownModality = 'unknown'
 
-/** Attributes that no convention has. */
+/** Attributes that no convention defines. */
 export const own = {
   requestId: 'triwire.request.id',
   accountId: 'triwire.account.id',
@@ -74,7 +74,9 @@ export const own = {
   losses: 'triwire.losses',
 } as const
 
-/** Times and amounts are doubles even if they are whole numbers, because one attribute has one type. */
+/**
+ * Attributes that are always written as doubles, even if the value is a whole number. An attribute must have one type.
+ */
 export const doubles: ReadonlySet<string> = new Set([genAi.timeToFirstChunk, own.cost, own.hold])
 
 export const resource = {
@@ -85,12 +87,12 @@ export const resource = {
   pid: 'process.pid',
 } as const
 
-/** Seconds from 10 ms on, each twice the one before. */
+/** Bucket bounds in seconds. The first is 10 ms; each further bound doubles the previous one. */
 const secondBounds = Array.from({ length: 14 }, (_, i) => 0.01 * 2 ** i)
-/** Tokens: powers of 4. */
+/** Bucket bounds in tokens: powers of 4. */
 const tokenBounds = Array.from({ length: 14 }, (_, i) => 4 ** i)
 
-/** Series by model, upstream and kind of error. `attributesOf` turns these labels into attributes. */
+/** The labels of an operation: model, upstream and kind of error. `attributesOf` converts them to attributes. */
 const byOperation = ['model', 'upstream', 'error'] as const
 const byModel = ['model', 'upstream'] as const
 
@@ -104,7 +106,7 @@ export const genAiMetrics = {
   cacheWrite: usage('cache_write.input_tokens', 'Of them those that were written to a cache.'),
   output: usage('output_tokens', 'Output tokens, reasoning included.'),
   reasoning: usage('reasoning.output_tokens', 'Of them those of reasoning.'),
-  /** The histogram of 2025, for readers that still use it (`telemetry.genai: compat`). */
+  /** The histogram of 2025, for backends that still use it (`telemetry.genai: compat`). */
   tokenUsage: {
     name: 'gen_ai.client.token.usage',
     type: 'histogram',
@@ -133,7 +135,10 @@ function usage<const Name extends string>(name: Name, help: string) {
   } as const
 }
 
-/** The conventions' names of providers by host; hosts below it count too. Any other provider has its name in the configuration. */
+/**
+ * Provider names of the conventions, by host. Subdomains of a host count too. For any other host, the provider's name
+ * comes from the configuration.
+ */
 export const providerOfHost: readonly (readonly [host: string, provider: string])[] = [
   ['api.anthropic.com', 'anthropic'],
   ['api.openai.com', 'openai'],

@@ -1,7 +1,7 @@
 import type { Family, Sample } from '../instruments.ts'
 import { doubles } from './conventions.ts'
 
-/** Values as in OTLP's JSON: whole numbers are text, because they may have 64 bits. */
+/** Attribute values in OTLP's JSON. Whole numbers are written as text, because they may have 64 bits. */
 type AttributeValue =
   | { stringValue: string }
   | { intValue: string }
@@ -11,7 +11,7 @@ type AttributeValue =
 
 export type Attribute = { key: string; value: AttributeValue }
 
-/** Makes an attribute. A number is written as a whole one unless its name is one of `doubles`. */
+/** Makes an attribute. A number is written as an integer unless its name is listed in `doubles`. */
 export function attribute(key: string, value: string | number | boolean | AttributeValue): Attribute {
   return { key, value: typeof value === 'object' ? value : encodeValue(key, value) }
 }
@@ -26,7 +26,7 @@ function encodeValue(key: string, value: string | number | boolean): AttributeVa
   return doubles.has(key) ? { doubleValue: value } : { intValue: String(value) }
 }
 
-/** OTLP's number for counters since the start of the process, not since the last export. */
+/** OTLP's number for counters that count from the start of the process, not from the last export. */
 const cumulative = 2
 
 type MetricTimes = { startNanos: string; nowNanos: string }
@@ -34,7 +34,7 @@ type MetricTimes = { startNanos: string; nowNanos: string }
 /** Converts the label values of a series to attributes. */
 export type AttributesOf = (family: Family, sample: Sample) => Attribute[]
 
-/** Encodes a family as OTLP's JSON. One without series is left out. */
+/** Encodes a family as OTLP's JSON. A family without series is left out. */
 export function encodeFamily(family: Family, times: MetricTimes, attributesOf: AttributesOf): object[] {
   const { name, type, help, unit, bounds } = family.facts
   const points = Array.from(family.samples(), (sample) => {
@@ -52,12 +52,12 @@ export function encodeFamily(family: Family, times: MetricTimes, attributesOf: A
   return [{ ...metric, sum: { dataPoints: points, aggregationTemporality: cumulative, isMonotonic: true } }]
 }
 
-/** Removes `_total`, which a collector adds again when it writes for Prometheus. */
+/** Removes the suffix `_total`. A collector adds it again when it writes for Prometheus. */
 function nameOf(name: string): string {
   return name.endsWith('_total') ? name.slice(0, -'_total'.length) : name
 }
 
-/** Uses the labels as attributes, unchanged. */
+/** Converts labels to attributes of the same names and values. */
 export function plainAttributes({ facts }: Family, { values }: Sample): Attribute[] {
   return facts.labels.map((label, index) => attribute(label, values[index] ?? ''))
 }

@@ -1,21 +1,26 @@
 import type { OtlpTarget } from '../../config/config.ts'
 import { fetchHttp } from '../../upstream/http-fetch.ts'
 
-/** The most tries for a message, and the first wait between them, in ms, if the collector does not name one. */
+/**
+ * The most attempts to send a message, and the first wait between two of them, in ms. A collector may set another wait.
+ */
 const triesMax = 4
 const firstWaitMs = 500
 
 type Shipment = {
   target: OtlpTarget
   body: string
-  /** Resolves after a time, or at once when the process ends. */
+  /** Resolves after this time, or at once when the process ends. */
   wait(ms: number): Promise<void>
   isHurried(): boolean
-  /** Fires when the message is not wanted any more. */
+  /** Fires when the message no longer needs to be sent. */
   aborted: AbortSignal
 }
 
-/** Sends a message to its collector. @returns the reason, in our words, if it was given up; undefined if it was accepted */
+/**
+ * Sends a message to its collector. @returns undefined if the collector accepted it; otherwise the reason why it was
+ * dropped, in our words
+ */
 export async function ship({ target, body, wait, isHurried, aborted }: Shipment): Promise<string | undefined> {
   for (let tries = 1; ; tries++) {
     const sent = await send(target, body, aborted)
@@ -26,13 +31,13 @@ export async function ship({ target, body, wait, isHurried, aborted }: Shipment)
   }
 }
 
-/** The result of one try: accepted; to be sent again, perhaps after a given time; or refused for good. */
+/** The result of one attempt: accepted; to be retried, perhaps after a given time; or rejected for good. */
 type ExportResult = 'taken' | { retryMs: number | undefined } | { refused: string }
 
-/** Statuses after which a message is sent again (OTLP/HTTP). */
+/** Statuses after which a message is retried (OTLP/HTTP). */
 const passing = new Set([429, 502, 503, 504])
 
-/** Sends one message to a collector. Never throws. Ends after the target's timeout, or when it is aborted. */
+/** Sends one message to a collector. Never throws. Ends after the target's timeout, or when the attempt is aborted. */
 async function send(
   { url, headers, timeoutMs }: OtlpTarget,
   body: string,
@@ -46,7 +51,7 @@ async function send(
       body,
       signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), aborted]),
     })
-    // Nothing in its body is looked at.
+    // The body of the response is not read.
     response.body.destroy()
     if (response.ok) return 'taken'
     if (!passing.has(response.status)) return { refused: `status ${response.status}` }

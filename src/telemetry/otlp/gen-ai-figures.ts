@@ -3,10 +3,10 @@ import { Counter, type Family, Histogram } from '../instruments.ts'
 import { genAiMetrics as facts } from './conventions.ts'
 import { failureOf } from './spans.ts'
 
-/** The metrics of the conventions. One operation is a request with all its attempts. */
+/** The metrics of OpenTelemetry's conventions for generative AI. One operation is a request with all its attempts. */
 type GenAiFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
-/** @param isCompat whether to add the histogram of before 2026 */
+/** @param isCompat whether to add the histogram from before 2026 */
 export function createGenAiFigures(isCompat: boolean): GenAiFigures {
   const duration = new Histogram(facts.duration)
   const firstChunk = new Histogram(facts.firstChunk)
@@ -31,7 +31,7 @@ export function createGenAiFigures(isCompat: boolean): GenAiFigures {
       firstChunk.observe((record.firstByteMs - beforeMs) / 1_000, model, upstream, failure)
     const { usage } = record
     const inputTokens = usage ? usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens : 0
-    // An operation without figures adds 0 tokens to the sums, and nothing to the distributions.
+    // An operation without usage adds 0 tokens to the sums and no value to the distributions.
     input.add(inputTokens, model, upstream)
     output.add(usage?.outputTokens ?? 0, model, upstream)
     if (usage === undefined) return

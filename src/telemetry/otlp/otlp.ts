@@ -13,22 +13,24 @@ import { createGenAiFigures } from './gen-ai-figures.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
-/** The most requests in one message, and in one turn of the event loop, in which encoding them takes a quarter of a millisecond. */
+/**
+ * The most requests in one message. Encoding so many takes a quarter of a millisecond of one turn of the event loop.
+ */
 const messageMax = 256
 const turnMax = 16
 
-/** The time that closing waits for the last message, in ms. */
+/** How long `close` waits for the last message, in ms. */
 const closeMs = 2_000
 
-/** Lost messages are logged once in this time, in ms. */
+/** The shortest time between two log lines about lost messages, in ms. */
 const tellEveryMs = 60_000
 
 type OtlpParts = {
   settings: Config['telemetry']
   version: string
-  /** Families that are sent besides those of the conventions. */
+  /** Returns further families to send, besides those of the conventions. */
   others: () => readonly Family[]
-  /** The configuration in force. */
+  /** Returns the configuration in force. */
   config: () => Config
   log: (event: string, fields: Record<string, unknown>) => void
 }
@@ -36,16 +38,16 @@ type OtlpParts = {
 export type Otlp = {
   note(record: CallRecord): void
   tracing: Tracing
-  /** Metrics of what was exported and what was lost. */
+  /** Metrics of exported and lost messages. */
   families: readonly Family[]
-  /** Sends what waits, for a limited time. */
+  /** Sends the waiting messages. Takes a limited time. */
   close(): Promise<void>
 }
 
 /**
- * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs, only its ids and its `traceparent` are
- * made. When it is over, its record goes into a queue. Everything else happens in turns of its own. Failures there are counted
- * and logged.
+ * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs, only its ids and its
+ * `traceparent` are made. When the request ends, its record is queued. Encoding and sending happen in later turns of
+ * the event loop. Failures there are counted and logged.
  */
 export function startOtlp({ settings, version, others, config, log }: OtlpParts): Otlp {
   const { traces, metrics, sampleShare, propagate } = settings
@@ -102,7 +104,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     return writeTraceparent({ traceId: trace.id, spanId: tried.spanId, isSampled: trace.isSampled })
   }
 
-  /** Whether a request is exported. A trace that the caller does not sample is not. */
+  /** Whether a request is exported. A request whose caller does not sample its trace is not exported. */
   function isSampled({ trace }: CallRecord): boolean {
     return trace === undefined || trace.isSampled
   }
@@ -130,7 +132,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
 
   async function deliver(signal: 'traces' | 'metrics', target: OtlpTarget, body: string, count: number): Promise<void> {
     const isHurried = () => ending.signal.aborted
-    // The wait keeps no process alive, and ends at once when the process ends.
+    // The wait does not keep the process alive. It ends at once when the process ends.
     const wait = (ms: number) => sleep(ms, undefined, { ref: false, signal: ending.signal }).catch(() => {})
     const failure = await ship({ target, body, wait, isHurried, aborted: over.signal })
     if (failure === undefined) exported.add(count, signal)
@@ -145,7 +147,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     log('telemetry_lost', { signal, lost: count, why })
   }
 
-  /** Makes a function that runs once at a time. A bug of ours in it ends one message and nothing else. */
+  /** Returns a function that runs only once at a time. If our code throws in it, only that message is lost. */
   function oneAtATime(act: () => Promise<void>): () => Promise<void> {
     let running: Promise<void> | undefined
     return () => {
@@ -159,7 +161,9 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
   }
 }
 
-/** Encodes a few items in each turn of the event loop, so that other work can run in between. @returns each as JSON */
+/**
+ * Encodes a few items in each turn of the event loop, so that other work can run in between. @returns each item as JSON
+ */
 async function encodeInTurns<Item>(
   items: readonly Item[],
   each: number,
@@ -195,7 +199,7 @@ const tokenCounters: ReadonlySet<string> = new Set(
   ].map(({ name }) => name),
 )
 
-/** Returns the attributes for a model, an upstream, and the third label of the family. */
+/** Returns a function that makes the attributes for a model, an upstream, and the third label of a family. */
 function genAiAttributes(places: ServerNames): AttributesOf {
   return ({ facts: { name, labels } }: Family, { values }: Sample) => {
     const [model = '', upstream = '', third = ''] = values
@@ -214,17 +218,17 @@ function genAiAttributes(places: ServerNames): AttributesOf {
   }
 }
 
-/** The number of waiting requests that are sent without waiting for the interval. */
+/** The number of waiting requests at which they are sent at once, without waiting for the interval. */
 const enough = 512
 
-/** Requests that wait to be exported. The queue has a limit; further requests are dropped and counted. */
+/** Requests that wait to be exported. The queue is limited: further requests are dropped and counted. */
 export class SpanQueue<Item> {
   readonly #max: number
   readonly #hurry: () => void
   readonly #drop: (count: number) => void
   #items: Item[] = []
 
-  /** @param hurry called when many wait. @param drop receives the number of dropped items */
+  /** @param hurry called when many requests wait. @param drop receives the number of dropped requests */
   constructor(max: number, hurry: () => void, drop: (count: number) => void) {
     this.#max = max
     this.#hurry = hurry
@@ -244,7 +248,7 @@ export class SpanQueue<Item> {
     if (this.#items.length === Math.min(enough, this.#max)) this.#hurry()
   }
 
-  /** Takes the oldest items, `most` at a time. */
+  /** Removes and returns the oldest items, at most `most`. */
   take(most: number): Item[] {
     return this.#items.splice(0, most)
   }

@@ -1,13 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import { providerOfHost } from './conventions.ts'
 
-/** The address of an upstream, in the words of the conventions. */
+/** The address of an upstream, under the names of the conventions. */
 type ServerAttributes = { address: string; port: number; provider: string }
 
-/** Facts of upstreams in the present configuration; undefined for one that is no longer in it. */
+/** Facts about upstreams in the present configuration. A fact is undefined if the upstream is no longer configured. */
 export type ServerNames = {
   upstream(name: string): ServerAttributes | undefined
-  /** The upstream's name for the model. */
+  /** Returns the upstream's own name for the model. */
   modelName(model: string, upstream: string): string | undefined
 }
 

@@ -4,7 +4,7 @@ import { chatOperation, finishWords, genAi, http, own } from './conventions.ts'
 import { type Attribute, arrayOf, attribute } from './encode.ts'
 import type { ServerNames } from './places.ts'
 
-/** The most losses that are kept of one request, because a client can cause any number of them. */
+/** The most losses that are kept for one request. A limit is needed because a client can cause any number. */
 const lossesMax = 20
 
 export function keep(record: CallRecord) {
@@ -15,7 +15,7 @@ export function keep(record: CallRecord) {
     startedMs: record.startedMs,
     beganMs: record.beganMs,
     method: record.method.length <= 16 ? record.method : '',
-    // Nothing is kept of a path that is not served.
+    // The path is kept only if the gateway serves it.
     path: record.walk === undefined ? '' : record.path,
     walk: record.walk,
     accountId: record.accountId,
@@ -44,10 +44,10 @@ export function keep(record: CallRecord) {
   }
 }
 
-/** The facts of a request that are kept until its span is sent. Their size does not depend on the client. */
+/** The facts of a request that are kept until its span is sent. A client cannot influence their size. */
 export type SpanSource = ReturnType<typeof keep>
 
-/** A span as in OTLP's JSON: ids in hex, times in ns as text. */
+/** A span in OTLP's JSON: ids in hex, times in ns as text. */
 type Span = {
   traceId: string
   spanId: string
@@ -68,8 +68,9 @@ const errorStatus = { code: 2 }
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'])
 
 /**
- * Makes the spans of one request: the client's request, in it the operation of the model over all attempts, and in that each
- * attempt. They contain no content, no header, no id of a conversation, and no path except the served ones (ruling U5).
+ * Makes the spans of one request. The outer span is the client's request. It contains the model operation, which
+ * contains each attempt. Spans contain no content, headers, or conversation ids, and only paths that the gateway serves
+ * (ruling U5).
  */
 export function spansOf(record: SpanSource, places: ServerNames): Span[] {
   const { trace, tries = [], beganMs = 0 } = record
@@ -111,7 +112,7 @@ function attemptSpan(tried: Try, index: number, { chat, endMs, wallMs, places }:
   const place = places.upstream(tried.upstream)
   return {
     traceId: chat.traceId,
-    // The upstream may know the span by this id.
+    // The upstream may have received this span id.
     spanId: tried.spanId ?? newSpanId(),
     parentSpanId: chat.spanId,
     name: 'POST',
@@ -141,7 +142,7 @@ function serverAttributes(record: SpanSource): Attribute[] {
   const { method, walk, path, status } = record
   return attributes([
     [http.method, knownMethods.has(method) ? method : http.otherMethod],
-    // A path that is not served was chosen by the client.
+    // A path that the gateway does not serve is a text of the client, so it is left out.
     [http.route, walk === undefined ? undefined : path],
     [http.path, walk === undefined ? undefined : path],
     [http.status, status],
@@ -168,7 +169,7 @@ function chatAttributes(record: SpanSource, places: ServerNames, failure: string
     [genAi.responseModel, places.modelName(model, upstream)],
     [genAi.finishReasons, record.finishReason && arrayOf([finishWords[record.finishReason]])],
     [genAi.timeToFirstChunk, isStreamed ? (record.firstByteMs! - beforeMs) / 1_000 : undefined],
-    // The convention counts cached tokens as input; our counters are disjoint.
+    // The convention counts cached tokens as input. Our counters do not overlap, so they are added.
     [genAi.inputTokens, usage && usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens],
     [genAi.cacheReadTokens, usage?.cacheReadTokens],
     [genAi.cacheWriteTokens, usage?.cacheWriteTokens],
@@ -189,13 +190,16 @@ function chatAttributes(record: SpanSource, places: ServerNames, failure: string
   ])
 }
 
-/** Returns the failure of our side. A client's mistake does not count, but a broken-off answer does, whatever its status. */
+/**
+ * Returns the failure of the server. A client's mistake does not count. An answer that broke off counts, whatever its
+ * status.
+ */
 function serverFailureOf(record: SpanSource): string | undefined {
   const { status } = record
   return status !== undefined && status >= 400 && status < 500 ? undefined : failureOf(record)
 }
 
-/** Returns the failure of the model's side. A client that leaves does not make an operation fail. */
+/** Returns the failure of the model operation. A client that disconnects does not make the operation fail. */
 export function failureOf({ outcome = 'ok', cause, code }: Pick<CallRecord, 'outcome' | 'cause' | 'code'>) {
   if (outcome === 'ok' || outcome.startsWith('client_')) return undefined
   return cause ?? code ?? outcome
@@ -207,7 +211,7 @@ function attributes(given: Given): Attribute[] {
   return given.flatMap(([key, value]) => (value === undefined ? [] : [attribute(key, value)]))
 }
 
-/** Converts ms to ns as text, rounded to whole µs, because further digits are not exact. */
+/** Converts ms to ns as text, rounded to whole µs because further digits are not exact. */
 export function nanos(unixMs: number): string {
   return `${Math.round(unixMs * 1_000)}000`
 }
