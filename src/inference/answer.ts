@@ -23,32 +23,34 @@ export type AnswerEvent =
   | { type: 'start' }
   | { type: 'block_start'; index: number; block: AnswerBlock }
   | { type: 'block_delta'; index: number; text: string }
-  /** Provider-opaque proof for an open reasoning block (ruling T7). */
+  /** A proof of the open reasoning block that only the model's provider can read (ruling T7). */
   | { type: 'block_seal'; index: number; sealed: Sealed }
   | { type: 'block_stop'; index: number; cut: boolean }
   | { type: 'usage'; report: UsageReport }
-  /** The upstream is alive and has nothing to show. `reasons`: it begins, or ends, a reasoning of which it may show nothing. */
+  /** A sign of life without content. `reasons`: reasoning begins or ends, of which the upstream may show nothing. */
   | { type: 'alive'; reasons?: boolean }
   /**
-   * Media of the answer, which no client's wire carries there (ruling Y9). @property source tells it from others; undefined for the
-   * words of audio, which stand for all of it
+   * Media in the answer, which no client's wire can carry there (ruling Y9).
+   * @property source identifies the medium; undefined for the transcript of audio, which stands for the whole audio
    */
   | { type: 'media'; media: MediaKind; source: string | undefined }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 
-/** An event after the filters, which replace media by a sentence. */
+/** An event after the filters. They have replaced all media by a sentence. */
 export type ShownEvent = Exclude<AnswerEvent, { type: 'media' }>
 
 /**
- * The same run as an encoder receives it: its end comes with the billed counters, since those are shown (ruling C3).
+ * The same run as an encoder receives it. `finish` and `fail` carry the billed counters, since clients see those
+ * (ruling C3).
  */
 export type BilledEvent =
   | Exclude<ShownEvent, { type: 'finish' | 'fail' }>
   | (Extract<AnswerEvent, { type: 'finish' | 'fail' }> & { usage: Usage })
 
 /**
- * The kind of a block, known when it starts. `name` is the upstream's until the name filter has restored the client's.
+ * The kind of a block, known when the block starts. `name` is the upstream's name until a filter restores the
+ * client's.
  */
 export type AnswerBlock =
   | { kind: 'text' }
@@ -61,31 +63,40 @@ export type MediaKind = 'image' | 'audio' | 'video' | 'file'
 
 export type StopReason = 'end' | 'max_tokens' | 'window' | 'calls' | 'stop_sequence' | 'refused' | 'paused'
 
-/** The reason why an answer failed, before it is decided what the client is shown (ruling U2). */
+/** The reason why an answer failed. The gateway decides later how much of this the client sees (ruling U2). */
 export type Fault = {
-  /** `rejected`: the request's own fault, relayed. `capacity`: 429 or overload. `account`: our credentials. `broken`: the rest. */
+  /**
+   * `rejected`: the request is at fault, and the refusal is relayed. `capacity`: 429 or overload. `account`: our
+   * credentials. `truncated`: cut. `broken`: all else.
+   */
   kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
-  /** HTTP status the model gave or its error type stands for, if known. */
+  /** The HTTP status that the model sent, or that its error type means, if known. */
   status?: number
   /**
-   * The first 1,000 characters of the model's own words as decoded, so that no code searches more (ruling U11). In an
-   * event that reaches an encoder they are scrubbed (ruling U3).
+   * The first 1,000 characters of the model's error text, decoded. The limit bounds all later searches in the text
+   * (ruling U11). Encoders receive the text scrubbed (ruling U3).
    */
   text: string
-  /** The model's own code, e.g. `context_length_exceeded`. */
+  /** The model's error code, for example `context_length_exceeded`. */
   code?: string
-  /** Every word by which the model's server classes it: code, type, reasons. A client's words are never among them. */
+  /**
+   * All words with which the model's server classifies the error: code, type, reasons. Text of the client is never
+   * included.
+   */
   classes?: readonly string[]
   /**
-   * The part of a stored conversation that the model's own API lost: a code by which its SDKs send all of it again
-   * (ruling T22).
+   * Set if the model's API lost a stored conversation or a part of it. SDKs react to this code by sending the whole
+   * conversation again (ruling T22).
    */
   threadCode?: string
-  /** Set if the words are ours, since the model's answer cannot be read: no answer of its wire, or too much of one. */
+  /**
+   * Set if `text` is ours because the model's answer could not be read: it was not an answer of the wire, or too
+   * large.
+   */
   unread?: 'no_answer' | 'oversize'
 }
 
-/** A whole answer: what its events fold to. */
+/** A whole answer, made from its events. */
 export type Answer = {
   blocks: FoldedBlock[]
   reason: StopReason

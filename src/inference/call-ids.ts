@@ -6,11 +6,11 @@ type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
 const idLengthMax = { re64: 64, len40: 40 } as const
 
 /**
- * The same turns with call ids that an upstream takes; calls and their results are renamed together (R-ID). Ids may
- * repeat in the client's history, so each call gets an id of its own. A result belongs to the nearest earlier call with
- * its id that has no result yet (R-PAIR 3). Nothing is remembered between requests; the order of the conversation
- * decides.
- * @param upstreamName the upstream's name for the tool of a call, for ids that are made of it
+ * Returns the same turns with call ids that an upstream accepts. A call and its result are renamed together (R-ID).
+ * Ids may repeat in the client's history, so each call gets a unique id. A result belongs to the nearest earlier call
+ * with its id that has no result yet (R-PAIR 3). Ids depend only on the order of the conversation, so the gateway
+ * remembers nothing between requests.
+ * @param upstreamName the upstream's name for the tool of a call; some id styles contain this name
  */
 export function renameCallIds(
   turns: readonly Turn[],
@@ -19,7 +19,8 @@ export function renameCallIds(
 ): readonly Turn[] {
   if (style !== 'fn_index' && areTaken(turns, style)) return turns
   const used = new Set<string>()
-  // Per client id the calls without a result, a group per turn: the nearest turn is last, its first call is next.
+  // Calls without a result, by client id, in one group per turn. The last group is the nearest turn; `next` is its
+  // first open call.
   const waiting = new Map<string, { turn: number; ids: string[]; next: number }[]>()
   const latest = new Map<string, string>()
   const occurrences = new Map<string, number>()
@@ -53,7 +54,8 @@ export function renameCallIds(
     const groups = waiting.get(original)
     const nearest = groups?.at(-1)
     if (!nearest) {
-      // A second result of one call keeps its id, so that the model sees what is wrong; one of no call gets its own.
+      // A second result of the same call keeps the call's id, so that the model sees the mistake. A result without a
+      // call gets a new id.
       const id = latest.get(original) ?? mint(original, 'unknown')
       latest.set(original, id)
       return id
@@ -75,7 +77,7 @@ export function renameCallIds(
   }
 }
 
-/** Whether all ids stay as they are: no two calls have the same id, and each result comes after a call with its id. */
+/** Whether all ids can stay: no two calls share an id, and each result follows a call with its id. */
 function areTaken(turns: readonly Turn[], style: Exclude<CallIdStyle, 'fn_index'>): boolean {
   const calls = new Set<string>()
   for (const turn of turns) {

@@ -2,25 +2,26 @@ import { asObject, type RawJson } from '../bytes/json.ts'
 import { innerSchemas, readStep, type Schema, targetOf } from './schema.ts'
 
 /*
- * The subset of JSON Schema that an upstream with `shape: closed` can hold a model to (R-JSON). Objects are closed, and
- * no constraint on numbers, lengths or lists is known. Sources:
- * https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what the vendor's SDK makes of a schema
- * (@anthropic-ai/sdk 1.12). Walking is iterative, as in `schema.ts`.
+ * The subset of JSON Schema that upstreams with `shape: closed` enforce (R-JSON). In this subset all objects are
+ * closed. Constraints on numbers, lengths and lists do not exist. Sources:
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and the schema conversion in the vendor's
+ * SDK (@anthropic-ai/sdk 1.12). The walk is iterative, as in `schema.ts`.
  */
 
-/** Keywords that stay as they are; all others become a part of the description. */
+/** Keywords that stay. All other keywords are moved into the description. */
 const kept = new Set(['type', 'enum', 'const', '$defs', 'definitions', 'properties', 'required', 'items'])
 const besideRef = new Set(['$ref', '$defs', 'definitions'])
-/** Constrains nothing. */
+/** Keywords that constrain nothing. */
 const idle = new Set(['$schema', '$id', '$comment'])
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 const defKeys = ['$defs', 'definitions'] as const
 const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
 /**
- * A schema of that subset which allows nothing that the given one forbids, except what the descriptions say. The same
- * object is returned if it is in the subset already. Undefined if no schema of the subset has its meaning: for maps,
- * for anything at all, for a schema that refers to itself.
+ * Converts a schema to that subset. The result allows nothing that the given schema forbids, except for rules moved
+ * into descriptions. A schema that is in the subset already is returned as the same object.
+ * @returns undefined if the subset cannot express the schema: maps, schemas that allow any value, and recursive
+ * schemas
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
   const root = asObject(JSON.parse(raw.source))
@@ -36,7 +37,7 @@ export function closeSchema(raw: RawJson): RawJson | undefined {
   return isChanged ? { source: JSON.stringify(root) } : raw
 }
 
-/** Whether closing it leaves what was meant. */
+/** Whether the schema keeps its meaning when its objects are closed. */
 function canClose(schema: Schema, root: Schema): boolean {
   const { properties, additionalProperties, patternProperties, items, $ref } = schema
   if ($ref !== undefined) return typeof $ref === 'string' && isDefinition($ref, root)
@@ -55,12 +56,15 @@ function canClose(schema: Schema, root: Schema): boolean {
   return !isOpen && patternProperties === undefined && (isClosed || Object.keys(asObject(properties) ?? {}).length > 0)
 }
 
-/** Of a sum of several, each would be closed against the others. */
+/**
+ * Whether the branches are a choice. Branches of `allOf` are no choice: once closed, each would forbid the properties
+ * of the others.
+ */
 function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean {
   return Array.isArray(branches) && branches.length > 0 && (key !== 'allOf' || branches.length === 1)
 }
 
-/** @returns whether it was not as it has to be */
+/** @returns whether the schema had to be changed */
 function closeHere(schema: Schema): boolean {
   if (schema['$ref'] !== undefined) return standAlone(schema, schema['$ref'])
   const choice = choiceKeys.find((key) => schema[key] !== undefined)
@@ -70,7 +74,7 @@ function closeHere(schema: Schema): boolean {
   const out = Object.entries(schema).filter(([key, value]) => !isKept(key, value, choice !== undefined))
   for (const [key] of out) delete schema[key]
   if (branches !== undefined) schema['anyOf'] = branches
-  // Branches say their types themselves.
+  // The branches have types of their own.
   say(
     schema,
     out.filter(([key]) => key !== choice && !(choice && key === 'type')),
@@ -78,7 +82,7 @@ function closeHere(schema: Schema): boolean {
   return mustClose || out.length > 0
 }
 
-/** A reference has nothing beside it: what is said there is said of a choice of one. */
+/** Moves a reference with keywords beside it into a choice of one branch, since `$ref` must have no siblings. */
 function standAlone(schema: Schema, $ref: unknown): boolean {
   const beside = Object.entries(schema).filter(([key]) => !besideRef.has(key))
   for (const [key] of beside) delete schema[key]
@@ -92,7 +96,7 @@ function standAlone(schema: Schema, $ref: unknown): boolean {
   return beside.length > 0
 }
 
-/** @returns whether there is anything to say of it */
+/** Adds rules to the description. @returns whether there was a rule to add */
 function say(schema: Schema, words: readonly (readonly [string, unknown])[]): boolean {
   const said = words.filter(([key]) => !idle.has(key))
   if (said.length === 0) return false
@@ -123,9 +127,12 @@ function isDefinition(reference: string, root: Schema): boolean {
   return /^#\/(?:\$defs|definitions)\/[^/]+$/.test(reference) && targetOf(reference, root) !== undefined
 }
 
-/** Whether a definition is a part of itself. Each reference is looked at once, however they hang together. */
+/** Whether a definition contains itself. Each reference is visited once, so the time stays linear. */
 function refersToItself(root: Schema): boolean {
-  /** Of each definition, how many others it refers to that are not known to end; and by whom it is referred to. */
+  /**
+   * For each definition: how many definitions it refers to that may still be recursive, and which definitions refer
+   * to it.
+   */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()
   const definitions = defKeys.flatMap((key) =>
@@ -133,7 +140,7 @@ function refersToItself(root: Schema): boolean {
   )
   for (const [name] of definitions) usersOf.set(name, [])
   for (const [name, schema] of definitions) {
-    // A value that is no reference to any of them is judged in its place.
+    // A reference to anything but these definitions is judged at its own place.
     const refs = [...findRefs(schema)].filter((ref) => usersOf.has(ref))
     left.set(name, refs.length)
     for (const ref of refs) usersOf.get(ref)!.push(name)

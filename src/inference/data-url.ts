@@ -2,15 +2,19 @@ import { hexDigit } from '../bytes/hex-digit.ts'
 
 type DataUrl = { mime: string; base64: string }
 
-/** Names peers use for a type that the wires call otherwise. */
+/** Misspelled media types that clients send, and their registered names. */
 const mimeNames = new Map([['image/jpg', 'image/jpeg']])
 
-/** Of type and parameters: there are two or three. */
+/**
+ * The longest accepted head of a data URL (type and parameters) in characters. Usual heads have two or three
+ * parameters.
+ */
 const headCharactersMax = 1_000
 
 /**
- * Reads `data:<mime>[;params][;base64],<data>` (R-IMG). Scheme and `base64` in any case, white space inside the data
- * removed; percent-encoded data comes back as base64. Undefined for anything else.
+ * Reads `data:<mime>[;params][;base64],<data>` (R-IMG). The scheme and `base64` may be in any case. White space in
+ * the data is removed, and percent-encoded data is returned as base64.
+ * @returns undefined for anything else
  */
 export function parseDataUrl(url: string): DataUrl | undefined {
   if (url.slice(0, 5).toLowerCase() !== 'data:') return undefined
@@ -26,7 +30,7 @@ export function parseDataUrl(url: string): DataUrl | undefined {
 /** The data without white space; undefined if it is empty or not base64. */
 export function cleanBase64(data: string): string | undefined {
   const clean = data.replace(/\s+/g, '')
-  // Asking for a wrong character, not for a right text: this form stays flat on five megabytes.
+  // Searching for one invalid character is fast even for 5 MB. A pattern that matches the whole text is not.
   return clean === '' || /[^A-Za-z0-9+/=_-]/.test(clean) ? undefined : clean
 }
 

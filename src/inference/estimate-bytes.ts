@@ -3,39 +3,39 @@ import { estimateCode } from './estimate-code.ts'
 import { estimateMediaTokens, imageTokensMax, mediaHeadChars } from './estimate-media.ts'
 
 /*
- * The tokens of a JSON body before it is parsed: for holds, and for bills without the model's word (rulings C2, C3).
- * The count is coarser than the estimate of a text and far cheaper. Words, marks, digits and escapes are counted in
- * samples of the body, and base64 is skipped. Keys and brackets count like text: models are shown something in their
- * place.
+ * Estimates the tokens of a JSON body before parsing, for holds and for bills without a report of the model (rulings
+ * C2, C3). The estimate is coarser and much cheaper than the one of a text. Words, marks, digits and escapes are
+ * counted in samples of the body. Base64 is skipped. Keys and brackets count as text, because models see other text
+ * in their place.
  */
 
-/** Bodies up to here are read whole; of larger ones one block in `sampleEvery`. */
+/** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
 const wholeBytes = 8_192
 const sampleEvery = 8
 
-/** A long run without blanks that is no image and no PDF: sealed reasoning, a hash, somebody's padding. */
+/** Bytes per token of a long run without blanks that is no image and no PDF: sealed reasoning, a hash, or padding. */
 const opaqueBytesPerToken = 4
 
 /**
- * In 1/1024 token: a least-squares fit to the samples of the text estimate, rounded. Its tests print how well it does. In the
- * order in which assembly/estimate.ts has them.
+ * Weights in 1/1024 token: a rounded least-squares fit to the samples of the text estimate. Its tests print the
+ * accuracy. The order is that of assembly/estimate.ts.
  */
 const byteWeights = {
-  /** Of every byte that is not part of an escape, and of an escaped quote or backslash. */
+  /** For every byte outside of an escape, and for an escaped quote or backslash. */
   perByte: 59,
-  /** For each beginning of small letters or of capitals; small letters continue a capital. */
+  /** For each start of a run of small letters or of capitals. Small letters after a capital continue its run. */
   perWord: 650,
-  /** The weight of the start of each run of marks. Marks are quotes, backslashes and the like. */
+  /** For the start of each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For each other escape. Newlines and tabs make one indentation, so those right after one add less. */
+  /** For each other escape. Newlines and tabs form one indentation, so those after another escape weigh less. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,
   perHighByte: 100,
 }
 
-/** ASCII outside of words, blanks, escapes and base64: a run begins after it. */
+/** ASCII characters outside of words, blanks, escapes and base64. A run can begin after such a character. */
 const isBorder = Array.from({ length: 128 }, (_, code) => !/[\w \t\r\n\\+/=-]/.test(String.fromCharCode(code)))
 
 const quote = 0x22
@@ -51,10 +51,10 @@ type EstimateExports = { [Name in 'weightsAt' | 'textAt' | 'blockBytes']: Consta
 
 const start = readAssembly<EstimateExports>(estimateCode)
 
-/** So much of a body is in the memory at a time. */
+/** Bytes of a body that are in the WebAssembly memory at a time. */
 const windowBytes = 65_536
 
-/** The code that weighs, with a memory for a piece of a body. It serves one body after the other. */
+/** The WebAssembly estimator with memory for one window of a body. It handles one body after the other. */
 class Scales {
   readonly #exports = start()
   readonly #memory = Buffer.from(this.#exports.memory.buffer)
@@ -91,7 +91,11 @@ class Scales {
     return body.length === 0 ? 0 : Math.max(1, Math.round(textTokens + opaqueTokens))
   }
 
-  /** @returns how much of the body is there now, and where in that no block begins: what it ends in is to be there too */
+  /**
+   * Copies the next window of the body into memory.
+   * @returns the bytes copied, and the position from which no block may begin, because its end must be in the window
+   * too
+   */
   #put(body: Buffer, begin: number): { length: number; stop: number } {
     const piece = body.subarray(begin, begin + windowBytes)
     this.#memory.set(piece, this.#textAt)
@@ -103,24 +107,25 @@ class Scales {
 
 let scales: Scales | undefined
 
-/** The tokens of a piece of JSON text in UTF-8, estimated; deterministic, and never longer than one pass. */
+/** Estimates the tokens of a piece of JSON text in UTF-8. Deterministic; takes one pass at most. */
 export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
   scales ??= new Scales()
   return scales.estimate(Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start)))
 }
 
-/** The text before the data of a picture: of a data URL, or of a source that names a media type. */
+/** The text before the data of an image: a data URL's head, or a source with a media type. */
 const imageLead = /(?:data:image\\?\/[\w.+-]+;base64,|"media_type"\s*:\s*"image\\?\/[\w.+-]+"\s*,\s*"data"\s*:\s*")$/i
 const leadBytes = 96
 
 /**
- * Whether data are called a picture, whatever its format: HEIC, SVG and others have no first bytes that identify them.
+ * Whether the text before the data declares an image. HEIC, SVG and some other formats have no first bytes that
+ * identify them.
  */
 function isCalledImage(body: Buffer, start: number): boolean {
   return imageLead.test(body.toString('latin1', Math.max(0, start - leadBytes), start))
 }
 
-/** The string around `at`, looked for no further back than `from`, and what it counts. */
+/** The string around `at`, and its tokens. The search for its beginning stops at `from`. */
 function findRun(body: Buffer, at: number, from: number): { start: number; end: number; tokens: number } {
   let start = at
   while (start > from && !isBorder[body[start - 1]!]) start--

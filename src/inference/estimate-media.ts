@@ -1,27 +1,31 @@
 import { holdsWord, placesOf } from '../bytes/search.ts'
 
 /*
- * The tokens that images and documents count in an estimate. No tokenizer reads them. These rules are ours, near what
- * models report, and bounded, so that a picture of many megabytes does not look like a library
+ * Estimates the tokens of images and documents. No tokenizer reads these. The rules are ours and close to the counts
+ * that models report. They are bounded, so that an image of many megabytes does not count like a library
  * (docs/token-estimate.md).
  */
 
-/** Pixels for one token; models differ between 500 and 1,000. */
+/** Pixels per token. Models differ between 500 and 1,000. */
 const pixelsPerToken = 750
-/** Larger images are scaled down by the models before they look at them; also the count of one whose size is unknown. */
+/** The most tokens of an image: models scale down larger ones. An image of unknown size counts as much. */
 export const imageTokensMax = 1_600
-/** A page counts by its text and by its picture. */
+/** Tokens of a PDF page. A page counts as text and as an image. */
 export const pageTokens = 2_000
-/** Of a PDF we know only its size: this many bytes are taken for a page. */
+/** Bytes per page of a PDF, since only the size of a PDF is known. */
 const pageBytes = 50_000
 const pagesMax = 100
 
-/** How much of an image is looked at for its dimensions, in base64 characters: enough to pass a camera's preview. */
+/**
+ * Base64 characters at the start of an image that are searched for its dimensions. A camera's embedded preview fits
+ * in.
+ */
 export const mediaHeadChars = 65_536
 
 /**
- * The tokens of an image or a PDF in base64; undefined if it is neither. Its first characters decide (at least 32, at
- * most `mediaHeadChars` are used), and its length in characters.
+ * Estimates the tokens of an image or a PDF in base64 from its head and its length. Undefined for other data.
+ * @param head the first characters of the data: at least 32; at most `mediaHeadChars` are used
+ * @param chars the length of the whole data in characters
  */
 export function estimateMediaTokens(head: string, chars: number): number | undefined {
   if (head.startsWith('JVBERi')) {
@@ -34,9 +38,10 @@ export function estimateMediaTokens(head: string, chars: number): number | undef
 }
 
 /**
- * Whether a body holds images, documents, sound or film in base64, as the wires write them. They are in a data URL, in
- * a source of that type, or the data of a file. A PDF of 5 KB can be 180,000 tokens, and an image of 300 bytes 8,500
- * (gpt-4o-mini counts each of its tiles as 5,667).
+ * Whether a body contains images, documents, audio or video in base64, in the forms of the wires. The forms are a
+ * data URL, a source of type base64, and the data of a file. Media can cost far more tokens than their bytes suggest.
+ * A PDF of 5 KB can be 180,000 tokens, and an image of 300 bytes 8,500 (gpt-4o-mini counts each of its tiles as
+ * 5,667).
  */
 export function holdsMedia(body: Buffer): boolean {
   for (const at of placesOf(body, 'base64')) {
@@ -48,11 +53,11 @@ export function holdsMedia(body: Buffer): boolean {
 
 type ImageKind = {
   type: string
-  /** Its first bytes in base64. */
+  /** The first bytes of the format, in base64. */
   mark: string
-  /** Holds for the beginning of this format alone, if other formats begin with the same mark. */
+  /** Distinguishes this format from others that begin with the same mark. */
   form?: RegExp
-  /** Reads width × height; 0 if it cannot. */
+  /** Returns width × height; 0 if unreadable. */
   pixels(bytes: Buffer): number
 }
 
@@ -67,12 +72,15 @@ const imageKinds: readonly ImageKind[] = [
     mark: 'R0lGOD',
     pixels: (bytes) => (bytes.length < 10 ? 0 : bytes.readUInt16LE(6) * bytes.readUInt16LE(8)),
   },
-  // RIFF, then its length, then `WEBP`: sound has the same mark.
+  // The head is RIFF, a length, then `WEBP`. WAV audio begins with RIFF too.
   { type: 'image/webp', mark: 'UklGR', form: /^.{11}XRUJQ/, pixels: webpPixels },
   { type: 'image/jpeg', mark: '/9j/', pixels: jpegPixels },
 ]
 
-/** The type of an image by its first bytes in base64; undefined if it is not one of the four that all models take. */
+/**
+ * The type of an image by its first bytes in base64; undefined if it is not one of the four types that all models
+ * accept.
+ */
 export function imageTypeOf(base64: string): string | undefined {
   return imageKinds.find(({ mark, form }) => base64.startsWith(mark) && form?.test(base64) !== false)?.type
 }
@@ -88,7 +96,7 @@ function webpPixels(bytes: Buffer): number {
   return ((size & 0x3fff) + 1) * (((size >>> 14) & 0x3fff) + 1)
 }
 
-/** ITU T.81: segments follow one another; the dimensions stand in the start of frame (C0…CF without C4, C8, CC). */
+/** ITU T.81: a JPEG is a list of segments. The start of frame (C0…CF without C4, C8, CC) has the dimensions. */
 function jpegPixels(bytes: Buffer): number {
   let at = 2
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {

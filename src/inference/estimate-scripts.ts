@@ -1,4 +1,4 @@
-/** Scripts that are counted by the character: the code units they cover, first to last. */
+/** Scripts whose characters are counted one by one: their ranges of code units, first to last. */
 export const scripts = {
   accented: [
     [0xaa, 0xaa],
@@ -71,6 +71,6 @@ export const scripts = {
     [0xfeff, 0xfeff],
     [0xffa0, 0xffff],
   ],
-  /** Halves of a character beyond the first 65,536: emoji for the most part. */
+  /** Surrogates, the halves of characters above U+FFFF. Most are emoji. */
   surrogates: [[0xd800, 0xdfff]],
 } as const

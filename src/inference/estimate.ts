@@ -4,23 +4,26 @@ import { scripts } from './estimate-scripts.ts'
 import { digitGroupWeight, pieceWeights, scriptWeights } from './estimate-weights.ts'
 
 /*
- * An estimate of the tokens of a text, without any model's vocabulary. A modern tokenizer first cuts a text into
- * pieces: a word with the blank before it, three digits, a run of punctuation, an indentation. Then it spells each
- * piece with the entries of its vocabulary. The cutting is a rule and is repeated here in one pass. The spelling is
- * replaced by the usual number of tokens for a piece of that kind and length, fitted by scripts/fit-estimate.ts. Rule
- * and accuracy: docs/token-estimate.md.
+ * Estimates the tokens of a text without any model's vocabulary. A modern tokenizer first cuts a text into pieces: a
+ * word with the blank before it, three digits, a run of punctuation, an indentation. Then it replaces each piece by
+ * entries of its vocabulary. The cutting follows fixed rules, which this module repeats in one pass. The second step
+ * is approximated by the usual number of tokens for a piece of that kind and length, fitted by
+ * scripts/fit-estimate.ts. Rule and accuracy: docs/token-estimate.md.
  */
 
-/** Weights are whole numbers of 1/1024 token, so that the sum does not depend on the order of additions. */
+/**
+ * The denominator of all weights. Weights are whole numbers of 1/1024 token, so that sums do not depend on the order
+ * of additions.
+ */
 export const weightUnit = 1024
 
 /**
- * Lengths with a weight of their own per kind of piece. Slot 0 of a kind is the weight of every character beyond the
- * last slot.
+ * The number of slots per kind of piece. Slot n is the weight of a piece of n characters. Slot 0 is the weight of
+ * each character beyond the last slot.
  */
 export const lengthSlots = 16
 
-/** The kinds of pieces, each a row of `lengthSlots` weights. The words' rows are lead + 3 × shape. */
+/** The kinds of pieces, each a row of `lengthSlots` weights. The row of a word is lead + 3 × shape. */
 export const pieceKinds = [
   'lower after blank',
   'lower after mark',
@@ -48,10 +51,10 @@ const repeatedMark = 16
 const blanks = 17
 const newlines = 18
 
-/** Whole numbers of 1/1024 token. */
+/** Weights as whole numbers of 1/1024 token. */
 type WeightTable = Int32Array
 
-/** Classes of code units. From `firstScript` on they are scripts, in the order above. */
+/** Classes of code units. Classes from `firstScript` on are scripts, in the order above. */
 const mark = 0
 const lower = 1
 const upper = 2
@@ -59,13 +62,13 @@ const digit = 3
 const blank = 4
 const newline = 5
 const firstScript = 6
-/** From this on they are scripts of signs, with which one draws. */
+/** The first script of drawing signs. All scripts after this one are signs too. */
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
-/** More marks or signs than these in a row are a rule or a frame. Vocabularies have entries of up to 80 of them. */
+/** A longer run of equal marks or signs is a rule or a frame. Vocabularies have entries of up to 80 of them. */
 const spelledTimes = lengthSlots - 1
-/** Of what is longer so many characters count as one. */
+/** This many characters of a longer run count as one. */
 const longRunShare = 16
 
 const space = 0x20
@@ -85,37 +88,35 @@ Object.values(scripts).forEach((ranges, script) => {
   }
 })
 
-/** The tokens of a text, estimated: the same text always gives the same number. One pass, whatever the text (bench/estimate.bench.ts). */
+/** Estimates the tokens of a text in one pass. The same text always gives the same number (bench/estimate.bench.ts). */
 export function estimateTextTokens(text: string): number {
   return text === '' ? 0 : tokensOfWeight(sumWeights(text, pieceWeights, scriptWeights))
 }
 
 /**
- * More tokens than this no text of so many UTF-16 units is estimated at. Capitals and signs of other scripts in turn come to
- * the most, 1.32 a unit; whatever stands at its ends adds less than one.
+ * The most tokens at which any text of this many UTF-16 units is estimated. The worst case is 1.32 tokens a unit:
+ * capitals alternating with signs of other scripts. The ends of a text add less than one token.
  */
 export function mostTokensOf(characters: number): number {
   return 1.35 * characters + 1
 }
 
-/** The tokens of a weight: no text is so short that it has no token. */
+/** Converts a weight to tokens. Even the shortest text has one token. */
 export function tokensOfWeight(weight: number): number {
   return Math.max(1, Math.round(weight / weightUnit))
 }
 
-/** The weight of a text, or of a part of one that is cut at `lastBorder`: parts add up to the whole. */
+/** The weight of a text. Parts that are cut at `lastBorder` add up to the weight of the whole text. */
 export function weighText(text: string): number {
   return sumWeights(text, pieceWeights, scriptWeights)
 }
 
-/**
- * The beginning of the last piece of a text that takes nothing from the text before it; 0 if there is no such piece.
- */
+/** The position of the last piece that is independent of the text before it; 0 if no piece is. */
 export function lastBorder(text: string): number {
   for (let at = text.length - 1; at > 0; at--) {
     const before = classOf[text.charCodeAt(at - 1)]!
     const kind = classOf[text.charCodeAt(at)]!
-    // Blanks and marks take the following text to themselves, and capitals take the small letters after them.
+    // Blanks and marks join the text after them, and capitals join the small letters after them.
     if (before === kind || before === blank || before === mark) continue
     if (before !== upper || kind !== lower) return at
   }
@@ -123,16 +124,17 @@ export function lastBorder(text: string): number {
 }
 
 /**
- * The sum of the weights of all pieces of a text. Rows and slots of `pieces` are those of `pieceKinds`. `perScript` has
- * two weights for each of `scripts`: of a run, and of every character in it. Exported for the fit.
+ * Sums the weights of all pieces of a text. Exported for the fit.
+ * @param pieces rows and slots as in `pieceKinds`
+ * @param perScript two weights for each of `scripts`: one for a run, one for every character in the run
  */
 export function sumWeights(text: string, pieces: WeightTable, perScript: WeightTable): number {
   const length = text.length
   let sum = 0
   let i = 0
-  // How the next piece begins: 0 with a blank, 1 with a mark, 2 with neither.
+  // The character before the next piece: 0 for a blank, 1 for a mark, 2 for neither.
   let lead = 2
-  // The class of the character at `i`; after the end it is `end`.
+  // The class of the character at `i`; `end` after the last character.
   let kind = length > 0 ? classOf[text.charCodeAt(0)]! : end
   while (i < length) {
     const start = i
@@ -153,8 +155,8 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
         sum += pieceWeight(pieces, blanks, i - start)
         lead = 2
       } else {
-        // The last blank belongs to the word or the marks after it; a tab only to a word, which then is as after a
-        // mark.
+        // The last blank belongs to the word or marks after it. A tab belongs only to a word, which then has the
+        // weight of a word after a mark.
         if (i - start > 1) sum += pieceWeight(pieces, blanks, i - start - 1)
         const isTab = text.charCodeAt(i - 1) !== space
         if (isTab && kind === mark) sum += pieceWeight(pieces, blanks, 1)
@@ -201,7 +203,7 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
   return sum
 }
 
-/** How many characters count of a run of marks or signs, in which one may stand more often in a row than it is spelled. */
+/** The number of characters that count in a run of marks or signs. Long repetitions of one sign count less. */
 function spelledOf(text: string, start: number, end: number): number {
   const size = end - start
   let more = 0

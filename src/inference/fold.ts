@@ -3,15 +3,15 @@ import { isJsonObject } from '../bytes/scan.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** The result of a run of events. `none`: it has not ended. */
+/** The result of folding events. `none`: the answer has not ended. */
 type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
 
-/** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */
+/** Builds a whole answer from events. JSON answers are built in no other way, so streams and JSON cannot differ. */
 export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {
   const blocks: FoldedBlock[] = []
-  /** The texts of the blocks that are open. A piece of one may refer to all that was read with it. */
+  /** The texts of the open blocks. A kept piece may reference the memory of the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
-  /** The last piece of each call, while each piece repeats the one before it. */
+  /** The last piece of each call whose pieces each repeat the piece before. */
   const repeating = new Map<number, string>()
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined
@@ -52,7 +52,10 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
     }
   }
 
-  /** Of arguments that each piece repeats from the beginning the last piece counts, if the sum of all is no JSON (ruling Y4). */
+  /**
+   * If the joined arguments are no JSON and each piece repeats all before it, the last piece is the arguments (ruling
+   * Y4).
+   */
   function readCumulative(folded: FoldedBlock, last: string | undefined) {
     if (last !== undefined && last !== folded.text && !isJsonObject(folded.text) && isJsonObject(last))
       folded.text = last

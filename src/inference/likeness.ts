@@ -1,16 +1,19 @@
 /**
- * Digests of what a request without a name shares with others (ruling Y24). They are keyed, and different for each account. They are
- * never sent, logged, stored or shown.
+ * Digests of the parts that an unnamed request shares with other requests (ruling Y24). The digests are keyed and
+ * differ for each account. They are never sent, logged, stored or shown.
  */
 export type Likeness = {
-  /** Of its tools alone. */
+  /** Digest of the tools. */
   tools: string
-  /** Of its tools and its instructions, with the turns of the operator before any other. */
+  /** Digest of the tools and the instructions, including the operator's turns before any other turn. */
   preamble: string
-  /** Of all that and its turns up to the first of the user: the same in every later request of the conversation. */
+  /**
+   * Digest of the tools, the instructions, and the turns up to the user's first. Later requests of the conversation
+   * have the same.
+   */
   opener: string
-  /** Whether the preamble is too small for any prompt cache, so that nothing is gained where it was before. */
+  /** Whether the preamble is too small for any prompt cache. Then routing to its previous upstream gains nothing. */
   isSmall: boolean
-  /** The estimated size of its input. */
+  /** The estimated tokens of the request's input. */
   tokens: number
 }

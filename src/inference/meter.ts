@@ -2,37 +2,34 @@ import type { AnswerEvent } from './answer.ts'
 import { lastBorder, tokensOfWeight, weighText } from './estimate.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/**
- * The activity of a model: nothing that can be seen yet, reasoning, or its answer. All text after reasoning is the
- * answer.
- */
+/** The activity of a model: nothing visible yet, reasoning, or answering. All text after reasoning is the answer. */
 export type Stage = 'silent' | 'reasoning' | 'speaking'
 
-/** The text of an answer so far, in estimated tokens: that of its reasoning, and all else. */
+/** The text produced so far, in estimated tokens: reasoning, and all other text. */
 export type Spoken = { reasoningTokens: number; answerTokens: number }
 
-/** Text is weighed by the batch, since keeping the whole answer would need memory: each piece of what waits a node of its own. */
+/** Text is weighed in batches of this size. Keeping the whole answer would cost memory for each of its pieces. */
 const batchCharacters = 512
 
-/** Of a text without a border so much waits for one. */
+/** The most characters kept unweighed while the text has no border. */
 const waitingCharactersMax = 4096
 
-/** No piece of a text that people write is as long; of one that is, each part is a piece (a run of one character). */
+/** The longest piece in ordinary text, in characters. A longer piece (a run of one character) is weighed in parts. */
 const pieceCharactersMax = 1024
 
 /**
- * The one measure of what an answer has produced, on every path (ruling C10): the decoded text of its blocks, one after
- * the other. The count depends on that text alone and not on the pieces in which it came.
+ * Measures the text that an answer has produced, the same way on every path (ruling C10). It counts the decoded text
+ * of the blocks, one after the other. The count does not depend on how the text was split into pieces.
  */
 export class TextMeter {
   #characters = 0
   #weight = 0
   /**
-   * Text that is not weighed yet. It begins at the beginning of a piece, so that batches weigh the same as the whole
-   * text.
+   * Text that is not weighed yet. It starts at the beginning of a piece, so that the batches add up to the weight of
+   * the whole text.
    */
   #rest = ''
-  /** With so much of it a border is looked for. */
+  /** The length of `#rest` at which a border is searched for. */
   #enough = batchCharacters
 
   write(text: string): void {
@@ -53,25 +50,25 @@ export class TextMeter {
     return this.#characters
   }
 
-  /** The same in tokens, about. */
+  /** Estimated tokens so far. */
   estimateTokens(): number {
     return this.#characters === 0 ? 0 : tokensOfWeight(this.#weight + weighText(this.#rest))
   }
 
-  /** Releases the pieces that the text not yet weighed was cut from. @param own makes a copy of a text */
+  /** Copies the unweighed text, so that the chunks it was cut from can be freed. @param own makes a copy of a text */
   compact(own: (text: string) => string): void {
     this.#rest = own(this.#rest)
   }
 }
 
-/** The text that an answer has produced so far, shown or not: the evidence of a bill (ruling C3). */
+/** The text that an answer has produced so far, shown or not. It is evidence for the bill (ruling C3). */
 export class Meter {
   readonly #text = new TextMeter()
   #report: UsageReport = {}
   #isComplete = false
   #stage: Stage = 'silent'
   #reasoningCharacters = 0
-  /** The reasoning that is open: at most one is (I4). */
+  /** The number of the open reasoning block. At most one is open (I4). */
   #reasoning: number | undefined
 
   get stage(): Stage {
@@ -82,7 +79,7 @@ export class Meter {
     return splitTokens(this.estimateTokens(), this.characters(), this.#reasoningCharacters)
   }
 
-  /** Sees every event of the decoder, before any filter. */
+  /** Takes every event of the decoder, before any filter. */
   push(event: AnswerEvent): void {
     switch (event.type) {
       case 'block_delta':
@@ -116,7 +113,7 @@ export class Meter {
     return this.#report
   }
 
-  /** The model itself said that it is complete; false after a local stop or a hang-up. */
+  /** True if the model itself reported completion. False after a local stop or a disconnect. */
   isComplete(): boolean {
     return this.#isComplete
   }
@@ -134,7 +131,7 @@ export class Meter {
   }
 }
 
-/** One estimate of a text, shared out by the characters of its parts. */
+/** Splits one token estimate between reasoning and answer, by their characters. */
 export function splitTokens(tokens: number, characters: number, reasoningCharacters: number): Spoken {
   const reasoningTokens = characters === 0 ? 0 : Math.round((tokens * reasoningCharacters) / characters)
   return { reasoningTokens, answerTokens: tokens - reasoningTokens }

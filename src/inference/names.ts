@@ -5,16 +5,16 @@ import type { InferenceRequest } from './request.ts'
 export type ToolName = { name: string; namespace?: string }
 
 export type Names = {
-  /** The upstream's name for a tool, declared or only in the history. */
+  /** Returns the upstream's name for a tool, whether declared or only in the history. */
   upstreamOf: (tool: ToolName) => string
-  /** Upstream name → the client's, where they differ or a namespace is lost: for the way back. */
+  /** Upstream name → client's name, for answers. Only names that differ or lost a namespace are included. */
   restore: ReadonlyMap<string, ToolName>
 }
 
 /**
- * Names for one request, one upstream name per tool and one tool per upstream name (R-NAME, R-GROUP). A name the wire
- * takes stays as it is. A member of a namespace has its bare name if no other declared tool has it. The order of the
- * conversation decides, so that names do not change as it grows (ruling T8).
+ * Assigns names for one request: one upstream name per tool, and one tool per upstream name (R-NAME, R-GROUP). A name
+ * that the wire accepts stays. A member of a namespace gets its bare name if no other declared tool has that name.
+ * Names depend only on the order of the conversation, so that they stay the same as it grows (ruling T8).
  */
 export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, nameLengthMax: number): Names {
   if (areTaken(request, nameLengthMax)) return { upstreamOf: ({ name }) => name, restore: new Map() }
@@ -22,7 +22,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   const upstream = new Map<string, string>()
   const restore = new Map<string, ToolName>()
   const taken = new Set<string>()
-  // A declared name that the wire takes is never given to another tool.
+  // A declared name that the wire accepts is never given to another tool.
   for (const tool of request.tools) if (!tool.namespace && isLegal(tool.name, nameLengthMax)) assign(tool, tool.name)
   for (const tool of request.tools) if (!upstream.has(keyOf(tool))) assign(tool, candidateFor(tool, 1))
   for (const turn of request.turns) {
@@ -42,14 +42,17 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
     if (name !== tool.name || tool.namespace) restore.set(name, named(tool))
   }
 
-  /** @param bearers how many declared tools have the bare name if no other tool has it: the tool itself, or none */
+  /**
+   * The preferred name for a tool.
+   * @param bearers how many declared tools may have the bare name: 1 if this tool is declared, else 0
+   */
   function candidateFor(tool: ToolName, bearers: 0 | 1): string {
     if (!tool.namespace) return tool.name
     const isAlone = (declaredAs.get(tool.name)?.length ?? 0) === bearers && !taken.has(tool.name)
     return isAlone ? tool.name : `${tool.namespace}__${tool.name}`
   }
 
-  /** A bare name in the history means the one declared tool that has it. */
+  /** A bare name in the history means the one declared tool with that name. */
   function resolve(tool: ToolName): ToolName {
     if (tool.namespace) return tool
     const declared = declaredAs.get(tool.name)
@@ -57,7 +60,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   }
 }
 
-/** Whether all names stay as they are. No tool is declared twice. */
+/** Whether all names can stay. No tool is declared twice. */
 function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, lengthMax: number): boolean {
   for (const { name, namespace } of tools) if (namespace || !isLegal(name, lengthMax)) return false
   for (const turn of turns)
@@ -67,9 +70,9 @@ function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, l
   return true
 }
 
-/** The same for two tools that have the same name in the same namespace, or in none. */
+/** A key for a tool. Two tools get the same key if both name and namespace are equal. */
 export function keyOf({ name, namespace }: ToolName): string {
-  // The length keeps names apart that contain the separator themselves.
+  // The length separates names that contain the separator themselves.
   if (!namespace && !name.startsWith('\u0000')) return name
   return `\u0000${namespace?.length ?? 0}:${namespace ?? ''}${name}`
 }
@@ -82,7 +85,9 @@ function isLegal(name: string, lengthMax: number): boolean {
   return name.length > 0 && name.length <= lengthMax && !/[^A-Za-z0-9_-]/.test(name)
 }
 
-/** The candidate, or its clean beginning and as much of its hash as keeps it apart from the names already taken. */
+/**
+ * Returns the candidate. If it is invalid or taken, returns its valid beginning with enough of its hash to be unique.
+ */
 function aliasFor(candidate: string, lengthMax: number, taken: Set<string>): string {
   if (isLegal(candidate, lengthMax) && !taken.has(candidate)) return candidate
   const clean = candidate.replace(/[^A-Za-z0-9_-]/g, '_')

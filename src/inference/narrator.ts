@@ -2,7 +2,7 @@ import type { AnswerBlock, AnswerEvent, Fault, MediaKind, StopReason } from './a
 import type { Sealed } from './request.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** Whether an answer that ends for this reason may end within a block, because the model was cut. */
+/** For each stop reason: whether the answer may end inside a block, because the model was cut. */
 export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
   end: false,
   calls: false,
@@ -14,9 +14,10 @@ export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
 }
 
 /**
- * No model makes more calls than these at once: the most are some hundred. Each call is several events, and those of
- * one piece of a stream are made all at once. Of other blocks only those in one piece count. A server may change between
- * thinking and text with each piece, and a filter may join them again. What keeps shown blocks bounds them itself.
+ * The most calls in one answer, and the most blocks in one piece of a stream. Real models make some hundred calls at
+ * most. Each call is several events, and one piece makes all its events at once. Blocks other than calls are counted
+ * per piece, since a server may alternate between thinking and text. The memory for shown blocks is bounded
+ * elsewhere.
  */
 export const callsMax = 4_096
 export const blocksMax = 8_192
@@ -27,41 +28,41 @@ export const tooMany: Fault = {
 }
 
 /**
- * A decoder reports an answer through it. It keeps the laws I1–I10 that do not depend on the wire. Start and end come
- * once, and blocks are numbered and stopped once. No delta is empty, a call without arguments gets `{}`, and the reason
- * is corrected by what was seen. After the end it ignores all calls.
+ * Turns a decoder's reports into events, and enforces the laws I1–I10 that do not depend on the wire. Start and end
+ * come once. Blocks are numbered, and stopped once. No delta is empty. A call without arguments gets `{}`. The stop
+ * reason is corrected by the blocks seen. All calls after the end are ignored.
  */
 export class Narrator {
   #events: AnswerEvent[] = []
   #hasStarted = false
   #isOver = false
   #count = 0
-  /** Blocks of events that were taken. */
+  /** How many blocks the events returned by `take` have started. */
   #taken = 0
   #calls = 0
   #report: UsageReport = {}
-  /** Whether the answer has anything but reasoning. */
+  /** Whether the answer has a block other than reasoning. */
   #isSaid = false
-  /** Something of it could not be read, or a call (ruling Y5). */
+  /** Faults of parts or calls that could not be read (ruling Y5). */
   #missed: { part?: Fault; call?: Fault } = {}
-  /** Open blocks in the order of opening. */
+  /** The open blocks, in the order they were opened. */
   readonly #open = new Map<number, { isCall: boolean; isSpoken: boolean; isEmpty: boolean }>()
 
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** The answer has anything but reasoning so far. */
+  /** Whether the answer so far has a block other than reasoning. */
   get hasSaid(): boolean {
     return this.#isSaid
   }
 
-  /** Blocks so far: the next one's number. */
+  /** The number of blocks so far, which is the number of the next block. */
   get count(): number {
     return this.#count
   }
 
-  /** The events since the last time. */
+  /** Returns the events since the last call. */
   take(): AnswerEvent[] {
     const taken = this.#events
     this.#events = []
@@ -75,7 +76,7 @@ export class Narrator {
     this.#tell({ type: 'start' })
   }
 
-  /** @returns the number of the block */
+  /** Starts a block. @returns its number */
   open(block: AnswerBlock): number {
     this.start()
     const isCall = block.kind === 'tool_call'
@@ -108,7 +109,7 @@ export class Narrator {
     this.#tell({ type: 'block_stop', index, cut })
   }
 
-  /** Media, which a filter replaces by a sentence (ruling Y9). */
+  /** Reports media. A filter later replaces media by a sentence (ruling Y9). */
   media(media: MediaKind, source: string | undefined): void {
     this.start()
     this.#isSaid ||= source !== undefined
@@ -116,8 +117,9 @@ export class Narrator {
   }
 
   /**
-   * Notes what could not be read (ruling Y5). An answer that says nothing else fails with this fault at its end, since it would be an
-   * empty success. A call that could not be read is no ordinary end either, whatever else was said.
+   * Records a part or a call that could not be read (ruling Y5). If the answer has no other content, it fails with
+   * this fault at its end, instead of being an empty success. After an unreadable call the answer always fails if its
+   * end is an ordinary one.
    */
   miss(what: 'part' | 'call', fault: Fault): void {
     this.#missed[what] = fault
@@ -132,13 +134,13 @@ export class Narrator {
     this.#tell({ type: 'usage', report: merged })
   }
 
-  /** @param reasons a reasoning item begins, or ends */
+  /** @param reasons true when a reasoning item begins or ends */
   alive(reasons?: boolean): void {
     this.start()
     this.#tell(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })
   }
 
-  /** The upstream's word that it is complete. A cap, a full window or a refusal cuts what is still open. */
+  /** The upstream reported completion. A cap, a full window or a refusal cuts the blocks that are still open. */
   finish(reason: StopReason, stopSequence?: string): void {
     this.start()
     const { part, call } = this.#missed
@@ -166,7 +168,7 @@ export class Narrator {
     this.#isOver = true
   }
 
-  /** All events are added here, and after the end none is. */
+  /** Adds an event. Nothing is added after the end. */
   #tell(event: AnswerEvent): void {
     if (!this.#isOver) this.#events.push(event)
   }

@@ -2,21 +2,21 @@ import { isBlank } from '../bytes/json-source.ts'
 import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart, UserTurn } from './request.ts'
 
 /**
- * Puts a conversation into the order that every wire can take (R-PAIR, R-SYS 5 and 6). The results of a model turn's
- * calls come first in the text that follows it, in the order of the calls. Operator text between them goes after them,
- * and vanishes if it has no word. Results without a call and calls without a result stay in their places: the model
- * judges them (ruling T13). Doing it twice changes nothing.
+ * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a model turn's
+ * calls move to the front of the text that follows, in the order of the calls. Operator text between results moves
+ * after them, and is dropped if blank. Results without a call and calls without a result keep their places: the model
+ * judges them (ruling T13). Normalising twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
   const turns: Turn[] = []
-  // Of the last model turn, if the results have to be looked for in what follows it.
+  // The calls of the last model turn, if their results must be searched for in later turns.
   let calls = noCalls
   let following: Turn[] = []
   const said = request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething)
   for (let i = 0; i < said.length; i++) {
     const turn = said[i]!
-    // Reasoning alone has nothing that results could follow (ruling T21).
+    // No result can follow a turn that is only reasoning (ruling T21).
     if (turn.by !== 'model' || isReasoningOnly(turn)) {
       const kept = turn.by === 'operator' ? withoutBlankTexts(turn) : turn
       if (kept.by === 'operator' && kept.texts.length === 0) continue
@@ -28,7 +28,7 @@ export function normalise(request: InferenceRequest): InferenceRequest {
     turns.push(turn)
     const results = said[i + 1]
     const next = said[i + 2]
-    // The usual case, for which nothing has to be gathered.
+    // The usual case: the results are in place already.
     if (results?.by === 'user' && next?.by !== 'operator' && areAnswered(turn, results)) {
       calls = noCalls
       turns.push(next?.by === 'user' ? { by: 'user', parts: [...results.parts, ...next.parts] } : results)
@@ -44,12 +44,12 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 
 const noCalls: readonly string[] = []
 
-/** A user turn without parts is in the way of results and what follows them, and no wire can say it (R-EMPTY). */
+/** A user turn without parts separates results from their calls, and no wire can express it (R-EMPTY). */
 function saysSomething(turn: Turn): boolean {
   return turn.by !== 'user' || turn.parts.length > 0
 }
 
-/** Whether a turn has the results of all calls of a model turn, in their order, and nothing else. */
+/** Whether a turn consists of exactly the results of a model turn's calls, in their order. */
 function areAnswered({ parts }: ModelTurn, results: UserTurn): boolean {
   let count = 0
   for (const call of parts) {
@@ -70,7 +70,7 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
   return parts.length > 0 && parts.every((part) => part.type === 'reasoning')
 }
 
-/** The turns after a model turn up to the next one, with the results of its calls in front. */
+/** Reorders the turns between two model turns: the results of the first one's calls come first. */
 function orderResults(calls: readonly string[], following: Turn[]): Turn[] {
   const [begun, next, ...later] = following
   if (begun?.by === 'user' && beginsWithResults(begun.parts, calls)) {
@@ -101,7 +101,7 @@ function beginsWithResults(parts: readonly UserPart[], calls: readonly string[])
   })
 }
 
-/** For each call in order the first result with its id that no earlier call of the turn has taken (R-PAIR 3). */
+/** For each call, in order: the first result with its id that no earlier call of the turn has taken (R-PAIR 3). */
 function takeResults(calls: readonly string[], following: Turn[]): Set<ToolResultPart> {
   const waiting = new Map<string, ToolResultPart[]>()
   for (const turn of following) {

@@ -1,9 +1,6 @@
 import type { OperatorTurn, Turn } from './request.ts'
 
-/**
- * A conversation and what its operator says before it: the leading operator turns are preamble, all others keep their
- * place (R-SYS 1).
- */
+/** Splits a conversation. The leading operator turns are the preamble; all other turns keep their places (R-SYS 1). */
 export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
   const first = all.findIndex((turn) => turn.by !== 'operator')
   const size = first < 0 ? all.length : first

@@ -2,12 +2,13 @@ import type { Text } from '../bytes/json-source.ts'
 import { isJsonObject } from '../bytes/scan.ts'
 
 /*
- * Tool arguments are text on two wires and a JSON object on the third (R-ARGS). Text that is no object travels inside
- * one under this key and comes out of it again. So no client ever runs a tool with arguments that were not sent.
+ * Tool arguments are text on two wires and a JSON object on the third (R-ARGS). Argument text that is no object is
+ * wrapped into an object under this key, and unwrapped on the way back. So no client ever runs a tool with arguments
+ * that the model did not send.
  */
 const rawKey = '_raw_arguments'
 
-/** The source text of an arguments object → the argument text. */
+/** Converts the source text of an arguments object to argument text. */
 export function argumentsOfObject(source: string): string {
   if (!source.includes(rawKey)) return source
   const object = JSON.parse(source) as Record<string, unknown>
@@ -16,9 +17,8 @@ export function argumentsOfObject(source: string): string {
 }
 
 /**
- * The source text of a JSON object for an argument text: the text itself if it is one. A text that is deeper or larger
- * than a whole request may be does not count as one. In the body that it came in it was a mere string, which was not
- * measured.
+ * Converts an argument text to the source text of a JSON object. A text that is an object stays. A text deeper or larger
+ * than a whole request may be counts as no object. As a string in its body, such a text was never measured.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

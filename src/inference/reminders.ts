@@ -2,10 +2,11 @@ import { joinTexts } from '../bytes/json-source.ts'
 import type { ModelPart, OperatorText, OperatorTurn, TextPart, Turn, UserPart } from './request.ts'
 
 /**
- * Operator text in the middle of a conversation, for a wire that does not take it in its place (R-SYS 3 and 4). It
- * becomes marked text of the user turn directly before it, else of the one directly after it, else of a turn of its
- * own. So its place does not change as the conversation grows (rulings T8, T15). It never moves into the preamble.
- * @param mayStay whether operator text is taken between these neighbours
+ * Moves operator text in the middle of a conversation, for a wire that does not accept it there (R-SYS 3 and 4). The
+ * text becomes marked text of the user turn directly before it. If there is none, it joins the user turn directly
+ * after it, else becomes a turn of its own. So its place does not change as the conversation grows (rulings T8, T15).
+ * It never moves into the preamble.
+ * @param mayStay whether operator text is accepted between these neighbours
  */
 export function foldOperators(
   turns: readonly Turn[],
@@ -18,7 +19,7 @@ export function foldOperators(
       folded.push(turn)
       continue
     }
-    // A run of operator turns has one place and is one turn.
+    // Consecutive operator turns become one turn.
     const run: OperatorTurn = { ...turn, texts: [...turn.texts] }
     for (let next = turns[i + 1]; next?.by === 'operator'; next = turns[i + 1]) {
       for (const text of next.texts) run.texts.push(text)
@@ -49,10 +50,10 @@ function reminder({ text }: OperatorText): TextPart {
   return { type: 'text', text: joinTexts(['<system-reminder>\n', text, '\n</system-reminder>'], '') }
 }
 
-/** Neighbours of one side as one turn, for a wire on which sides alternate (R-PAIR 2). */
+/** Merges neighbouring turns of the same side, for a wire on which sides must alternate (R-PAIR 2). */
 export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   const merged: Turn[] = []
-  // The last turn, if it is a copy to which parts can be added.
+  // The last turn, if it is a copy of ours that can be extended.
   let copy: Turn | undefined
   for (const turn of turns) {
     const last = merged.at(-1)

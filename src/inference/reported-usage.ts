@@ -1,10 +1,10 @@
 import { asObject } from '../bytes/json.ts'
 import { readCount, type UsageReport } from './usage.ts'
 
-/** Reads counts out of a report and notes what cannot be believed (ruling C6). */
+/** Reads counts from a report and flags implausible values (ruling C6). */
 type CountReader = {
   read(value: unknown): number | undefined
-  /** The report with the flags added, undefined counters left out. */
+  /** Returns the report with these counters and the flags. Undefined counters are left out. */
   report(counters: Counters): UsageReport
   flag(name: string): void
 }
@@ -41,26 +41,26 @@ export function createCountReader(): CountReader {
   }
 }
 
-/** A report of inclusive counters: cached tokens are part of the prompt, reasoning is part of the output. */
+/** A report with inclusive counters: the prompt includes cached tokens, and the output includes reasoning. */
 type InclusiveUsage = {
   prompt: unknown
   cached: unknown
   written: unknown
-  /** The details of its prompt, in which servers count cache writes by their lifetime. */
+  /** The details of the prompt. Servers count cache writes there, by lifetime. */
   promptDetails?: Record<string, unknown> | undefined
   completion: unknown
   reasoning: unknown
   total: unknown
-  /** A report of zeros is one, and does not mean that nobody counted (ruling C14). */
+  /** Whether a report of zeros counts. Otherwise such a report means that nothing was counted (ruling C14). */
   zerosCount?: boolean
-  /** The model counts reasoning beside the completion and not within it. */
+  /** Whether the model counts reasoning in addition to the completion, not as a part of it. */
   excludesReasoning?: boolean
 }
 
 /**
- * The disjoint counters of an inclusive report. Of a total and a completion the larger decides the output, since some
- * leave reasoning out of the latter (ruling C6). Without a total, reasoning is added if it cannot be a part. A prompt
- * is never empty: one of 0 tokens has not been counted yet.
+ * Converts an inclusive report to disjoint counters. The output is the completion or the total minus the prompt, the
+ * larger of both: some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning is added if
+ * it is too large to be a part. A prompt is never empty, so a prompt of 0 tokens means that it was not counted yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()
@@ -72,7 +72,7 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const total = read(usage.total)
   let cached = read(usage.cached)
   const { all, long } = readLifetimes(usage.promptDetails, read)
-  // Some servers leave their sum of the writes at 0 and count them by lifetime alone.
+  // Some servers leave the sum of cache writes at 0 and count them only by lifetime.
   const sum = read(usage.written)
   let written = sum || (all ?? sum)
   if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
@@ -98,8 +98,8 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
 }
 
 /**
- * The members in which inclusive reports count cache writes by their lifetime, the longer one last. They are OpenAI's (types of
- * its SDK 7.57), LiteLLM's (its `PromptTokensDetailsWrapper`) and DashScope's, which writes Anthropic's words.
+ * The members of inclusive reports that count cache writes by lifetime, the longer lifetime last. Sources: OpenAI
+ * (types of its SDK 7.57), LiteLLM (its `PromptTokensDetailsWrapper`), and DashScope, which uses Anthropic's names.
  */
 const lifetimes = [
   { member: 'cache_write_tokens_details', short: 'ttl_30m_tokens', long: 'ttl_12h_tokens' },
@@ -111,7 +111,11 @@ const lifetimes = [
   { member: 'cache_creation', short: 'ephemeral_5m_input_tokens', long: 'ephemeral_1h_input_tokens' },
 ]
 
-/** @returns the tokens written for longer than the shortest lifetime, and those of all; undefined if nothing counts them */
+/**
+ * Reads cache writes by lifetime.
+ * @returns the tokens of lifetimes beyond the shortest, and the tokens of all lifetimes; undefined if no member
+ * counts them
+ */
 function readLifetimes(details: Record<string, unknown> | undefined, read: CountReader['read']) {
   if (details === undefined) return {}
   for (const { member, short, long } of lifetimes) {

@@ -3,44 +3,51 @@ import type { Text } from '../bytes/json-source.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
 /**
- * The hub's request: all that the wires can ask, in one form, richer than any one of them. It knows no wire. A part
- * that a wire lacks is absent here. A part in a wire's own form is decoded in the wire's folder.
+ * The hub's request, independent of any wire. It can express everything that any wire can ask for. Parts in a wire's
+ * own form are decoded in that wire's folder.
  */
 
 export type InferenceRequest = {
-  /** The client's field that holds its conversation: for losses, which name the client's fields. */
+  /** The client's field that holds the conversation. Losses name the client's fields. */
   conversationField: string
   stream: boolean
-  /** Leading operator material in order: one turn per source item, one text per source text (R-SYS 1). */
+  /** Leading operator turns in order: one turn per source item, one text per source text (R-SYS 1). */
   preamble: OperatorTurn[]
-  /** Whether the client could tell system from developer text; where it could not, `level` is always `system`. */
+  /** Whether the client's wire distinguishes system from developer text. If not, `level` is always `system`. */
   tellsLevels: boolean
-  /** The rest of the conversation, in the client's order. */
+  /** The conversation after the preamble, in the client's order. */
   turns: Turn[]
-  /** Functions only; namespaces are already flattened (R-GROUP). */
+  /** Function tools only. Namespaces are flattened already (R-GROUP). */
   tools: Tool[]
   toolChoice: ToolChoice
   format: OutputFormat
-  /** The client's cap, undefined if it set none. Lowering it to the model's maximum is the encoder's (R-MAX). */
+  /**
+   * The client's output cap in tokens; undefined if it set none. The encoder lowers it to the model's maximum
+   * (R-MAX).
+   */
   outputTokensMax?: number
-  /** In the client's order, empty ones included (R-STOP cleans). */
+  /** Stop sequences in the client's order, including empty ones (R-STOP removes those). */
   stops: string[]
   scalars: Scalars
   reasoning: ReasoningWish
-  /** Whom the client acts for (R-WHO). `either`: its one id for both purposes, where it could not tell them apart. */
+  /**
+   * The person for whom the client acts (R-WHO). `either`: one id for both purposes, if the wire does not separate
+   * them.
+   */
   identity: { user?: string; safetyId?: string; either?: string }
-  /** The client's conversation key, already checked and scoped to its account (R-CACHE); undefined if it has none. */
+  /** The client's conversation key, checked and scoped to its account (R-CACHE); undefined if absent. */
   cacheKey?: string
   /**
-   * The members of the answer that repeat the request, if the client's wire has such (ruling T12), as JSON text without the braces
-   * around them. They are written when the request is read: a stream must not keep its request for them.
+   * The members of the answer that repeat the request, if the client's wire has such members (ruling T12). They are
+   * JSON text without the outer braces. They are written when the request is read, so that a stream need not keep its
+   * request.
    */
   echo?: string
-  /** The fields that decoding dropped, clamped or rewrote: field names for the log, never content (ruling T9). */
+  /** Fields that decoding dropped, clamped or rewrote. Names of fields for the log, never content (ruling T9). */
   losses: Loss[]
 }
 
-/** Fields that are one value, by the names in the rows of the wires (`wires/requests/scalars.ts`). */
+/** Fields with a single value, by their names in the rows of the wires (`wires/requests/scalars.ts`). */
 export type Scalars = Readonly<Record<string, Scalar>>
 export type Scalar = number | string
 
@@ -58,13 +65,16 @@ export type UserPart = TextPart | ImagePart | DocumentPart | ToolResultPart
 export type ModelPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart
 
 export type TextPart = { type: 'text'; text: Text }
-/** `at`: where it stands in the client's body, for the refusal of a model that takes none (ruling R17). */
+/**
+ * `at` is the part's place in the client's body. The refusal of a model that takes no images mentions it (ruling
+ * R17).
+ */
 export type ImagePart = { type: 'image'; at: string; mime: string; base64: string; detail?: string }
 export type DocumentPart = {
   type: 'document'
   at: string
   mime: string
-  /** Exactly one of `base64` and `text` is present. */
+  /** Either `base64` or `text` is present, never both. */
   base64?: string
   text?: string
   title?: string
@@ -76,28 +86,31 @@ export type ToolResultPart = {
   isError: boolean
 }
 type RefusalPart = { type: 'refusal'; text: string }
-/** Reasoning of an earlier turn. `sealed` is what the model's provider gave to prove it (ruling T7). */
+/** Reasoning of an earlier turn. `sealed` is the provider's proof of this reasoning (ruling T7). */
 type ReasoningPart = { type: 'reasoning'; text: Text; sealed?: Sealed }
 export type ToolCallPart = {
   type: 'tool_call'
   callId: string
-  /** The name the client knows it by; `namespace` when it came from a namespace tool. */
+  /** The client's name for the tool; `namespace` if the tool belongs to one. */
   name: string
-  /** Exact argument text as the client sent it; may be blank or not JSON at all (R-ARGS). */
+  /** The exact argument text that the client sent. It may be blank or invalid JSON (R-ARGS). */
   argumentsText: Text
   namespace?: string
 }
 
-/** Provider-opaque material: never parsed, never logged, sent back only to the model that gave it. */
+/**
+ * Material that only the provider can read. It is never parsed or logged, and sent back only to the model that
+ * created it.
+ */
 export type Sealed = { kind: 'signature' | 'redacted'; data: string }
 
 export type Tool = {
-  /** The place in the client's body where it is declared; undefined for one of ours. */
+  /** The place of the declaration in the client's body; undefined for a tool that we added. */
   at?: string
-  /** The bare name the client declared. */
+  /** The client's name for the tool, without its namespace. */
   name: string
   description?: Text
-  /** undefined: no arguments declared (R-SCHEMA). */
+  /** Undefined: the tool declares no arguments (R-SCHEMA). */
   schema?: RawJson
   strict?: boolean
   namespace?: string
@@ -105,11 +118,11 @@ export type Tool = {
 
 export type ToolChoice = {
   mode: 'default' | 'auto' | 'none' | 'required' | 'named'
-  /** mode `named`. */
+  /** The tool's name in mode `named`. */
   name?: string
   /** `allowed_tools`: only these may be called (R-CHOICE). */
   only?: string[]
-  /** undefined: not said. */
+  /** Undefined: the client did not set it. */
   parallel?: boolean
 }
 
@@ -120,10 +133,13 @@ export type OutputFormat =
 
 export type ReasoningWish = {
   level?: ReasoningLevel
-  /** May the client see reasoning text at all (spec 2.2, 2.7; R-THINK)? */
+  /** Whether the client may see reasoning text (spec 2.2, 2.7; R-THINK). */
   isShown: boolean
-  /** Did it ask to see it in so many words, so that the model's default level is wanted, and the text itself? */
+  /**
+   * Whether the client asked explicitly for reasoning text. Then the model's default level and the text itself are
+   * requested.
+   */
   isAsked: boolean
-  /** Were sealed proofs asked for (ruling T7)? */
+  /** Whether the client asked for sealed proofs (ruling T7). */
   wantsSealed: boolean
 }

@@ -2,19 +2,25 @@ import { asObject, type RawJson } from '../bytes/json.ts'
 import { JsonSource } from '../bytes/json-source.ts'
 
 /*
- * JSON Schemas are carried as text and only looked into (ruling T16). Looking is iterative: how deep a schema
- * goes is the client's choice.
+ * JSON Schemas are carried as text and only inspected (ruling T16). The inspection is iterative, because the client
+ * decides how deep a schema is.
  */
 
 export type Schema = Record<string, unknown>
 
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
-/** Without one of them there is nothing to parse for. Their end is searched for first, since a capital is rare. */
+/**
+ * A schema without any of these keywords need not be parsed. The search looks for their ends, because a capital is
+ * rare.
+ */
 const branchWord = /"(?:anyOf|oneOf|allOf)"/
 const branchEnd = 'Of"'
 
-/** Keywords of strict output, and the formats of its texts (https://platform.openai.com/docs/guides/structured-outputs). */
+/**
+ * The keywords of strict output, and its formats of strings
+ * (https://platform.openai.com/docs/guides/structured-outputs).
+ */
 const strictKeys = new Set([
   ...['$schema', 'title', 'description', 'type', 'enum', 'const', 'anyOf', '$ref', '$defs', 'definitions'],
   ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems', 'pattern', 'format'],
@@ -23,9 +29,9 @@ const strictKeys = new Set([
 const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
 /**
- * Whether a schema may be sent as strict (R-JSON): an object whose objects are all closed and require all their
- * properties. It may not have a word that strict output does not know: then the request is refused that is answered
- * without `strict`.
+ * Whether a schema may be sent as strict (R-JSON). All its objects must be closed and require all their properties.
+ * It may have only keywords that strict output knows: otherwise the upstream refuses a request that succeeds without
+ * `strict`.
  */
 export function isFullyStrict(raw: RawJson): boolean {
   const root = asObject(JSON.parse(raw.source))
@@ -39,7 +45,7 @@ export function isFullyStrict(raw: RawJson): boolean {
   return true
 }
 
-/** The schemas that stand in one, where it has no other keywords with schemas in them than those of strict output. */
+/** Yields the schemas directly inside a schema, for schemas with only the keywords of strict output. */
 export function* innerSchemas({ items, anyOf, properties, $defs, definitions }: Schema): Iterable<unknown> {
   if (Array.isArray(anyOf)) yield* anyOf
   if (items !== undefined) yield items
@@ -58,7 +64,7 @@ function isStrictHere(schema: Schema, root: Schema): boolean {
   const types = [type].flat()
   if (types.length === 0 || !types.every((one) => strictTypes.has(one))) return false
   if (format !== undefined && !strictFormats.has(format as string)) return false
-  // Groups of every kind but plain ones begin so; not all of them are known there.
+  // Special groups in a pattern begin with `(?`. Strict output does not support all of them.
   if (typeof pattern === 'string' && pattern.includes('(?')) return false
   if (types.includes('array') && items === undefined) return false
   if (properties === undefined && !types.includes('object')) return true
@@ -75,7 +81,7 @@ function isDefined(reference: string, root: Schema): boolean {
 
 const beginsWithType = /^\{\s*"type"\s*:/
 
-/** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */
+/** A tool's schema with `"type": "object"` at its root. All text of the client stays as it is (R-JSON, R-SCHEMA). */
 export function withObjectType(raw: RawJson): RawJson {
   if (beginsWithType.test(raw instanceof JsonSource ? raw.head(64) : raw.source)) return raw
   const schema = asObject(JSON.parse(raw.source)) ?? {}
@@ -85,9 +91,10 @@ export function withObjectType(raw: RawJson): RawJson {
 }
 
 /**
- * A schema whose root is a choice or a sum, as one plain object. It has all properties of all branches, each as any of
- * them has it, and requires those that every branch requires. It is looser than the client's schema and never tighter
- * (R-SCHEMA, ruling T9). Undefined if the root is plain already.
+ * Rewrites a schema with branches at its root (`anyOf`, `oneOf`, `allOf`) as one plain object. The object has all
+ * properties of all branches. It requires only the properties that every branch requires. So it is looser than the
+ * client's schema and never tighter (R-SCHEMA, ruling T9).
+ * @returns undefined if the root has no branches
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   if (!raw.source.includes(branchEnd) || !branchWord.test(raw.source)) return undefined
@@ -95,12 +102,12 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
   const targets = new Map<string, Schema | undefined>()
   const branchesOf = (key: (typeof branchKeys)[number]) => (Array.isArray(schema[key]) ? schema[key] : [])
-  // Many may refer to one: it says the same each time.
+  // Several branches may refer to the same schema, which counts once.
   const branches = new Set(branchKeys.flatMap(branchesOf).map((branch) => resolved(branch, schema, targets)))
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  // References into one another would copy the same again and again: what is beyond may be anything.
+  // References to one another would be copied without end. Beyond this size, a branch allows anything.
   let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {
@@ -121,9 +128,9 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
     if (!own.has(name))
       properties.set(name, ways.size === 1 ? ways.values().next().value : { anyOf: [...ways.values()] })
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
-  // This keyword depends on the properties beside it, which are more now.
+  // These keywords refer to the properties beside them. More properties would change their meaning.
   if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
-  // fromEntries defines its members: a property called __proto__ stays a property.
+  // fromEntries defines its members, so a property called __proto__ stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
   return { source: JSON.stringify(merged) }
 }
@@ -132,13 +139,13 @@ const longNumber = /\d{16}/
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
 
 /**
- * A tool's schema whose root has `properties` and whose lists have `items`, which may allow anything. Some providers
- * refuse one without them ("object schema missing properties", "array schema missing items"). The same object is
- * returned if none is missing.
+ * A tool's schema in which the root has `properties` and all lists have `items`. Added members allow anything. Some
+ * providers refuse schemas without them ("object schema missing properties", "array schema missing items"). A schema
+ * that lacks nothing is returned as the same object.
  */
 export function spellOut(raw: RawJson): RawJson {
   if (beginsWithProperties.test(raw.source) && !raw.source.includes('"array"')) return raw
-  // Written anew its numbers would be others (ruling T16).
+  // Rewriting would change long numbers, so such a schema stays as it is (ruling T16).
   if (longNumber.test(raw.source)) return raw
   const root = asObject(JSON.parse(raw.source)) ?? {}
   let isChanged = false
@@ -163,12 +170,13 @@ export function spellOut(raw: RawJson): RawJson {
   return isChanged ? { source: JSON.stringify(root) } : raw
 }
 
-/** References to references that are followed: generators write one. */
+/** The longest chain of references that is followed. Schema generators produce chains of one. */
 const hopsMax = 8
 
 /**
- * A branch, or what it refers to in the same schema; `{}`, which allows everything, where that is not there.
- * @param targets what was found before, by reference
+ * Returns a branch, or the schema that it refers to. A reference that leads nowhere becomes `{}`, which allows
+ * anything.
+ * @param targets the results of earlier lookups, by reference
  */
 function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | undefined>): Schema {
   let found = asObject(branch) ?? {}
@@ -192,7 +200,7 @@ export function targetOf(reference: string, root: Schema): Schema | undefined {
   return asObject(at)
 }
 
-/** A step of a JSON pointer, as the name that it means. */
+/** Decodes one step of a JSON pointer to a member's name. */
 export function readStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }

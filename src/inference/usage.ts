@@ -2,21 +2,21 @@ import { holdsMedia } from './estimate-media.ts'
 
 /** Token counts of one answer. The four counters are disjoint: no token is counted twice (ruling N2). */
 export type Usage = {
-  /** Read fresh: neither from cache nor into cache. */
+  /** Input tokens that were neither read from a cache nor written to one. */
   inputTokens: number
   cacheReadTokens: number
   cacheWriteTokens: number
-  /** The part of `cacheWriteTokens` written for an hour; it may have a price of its own (ruling C1). */
+  /** The part of `cacheWriteTokens` that is cached for an hour. It may have a price of its own (ruling C1). */
   cacheWrite1hTokens: number
-  /** Reasoning included. */
+  /** Output tokens, including reasoning. */
   outputTokens: number
-  /** A part of `outputTokens`. */
+  /** Reasoning tokens, a part of `outputTokens`. */
   reasoningTokens: number
-  /** True when at least one counter is our estimate and not the model's word. */
+  /** True if at least one counter is our estimate, not reported by the model. */
   estimated: boolean
 }
 
-/** Of what came to nothing. */
+/** The usage of an answer that produced nothing. */
 export const noUsage: Usage = {
   inputTokens: 0,
   cacheReadTokens: 0,
@@ -27,11 +27,12 @@ export const noUsage: Usage = {
   estimated: false,
 }
 
-/** Calls of the provider's own tools in one answer, by their kind: `web_search`. */
+/** The number of calls of the provider's own tools in one answer, by kind, for example `web_search`. */
 export type Calls = Readonly<Record<string, number>>
 
 /**
- * The counters that a model has reported so far, in the same disjoint form. `undefined` means it never reported one.
+ * The counters that a model has reported so far, in the same disjoint form. `undefined` means that the model has not
+ * reported the counter.
  */
 export type UsageReport = {
   inputTokens?: number
@@ -40,26 +41,26 @@ export type UsageReport = {
   cacheWrite1hTokens?: number
   outputTokens?: number
   reasoningTokens?: number
-  /** The output is a count from under way, not the one of the whole answer. */
+  /** True if the output count was reported before the answer was complete. */
   isOutputPartial?: boolean
-  /** Calls of hosted tools as it counts them, and as they were seen to come by (ruling C11). */
+  /** Calls of hosted tools: the provider's count, and the calls seen in the answer (ruling C11). */
   calls?: Calls
   callsSeen?: Calls
-  /** The faults of the figures (ruling C6): names for the log, never a reason to refuse. */
+  /** Implausible figures, by fixed names for the log (ruling C6). They never cause a refusal. */
   flags?: string[]
-  /** The models that the answer names as its own (ruling Y13). */
+  /** The model names that the answer reports (ruling Y13). */
   models?: readonly string[]
-  /** The tier, speed and geography that it names, each as last said, by its member (ruling Y17). */
+  /** The tier, speed and geography that the answer reports, by member. The last value of each counts (ruling Y17). */
   service?: Readonly<Record<string, string>>
-  /** The provider's own bill for it, as a decimal text. Never shown to clients (ruling P10). */
+  /** The provider's own charge for the answer, as a decimal text. Never shown to clients (ruling P10). */
   costReported?: string
 }
 
-/** An answer names one model; of one that names more, so many are kept, and so much of each. */
+/** The most model names kept per answer, and the most characters kept of each. Answers usually report one. */
 const modelsMax = 8
 const modelCharactersMax = 256
 
-/** A report that knows of the model and the service that an answer, or a part of it, names as its own. */
+/** Adds the model and the service that an answer, or a part of one, reports to the report. */
 export function noteAnswer(report: UsageReport, answer: Record<string, unknown>): UsageReport {
   const { models = [] } = report
   const name = answer['model']
@@ -68,11 +69,14 @@ export function noteAnswer(report: UsageReport, answer: Record<string, unknown>)
   return { ...served, models: [...models, name.slice(0, modelCharactersMax)] }
 }
 
-/** Members of an answer, or of its usage, that name another price than that of its tokens. */
+/** Members of an answer, or of its usage, that can change the price per token. */
 export const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as const
 const serviceCharactersMax = 64
 
-/** A report that knows of the service that an object names: an answer, a part of one, or its usage (ruling Y17). */
+/**
+ * Adds the service that an object reports to the report. The object is an answer, a part of one, or its usage (ruling
+ * Y17).
+ */
 export function noteService(report: UsageReport, object: Record<string, unknown>): UsageReport {
   let noted = report
   for (const member of serviceMembers) {
@@ -83,14 +87,14 @@ export function noteService(report: UsageReport, object: Record<string, unknown>
   return noted
 }
 
-/** No provider charges more for an answer, in the currency of its bill. */
+/** The largest believed charge for one answer, in the currency of the provider's bill. */
 const costMax = 1_000_000
 
 /**
- * A report that knows of the provider's own bill, if the usage has one. Pages as stored in November 2026:
- * - xAI counts 10⁻¹⁰ USD in `cost_in_usd_ticks` (docs.x.ai/developers/cost-tracking).
- * - OpenRouter has its credits in `cost` (openrouter.ai/docs, Usage Accounting).
- * - Perplexity has a map there with `total_cost`.
+ * Adds the provider's own charge to the report, if the usage has one. Sources, as stored in November 2026:
+ * - xAI: `cost_in_usd_ticks` in 10⁻¹⁰ USD (docs.x.ai/developers/cost-tracking).
+ * - OpenRouter: `cost` in its credits (openrouter.ai/docs, Usage Accounting).
+ * - Perplexity: `cost` is a map with `total_cost`.
  */
 export function noteCost(
   report: UsageReport,
@@ -103,10 +107,10 @@ export function noteCost(
   return { ...report, costReported: amount.toFixed(12).replace(/\.?0+$/, '') }
 }
 
-/** The source of the figures of a bill, weakest counter first (ruling C3). */
+/** The source of a bill's figures. The weakest source of any counter decides (ruling C3). */
 export type UsageSource = 'final' | 'partial' | 'estimated' | 'waived'
 
-/** The counters of a usage, by name. */
+/** The names of a usage's counters. */
 export const counters = [
   'inputTokens',
   'cacheReadTokens',
@@ -117,9 +121,9 @@ export const counters = [
 ] as const
 
 /**
- * A later report over an earlier one: per counter the last value wins. It may be smaller, since a start may carry an
- * estimate. A report of zeros alone after a real one is ignored (I9). An output that was reported before figures that
- * cannot be believed is one from under way (ruling C6).
+ * Merges a later report into an earlier one. The last value of each counter wins. It may be smaller, since the first
+ * may be an estimate. A report of only zeros after a real one is ignored (I9). If the later figures are implausible,
+ * an output reported before them counts as incomplete (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
   const isSilent = counters.every((counter) => !later[counter])
@@ -151,33 +155,34 @@ export function readCount(value: unknown): number | undefined {
 
 export type UsageEvidence = {
   report: UsageReport
-  /** True when the answer ended by the model's own word, so that its report is final. */
+  /** True if the model reported the end of the answer. Then its report is final. */
   isComplete: boolean
-  /** Our estimates, asked for only when the model is silent or not believed. */
+  /** Returns our estimate. Called only if the model reported no plausible count. */
   estimateInput: () => number
   /**
-   * Of all that was produced so far, reasoning and hidden text included.
-   * @param enough where it cannot be more than that, it need not be counted: any number up to it will do
+   * Estimates all output produced so far, including reasoning and hidden text.
+   * @param enough a threshold: if the output is surely not larger, the function may skip counting and return any
+   * number up to it
    */
   estimateOutput: (enough?: number) => number
-  /** The tokens of reasoning without any report, by its time; asked for if the report is not final (ruling C12). */
+  /** Estimates unreported reasoning tokens from the reasoning time. Called if the report is not final (ruling C12). */
   estimateHidden?: () => number
-  /** The output cap that was sent to the model, in tokens; of all choices together. */
+  /** The output cap sent to the model, in tokens, for all choices together. */
   outputTokensCap: number
-  /** The figures that the request's reach lets be believed (ruling C14). */
+  /** Limits for believable figures, which follow from the request (ruling C14). */
   bounds: UsageBounds
 }
 
 export type UsageBounds = {
-  /** More input than this was not in the request; infinite where nobody can say what was. */
+  /** The most input tokens that the request can contain; infinite if unknown. */
   inputTokensMax: number
-  /** Whether the cap bounds the output: not where the provider's own tools or a compaction write too. */
+  /** Whether the cap limits all output. It does not if the provider's own tools or a compaction write output too. */
   isOutputCapped: boolean
 }
 
 /**
- * The bounds of a request that reaches for nothing beyond its body, as it is sent to the model (ruling C14). How many tokens an image
- * or a document in it is only the model knows.
+ * The bounds of a request whose input is only its body, as sent to the model (ruling C14). The tokens of an image or
+ * document in the body are unknown to us.
  */
 export function boundsOf(body: Buffer, inputTokensEstimate: number): UsageBounds {
   const inputTokensMax = holdsMedia(body)
@@ -186,15 +191,16 @@ export function boundsOf(body: Buffer, inputTokensEstimate: number): UsageBounds
   return { inputTokensMax, isOutputCapped: true }
 }
 
-/** Answers of up to this many shown tokens may be reported as anything: estimates of short texts say little (C14). */
+/** Up to this many shown tokens, any reported output is believed. Estimates of short texts are inaccurate (C14). */
 const shortAnswerTokens = 200
 
 /**
- * The usage that is billed (rulings C3, C6). Per counter it is the final figure, else the last partial one, else the
- * estimate. The output of a cut answer is never below the estimate of what was produced. Two large figures are not
- * believed: an output above twice the cap, and an input larger than the request can be. Nor is a final output below a
- * quarter of what was shown (ruling C14). The estimate of hidden reasoning does not lift the output above the cap
- * (ruling C12).
+ * Decides the billed usage (rulings C3, C6). Each counter is the final figure, else the last partial figure, else our
+ * estimate.
+ * - The output of a cut answer is at least our estimate of the text produced.
+ * - Two large figures are rejected: an output above twice the cap, and an input larger than the request can be.
+ * - A final output below a quarter of the shown text is rejected (ruling C14).
+ * - The estimate of hidden reasoning never raises the output above the cap (ruling C12).
  */
 export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: UsageSource; flags: string[] } {
   const { isComplete, outputTokensCap, bounds } = evidence
@@ -205,7 +211,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
 
   let inputTokens = report.inputTokens
   if (inputTokens === undefined) {
-    // Cached tokens without a total: what is not cached is the rest of our estimate.
+    // The report has cached tokens and no total. The uncached input is our estimate minus the cached tokens.
     const cached = (report.cacheReadTokens ?? 0) + (report.cacheWriteTokens ?? 0)
     inputTokens = Math.max(0, evidence.estimateInput() - cached)
     flags.push('input_estimated')
@@ -245,7 +251,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
   }
 }
 
-/** The report without an input that is larger than the request can be, and without zeros that count nothing (C14). */
+/** Removes an input larger than the request can be, and zeros that mean "not counted" (C14). */
 function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidence, flags: string[]): UsageReport {
   const { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens } = report
   const inputAll = (inputTokens ?? 0) + cacheReadTokens + cacheWriteTokens
@@ -261,19 +267,19 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
   return report
 }
 
-/** Below a quarter of what was shown, the count of the output did not cover all of it. */
+/** Whether the reported output is below a quarter of the shown text, so that it does not cover all of it. */
 function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): boolean {
   const believedUpTo = Math.max(shortAnswerTokens, 4 * outputTokens)
   return estimateOutput(believedUpTo) > believedUpTo
 }
 
-/** More calls of one kind than any answer makes; a report of more is not believed (ruling C6). */
+/** The most believed calls of one kind in an answer (ruling C6). */
 const callsMax = 1_000
 
 /**
- * The calls that are billed (ruling C11): those of a final report. Without one, or if it cannot be believed, those that
- * were seen. Of an answer that was cut the larger count, since its report may be from before the last call.
- * @returns only calls that are priced, and no count of 0
+ * Decides the billed calls (ruling C11). A final, plausible report counts; otherwise the calls seen in the answer
+ * count. For a cut answer the larger number counts, since its report may precede the last call.
+ * @returns only calls that have a price, and no count of 0
  */
 export function weighCalls(
   { calls = {}, callsSeen = {} }: UsageReport,

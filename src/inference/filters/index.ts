@@ -8,25 +8,25 @@ import { splitThinkTags, type ThinkTags } from './think-tags.ts'
 import { requireWholeCalls } from './whole-calls.ts'
 
 export type FilterOptions = {
-  /** The model's profile; only its think tags matter here. */
+  /** The model's profile. The filters use only its think tags. */
   profile: { thinkTags?: ThinkTags }
   showsReasoning: boolean
-  /** Sealed signatures were asked for (ruling T7): a block that is nothing but sealed is shown too. */
+  /** Whether the client asked for sealed signatures (ruling T7). Then a block with only a seal is shown too. */
   wantsSealed?: boolean
-  /** All stop sequences asked for, and those of them that the upstream does not enforce (R-STOP). */
+  /** All requested stop sequences, and those of them that the upstream does not enforce (R-STOP). */
   stops: readonly string[]
   localStops: readonly string[]
   names: ReadonlyMap<string, { name: string; namespace?: string }>
   requestId: string
-  /** The beginning of the ids of calls on the client's wire. */
+  /** The prefix of call ids on the client's wire. */
   callIdPrefix: string
-  /** A call that is not whole fails the answer (ruling Y5). */
+  /** Whether an incomplete call fails the answer (ruling Y5). */
   wantsWholeCalls?: boolean
 }
 
 /**
- * All filters between a decoder and an encoder. Laws I1–I9 hold after them as before. I10 is loosened on purpose: a
- * local stop sequence finishes the answer before the upstream does, and nothing more comes out.
+ * Combines all filters between a decoder and an encoder. Laws I1–I9 still hold after them. I10 is relaxed on purpose:
+ * a local stop sequence finishes the answer before the upstream does, and no events follow.
  */
 export function composeFilters(options: FilterOptions): Step<AnswerEvent, ShownEvent> {
   const { profile, stops, localStops } = options
@@ -36,7 +36,7 @@ export function composeFilters(options: FilterOptions): Step<AnswerEvent, ShownE
   steps.push(gateReasoning(options.showsReasoning, options.wantsSealed ?? false))
   if (options.wantsWholeCalls) steps.push(requireWholeCalls())
   steps.push(restoreCalls(options.names, options.callIdPrefix, options.requestId))
-  // The last step lets no media through.
+  // The last step removes all media events.
   return chain(steps) as Step<AnswerEvent, ShownEvent>
 }
 
@@ -46,7 +46,7 @@ function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, Answe
   function push(event: AnswerEvent): Iterable<AnswerEvent> {
     let events: AnswerEvent[] = [event]
     for (const step of steps) {
-      // Nearly always one event goes in and one comes out.
+      // Fast path: usually one event goes in and one comes out.
       if (events.length === 1) events = step.push(events[0]!) as AnswerEvent[]
       else events = events.flatMap((one) => [...step.push(one)])
     }
@@ -55,8 +55,8 @@ function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, Answe
 }
 
 /**
- * Calls get the name the client knows (R-NAME, R-GROUP) and an id of ours (R-ID). A name the model made up stays. Media
- * become a sentence at the end (ruling Y9), in which no stop sequence is looked for.
+ * Restores the client's tool names (R-NAME, R-GROUP) and sets our call ids (R-ID). A name that the model invented
+ * stays. Media become a sentence at the end (ruling Y9); stop sequences are not searched for in that sentence.
  */
 function restoreCalls(
   names: ReadonlyMap<string, { name: string; namespace?: string }>,

@@ -1,11 +1,11 @@
 import type { AnswerEvent, MediaKind } from '../answer.ts'
 
-/** The media of an answer, which its client gets one sentence for (ruling Y9). */
+/** Collects the media of an answer. The client receives one sentence in their place (ruling Y9). */
 export class LeftOutMedia {
-  /** The sources that came, by kind: some servers send one twice. */
+  /** The sources of the media seen, by kind. Some servers send the same source twice. */
   readonly #sources = new Map<MediaKind, Set<string>>()
 
-  /** Kinds whose words came. */
+  /** The kinds of media whose transcript was received. */
   readonly #told = new Set<MediaKind>()
 
   note({ media, source }: AnswerEvent & { type: 'media' }): void {
@@ -14,7 +14,7 @@ export class LeftOutMedia {
     else if (known.size < mediaMax) this.#sources.set(media, known.add(source))
   }
 
-  /** The sentence as a text block of its own. @param index the number of the next block */
+  /** Returns the sentence as a text block. @param index the number of the next block */
   block(index: number): AnswerEvent[] {
     const leftOut = [...this.#sources].filter(([kind]) => !this.#told.has(kind))
     if (leftOut.length === 0) return []
@@ -32,7 +32,7 @@ const mediaMax = 1_000
 
 const wordsOf: Record<MediaKind, (count: number) => string> = {
   image: (count) => (count === 1 ? 'an image' : `${count} images`),
-  // Audio and video come in pieces.
+  // Audio and video are sent in pieces, so they are not counted.
   audio: () => 'audio',
   video: () => 'video',
   file: (count) => (count === 1 ? 'a file' : `${count} files`),

@@ -2,12 +2,12 @@ import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../answer.ts'
 
 /**
- * The reasoning gate: lets reasoning through if it may be shown (spec 2.2, 2.7) and there is some. A block that is only
- * sealed appears where seals were asked for (ruling T7). What stays is numbered anew, in the order it appears.
+ * Lets reasoning through if the client may see it (spec 2.2, 2.7) and it has text. A block with only a seal is shown
+ * if the client asked for seals (ruling T7). The shown blocks are numbered anew, in the order in which they appear.
  */
 export function gateReasoning(shows: boolean, wantsSealed: boolean): Step<AnswerEvent, AnswerEvent> {
   let count = 0
-  /** New numbers of the blocks that have appeared; undefined for reasoning that may still appear. */
+  /** The new numbers of the shown blocks; undefined for reasoning that may still be shown. */
   const numbers = new Map<number, number | undefined>()
   return { push, end: () => [] }
 

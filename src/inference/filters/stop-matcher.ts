@@ -1,24 +1,28 @@
 /**
- * All stop sequences as one automaton (Aho and Corasick, 1975): a state is a beginning that some of them share, 0 the empty one.
- * A sequence of 1,000 characters has 1,000 states, so all of it is in arrays of numbers.
+ * All stop sequences as one automaton (Aho and Corasick, 1975). A state is a beginning shared by some sequences;
+ * state 0 is the empty text. A sequence of 1,000 characters has 1,000 states, so states are stored in arrays of
+ * numbers.
  */
 type StopPatterns = {
   stops: readonly string[]
-  /** Codes by which a match begins. */
+  /** The first characters of all sequences, as code units. */
   firsts: ReadonlySet<number>
-  /** Of each state: the first that is one character longer, the next one that goes on from the same, and that character. */
+  /**
+   * Links of each state: its first child (one character longer), its next sibling (same parent), and its own last
+   * character.
+   */
   longer: Int32Array
   sibling: Int32Array
   code: Uint16Array
-  /** The longest shorter state that its text ends with. */
+  /** For each state: the longest shorter state that the state's text ends with. */
   fallback: Int32Array
-  /** The longest sequence that its text ends with, as a place in `stops`; -1 for none. */
+  /** For each state: the longest sequence that its text ends with, as an index in `stops`; -1 for none. */
   ending: Int32Array
-  /** How many characters at its end may still become a match. */
+  /** For each state: how many characters at its end may still become a match. */
   growing: Int32Array
 }
 
-/** @param stops without empty ones */
+/** @param stops the stop sequences, without empty ones */
 export function compileStops(stops: readonly string[]): StopPatterns {
   const most = stops.reduce((sum, { length }) => sum + length, 1)
   const numbers = () => new Int32Array(most)
@@ -45,7 +49,7 @@ export function compileStops(stops: readonly string[]): StopPatterns {
     }
     ending[state] = place
   }
-  // From the shorter ones to the longer ones: what a state falls back to is done before it.
+  // Shorter states are processed first, since longer states fall back to them.
   const waiting = [0]
   for (let i = 0; i < waiting.length; i++) {
     const state = waiting[i]!
@@ -60,14 +64,17 @@ export function compileStops(stops: readonly string[]): StopPatterns {
   return patterns
 }
 
-/** @returns 0 if nothing goes on with it */
+/** @returns the state that extends this one by the character; 0 if there is none */
 function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
   let next = longer[state]!
   while (next !== 0 && code[next] !== character) next = sibling[next]!
   return next
 }
 
-/** @param counting counts the states that were looked at @returns the longest state that the text ends with, with this character */
+/**
+ * @param counting counts the visited states @returns the longest state that the text ends with, including this
+ * character
+ */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {
     if (counting) counting.compared++
@@ -76,22 +83,22 @@ function follow(patterns: StopPatterns, state: number, character: number, counti
   }
 }
 
-/** The result of a piece of text: the text that may be shown by now, and the sequence after it if one is certain. */
+/** The result of scanning a piece of text: the text that may be shown now, and the sequence found after it, if any. */
 export type StopScan = { shown: string; stop?: string }
 
 /**
- * Finds the first stop sequence of a text that comes in pieces: of two matches the earlier counts, then the longer. The
- * text is read once and never backwards. A step compares the next character with at most as many sequences as there are
+ * Finds the first stop sequence in a text that arrives in pieces. The earliest match wins; of those, the longest. The
+ * text is read once and never backwards. One step compares the next character with at most as many sequences as exist
  * (ruling T26).
  */
 export class StopMatcher {
-  /** States that were looked at so far. */
+  /** The number of states visited so far. */
   compared = 0
   readonly #patterns: StopPatterns
   #state = 0
-  /** The match that counts so far. */
+  /** The best match so far. */
   #best: { stop: string; foundAt: number } | undefined
-  /** Read and not shown: a match may have begun in it. */
+  /** Text that is read but not shown, because a match may have begun in it. */
   #withheld = ''
   /** Characters read so far. */
   #read = 0
@@ -100,19 +107,19 @@ export class StopMatcher {
     this.#patterns = patterns
   }
 
-  /** Nothing more is pushed once a `stop` was returned. */
+  /** Scans a piece of text. Must not be called again after it has returned a `stop`. */
   push(text: string): StopScan {
     this.#follow(text)
     this.#withheld += text
     this.#read += text.length
     const best = this.#best
     const begunAt = this.#read - this.#patterns.growing[this.#state]!
-    // One that began no later and is not over yet would be the earlier match, or the longer one.
+    // An open match that began earlier, or at the same place, would win. So the decision waits for it.
     if (best === undefined || begunAt <= best.foundAt) return { shown: this.#show(begunAt) }
     return { shown: this.#show(best.foundAt), stop: best.stop }
   }
 
-  /** The text is over: what was under way is no match. */
+  /** The text has ended, so an incomplete match is no match. */
   end(): StopScan {
     const best = this.#best
     return best ? { shown: this.#show(best.foundAt), stop: best.stop } : { shown: this.#show(this.#read) }
@@ -139,7 +146,7 @@ export class StopMatcher {
     if (isBetter || (foundAt === best.foundAt && stop.length > best.stop.length)) this.#best = { stop, foundAt }
   }
 
-  /** Takes what lies before a place out of what is withheld. */
+  /** Removes the text before a position from the withheld text, and returns it. */
   #show(place: number): string {
     const length = Math.max(0, place - (this.#read - this.#withheld.length))
     const shown = this.#withheld.slice(0, length)

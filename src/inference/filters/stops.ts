@@ -4,19 +4,22 @@ import { mergeUsage, type UsageReport } from '../usage.ts'
 import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
 
 /**
- * Stop sequences. Those the upstream does not enforce are found here, in text blocks only (R-STOP). The text ends
- * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far. The
- * delivery decides what becomes of the upstream (rulings T15, C12). Of two matches the earlier counts, then the longer.
- * An upstream that names the sequence it stopped at is believed if it was asked for.
+ * Enforces the stop sequences that the upstream does not enforce, in text blocks only (R-STOP). The text ends before
+ * the match. `finish` follows at once, before the upstream's own end, with the counters reported so far. The delivery
+ * decides whether to keep reading the upstream (rulings T15, C12). The earliest match wins; of those, the longest. If
+ * the upstream reports the sequence at which it stopped, that sequence is believed only if the client requested it.
  * @param asked all sequences of the request
- * @param local those to find here
+ * @param local the sequences to enforce here
  */
 export function cutAtStops(asked: readonly string[], local: readonly string[]): Step<AnswerEvent, AnswerEvent> {
   const wanted = local.filter((stop) => stop !== '')
   const patterns = wanted.length === 0 ? undefined : compileStops(wanted)
-  /** Per open block: undefined for other kinds than text, or where nothing is looked for. */
+  /** A matcher per open block; undefined for blocks that are not searched. */
   const open = new Map<number, StopMatcher | undefined>()
-  /** The start of a text block of which nothing is shown yet: a match at its first character leaves no block (3.2). */
+  /**
+   * The start event of a text block of which nothing is shown yet. A match at its first character leaves no block
+   * (3.2).
+   */
   let unshown: (AnswerEvent & { type: 'block_start' }) | undefined
   let report: UsageReport = {}
   let isOver = false

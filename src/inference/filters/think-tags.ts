@@ -5,12 +5,12 @@ import { cutsBlocks } from '../narrator.ts'
 export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 
 /**
- * Reasoning that a model writes into its text between tags, made into a block of its own. Only the beginning of the
- * first text counts: later tags are literal text, since a model may well write about them.
+ * Moves reasoning that a model writes between tags in its text into a reasoning block. Tags count only at the
+ * beginning of the first text. Later tags are literal text, since a model may write about tags.
  *
- * Servers send the same thought in a field as well, before the tags or beside each of their pieces (BUG-6). Then the
- * field counts, and the text between the tags is dropped. Pieces of the field do not end the text: it goes on after
- * them.
+ * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of them
+ * (BUG-6). Then the field counts, and the text between the tags is dropped. A piece of the field does not end the
+ * text block.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -18,30 +18,38 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
 
 class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   readonly #tags: ThinkTags
-  /** `before`: an open tag may come. `inside`: until the close tag. `after`: blanks before the text are dropped. */
+  /**
+   * `before`: an opening tag may follow. `inside`: until the closing tag. `after`: blanks before the text are
+   * dropped. `outside`: tags are literal.
+   */
   #state: 'before' | 'inside' | 'after' | 'outside' = 'before'
-  /** Text that could be the beginning of a tag. */
+  /** Text at the end of a piece that may be the beginning of a tag. */
   #withheld = ''
-  /** Before it; only ever appended to, since there may be many, one by one. */
+  /** Blanks before a possible tag. The string is only appended to, since many pieces may be a single blank. */
   #blanks = ''
-  /** Text inside tags that nobody has opened, while it may be the thought of the field. */
+  /** Text that may lie between tags without an opening tag, while it may repeat the field's thought. */
   #unproven: string | undefined
-  /** Of it, what goes beyond the thought: blanks only. Blanks before its first word do not count. */
+  /**
+   * The part of the unproven text after the end of the thought: blanks only. Blanks before its first word are
+   * ignored.
+   */
   #beyond = ''
   #hasWord = false
   #count = 0
-  /** The text block being read, and what is open on our side for it. */
+  /** The text block that is being read, and the block that we have opened for it. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
-  /** Whether text came since the last piece of the field, and whether the last block of both was cut. */
+  /** Whether text followed the last piece of the field, and whether the last text or field block was cut. */
   #hasRead = false
   #wasCut = false
-  /** Text is between tags that nobody has opened, and came before the field: either may repeat the other. */
+  /** Text without an opening tag came before the field. So the text may repeat the field, or the field the text. */
   #isImplied = false
-  /** The thought of the field without what the text repeats of it, and what the field has yet to repeat of the tags. */
+  /**
+   * The field's thought that the text has not repeated yet, and the tagged text that the field has not repeated yet.
+   */
   #thought: string | undefined
   #unrepeated = ''
-  /** Blocks of the field that are read with the tags. */
+  /** The field's blocks that are read together with the tags. */
   readonly #fields = new Set<number>()
   readonly #numbers = new Map<number, number>()
   #events: AnswerEvent[] = []
@@ -92,7 +100,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     const isIdle = this.#reading === undefined
     if (isIdle && block.kind === 'text' && this.#state !== 'outside') this.#reading = index
     else if (isIdle && block.kind === 'reasoning' && (this.#state !== 'outside' || this.#unrepeated !== '')) {
-      // Two thoughts with no text between them are two blocks (I7).
+      // Two thoughts without text between them are two blocks (I7).
       if (!this.#hasRead) this.#stop(false)
       this.#hasRead = false
       this.#fields.add(index)
@@ -114,7 +122,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#state === 'outside') this.#endText()
   }
 
-  /** A piece of the field: the part of it that the tags have not said already. */
+  /** Reads a piece of the field. Only the part that the tagged text has not contained yet is emitted. */
   #readField(text: string) {
     const [beyond, left] = pastRepetition(this.#unrepeated, text)
     this.#unrepeated = left
@@ -150,7 +158,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
         this.#think(rest.slice(0, rest.length - keep))
         return
       }
-      // Now it is a thought, and what the field has not said of it is another part.
+      // The unproven text is now proven to be a thought. The part that the field has not contained is new.
       if (this.#unproven !== undefined) this.#isImplied = true
       this.#unproven = undefined
       this.#think(rest.slice(0, at))
@@ -166,7 +174,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     this.#write('text', rest)
   }
 
-  /** A piece of the text between the tags. */
+  /** Reads a piece of text between the tags. */
   #think(piece: string) {
     if (this.#unproven !== undefined) {
       this.#unproven += piece
@@ -182,8 +190,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * Whether the unproven text goes on to repeat the thought. Each piece is compared with its own part of the thought, since there
-   * may be many. A text that is longer than the thought repeats nothing, its last blanks aside.
+   * Whether the unproven text still repeats the thought. Each piece is compared only with its own part of the
+   * thought, since there may be many pieces. A text longer than the thought is no repetition, apart from blanks at
+   * its end.
    */
   #repeats(piece: string): boolean {
     const said = this.#hasWord ? piece : piece.trimStart()
@@ -200,9 +209,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * No more text is to come that tags could stand in: the meaning of what waits of it is known now.
+   * No text that could contain tags will follow. Decides the meaning of the withheld text.
    *
-   * @param isWhole the answer is over, and uncut: text that repeats the thought is all that it says
+   * @param isWhole the answer has ended uncut: then text that repeats the thought is the whole answer
    */
   #endText(isWhole = false) {
     const waiting = this.#blanks + (this.#state === 'inside' ? (this.#unproven ?? '') : '') + this.#withheld
@@ -226,7 +235,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (text !== '') this.#events.push({ type: 'block_delta', index: this.#blockFor(kind), text })
   }
 
-  /** @returns the number of the open block of this kind, which is begun if there is none */
+  /** Opens a block of this kind unless one is open. @returns its number */
   #blockFor(kind: 'text' | 'reasoning'): number {
     if (this.#open?.kind !== kind) {
       this.#stop(false)
@@ -242,7 +251,10 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 }
 
-/** The part of a piece that goes beyond what it repeats of a text, blanks before them aside, and what is left to repeat. */
+/**
+ * Compares a piece with a text that it may repeat, ignoring blanks before both. Returns the part of the piece beyond
+ * the repetition, and the text that is not repeated yet.
+ */
 function pastRepetition(text: string, piece: string): [beyond: string, left: string] {
   for (const [told, said] of [
     [text, piece],
@@ -254,7 +266,7 @@ function pastRepetition(text: string, piece: string): [beyond: string, left: str
   return [piece, '']
 }
 
-/** How many characters at the end of the text could be the beginning of the tag. */
+/** The number of characters at the end of the text that may be the beginning of the tag. */
 function overlap(text: string, tag: string): number {
   for (let size = Math.min(tag.length - 1, text.length); size > 0; size--)
     if (text.endsWith(tag.slice(0, size))) return size

@@ -5,23 +5,24 @@ import { cutsBlocks } from '../narrator.ts'
 
 const brokenCall: Fault = { kind: 'broken', text: 'The model sent a broken call.', unread: 'no_answer' }
 
-/** Whether a text is nothing, or the blanks of JSON. */
+/** Whether a text is empty or only JSON white space. */
 export function isBlankJson(text: string): boolean {
   return /^[ \t\n\r]*$/.test(text)
 }
 
-/** Longer arguments are broken, in characters: as long as a translated answer may be. */
+/** The longest valid arguments in characters, which equals the limit of a translated answer. */
 const charactersMax = 32 * 1_048_576
 
 /**
- * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). The client makes an object
- * of them when the call stops, and would run it with other arguments or with none. So such a stop is withheld until it
- * is known why the answer ends. If the answer was cut, its last block may be broken. Clients run any other as soon as
- * the next block follows. Blank arguments become `{}`, since a blank text is no JSON.
- * @param decode makes arguments of the deltas of a call, put together
+ * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). The client parses the
+ * arguments when the call stops, and would run the call with wrong arguments or none. So the stop of a broken call is
+ * withheld until the reason for the answer's end is known. If the answer was cut, only its last block may be broken:
+ * clients run each earlier call as soon as the next block follows. Blank arguments become `{}`, since blank text is
+ * no JSON.
+ * @param decode converts a call's joined deltas to its arguments
  */
 export function requireWholeCalls(decode = (text: string) => text) {
-  /** Arguments of the calls that have not stopped. */
+  /** The arguments of the calls that have not stopped, by block. */
   const texts = new Map<number, string>()
   const withheld: (AnswerEvent & { type: 'block_stop' })[] = []
   let last = -1
