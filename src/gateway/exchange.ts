@@ -304,7 +304,18 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     echo: request.echo ?? '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
-  const { body: bytes, names, toolNames, stops, localStops, outputTokensCap, mayHideReasoning, losses } = encoded
+  // A function that captured `encoded` itself would keep the whole body for as long as the answer lasts.
+  const {
+    isMarked: hasMarks = false,
+    body: bytes,
+    names,
+    toolNames,
+    stops,
+    localStops,
+    outputTokensCap,
+    mayHideReasoning,
+    losses,
+  } = encoded
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix: client.callIdPrefix, wantsWholeCalls }
@@ -322,7 +333,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     choices: 1,
     bounds: boundsOf(bytes, inputTokensEstimate),
     inputTokensEstimate,
-    cacheWrites: cacheWritesOf(model, body, () => encoded.isMarked === true, false),
+    cacheWrites: cacheWritesOf(model, body, () => hasMarks, false),
     openStream: () => new TranslatedStream(plan, client, head),
     readWhole(answer: Buffer) {
       const whole = new TranslatedWhole(plan, client, head)
