@@ -5,114 +5,123 @@ import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
-/** Why a request may not run now. The gateway chooses the answer to the client. */
+/** Why a request may not run now. The gateway chooses the response to the client. */
 export type AdmissionRefusal = { ok: false } & (
   | {
       why:
-        | 'unwritable' // the store cannot take debits, of all accounts or of this one (rulings C5, Y16)
-        | 'busy' // the process refuses new requests so that running ones finish
+        | 'unwritable' // the store cannot take debits of any account, or of this account (rulings C5, Y16)
+        | 'busy' // the process refuses new requests so that running ones can finish
     }
   | {
       why:
-        | 'no_credit' // no credit is left
-        | 'all_held' // running requests hold all the credit that is left: a retry makes sense
-      /** The settled balance; holds are not deducted. */
+        | 'no_credit' // the account has no credit left
+        | 'all_held' // running requests hold all remaining credit, so a retry may succeed
+      /** The settled balance. Holds are not deducted. */
       balanceNanos: bigint
     }
   | {
-      /** The same for the budget of the account or the person, over all their keys, or for the key's own (rulings R15, Y20). */
+      /**
+       * The budget that is spent, or whose rest running requests hold: the account's, the person's or the key's
+       * (rulings R15, Y20).
+       */
       why: BudgetRefusal
       budget: Budget
-      /** The unspent part of the budget; holds are not deducted. */
+      /** The unspent part of the budget. Holds are not deducted. */
       leftNanos: bigint
-      /** Unix milliseconds; undefined if the budget never renews, or the time is unknown. */
+      /** When the budget renews, in Unix milliseconds. Undefined if it never renews, or the time is unknown. */
       renewsMs: number | undefined
     }
   | {
       why:
-        | 'rate' // the account's window is full
-        | 'person_rate' // the window of the person over all their keys is full
-        | 'key_rate' // the key's own window is full
-      /** Whole seconds until the window ends. */
+        | 'rate' // the account's rate window is full
+        | 'person_rate' // the rate window of the person, over all their keys, is full
+        | 'key_rate' // the key's own rate window is full
+      /** Whole seconds until the rate window ends. */
       retryAfterSeconds: number
     }
 )
 
-/** Why a budget refuses a request, in the words of logs and metrics. */
+/** Why a budget refuses a request, as written in logs and metrics. */
 export type BudgetRefusal = `${BudgetOwner}budget_${'spent' | 'held'}`
 
-/** Whose budget it is; the key's has no word. */
+/** Whose budget it is, as a prefix. A key's budget has no prefix. */
 type BudgetOwner = 'account_' | 'person_' | ''
 
 /** A request that may run. */
 export type Admitted = {
   ok: true
   /**
-   * Releases the hold, or all of it but what is kept. Call it without that when the debit is durable, or when the request costs
-   * nothing. After the whole release no call counts.
+   * Releases the hold, or all of it except `keptNanos`. Call it without an amount when the debit is durable, or when
+   * the request costs nothing. After a full release, further calls do nothing.
    */
   release(keptNanos?: bigint): void
 }
 
-/** A request that has passed the checks of its head and has no hold yet. */
+/** A request that has passed the checks of its head and does not hold credit yet. */
 export type Entered = Disposable & {
   ok: true
   /**
-   * Holds the probable cost of the answer, in nano-credits (ruling C2). Call it once. If credit is refused, the request
-   * gives its place in the rate window back (ruling R1).
+   * Holds the estimated cost of the answer, in nano-credits (ruling C2). Call it once. If credit is refused, the
+   * request's place in the rate window is given back (ruling R1).
    */
   admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal>
   /**
-   * Call this before a request is refused for a mistake in its body: credit and rate are judged first (ruling R1). Uses
-   * a place in the window. @returns the refusal that `enter` would have given.
+   * Checks credit and rate, which are reported before a mistake in the body (ruling R1). Call this before rejecting a
+   * body. Uses a place in the rate window. @returns the refusal that `enter` would have returned.
    */
   judge(): Promise<AdmissionRefusal | undefined>
   /**
-   * Ends the checks of the request. A request that ends before it has asked still uses its place in the window (ruling
-   * R1). An admitted request ends with its release.
+   * Ends the checks of the request. A request that ends before `admit` or `judge` still uses its place in the rate
+   * window (ruling R1). An admitted request ends with its release.
    */
   [Symbol.dispose](): void
 }
 
 /**
- * Decides whether a request may run, by credit, rate window and hold (rulings R1, C2, spec 8). A store in this process
- * decides credit and window in `enter`, before the body is read. For a store on another machine, `enter` only looks at
- * what is remembered here, and `admit` decides it all in one step. Limits are the key's, its person's and its account's (rulings
- * R15, Y20).
+ * Decides whether a request may run, by credit, rate window and hold (rulings R1, C2, spec 8). Limits apply to the key,
+ * its person and its account (rulings R15, Y20). With a store in this process, `enter` decides credit and rate before
+ * the body is read. With a store on another machine, `enter` only checks what this process remembers. There, `admit`
+ * decides everything in one step.
  */
 export interface Admission {
-  /** Call this once for a request whose key is valid and whose account is active. */
+  /** Call this once for each request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
-  /** The balance and window of an account now (ruling R13), for one of its keys; undefined if they are not known at once. */
+  /**
+   * Returns the account's balance and rate window now (ruling R13), for one of its keys. Undefined if this process does
+   * not know them.
+   */
   look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined
-  /** The unspent part of the budget of a key or a person in nano-credits, as far as it is known here; holds are not deducted. */
+  /**
+   * Returns the unspent part of the budget of a key or person in nano-credits, as far as this process knows it. Holds
+   * are not deducted.
+   */
   lookBudget(bounds: LiveBounds & { budget: Budget }): bigint
 }
 
 /** The balance and the rate window of an account. */
 export type Standing = {
-  /** The settled balance; the holds of running requests are not deducted. */
+  /** The settled balance. The holds of running requests are not deducted. */
   balanceNanos: bigint
-  /** The window of the key, the person or the account, whichever has the fewest places left. */
+  /** The rate window with the fewest places left: the key's, the person's or the account's. */
   window: WindowFigures | undefined
 }
 
 export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
-  /** Knows what is left of budgets. */
+  /** The unspent part of each budget. */
   bounds: Pick<BoundsBook, 'left' | 'of'>
-  /** The rate windows of accounts that are in force now; a reload may replace them. */
+  /** The rate windows of accounts that are in force now. A reload may replace them. */
   windows(): Windows
-  /** The rate windows of keys and people, each with a limit of its own. */
+  /** The rate windows of keys and people. Each has its own limit. */
   keyWindows: Windows
   whyBlocked: Ledger['whyBlocked']
   isShedding(): boolean
-  /** Unix milliseconds, by which the periods of budgets end. */
+  /** The current time in Unix milliseconds. The periods of budgets end by this clock. */
   nowMs(): number
 }
 
 /**
- * Keeps balances, budgets and holds in the memory of the only serving process. The checks run in the order of the lines
+ * Keeps balances, budgets and holds in the memory of the only serving process. Checks run in the order of the lines
  * (rulings R1, R15).
  */
 export function createAdmission(options: AdmissionOptions): Admission {
@@ -154,7 +163,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return new Entry(payer, place, judge)
   }
 
-  /** The budget of the account, over all its keys, then that of the person, then that of the key. */
+  /** Checks the budget of the account over all its keys, then the person's, then the key's. */
   function judgeBudgets({ account, balance, bounds, person }: RequestPayer): AdmissionRefusal | undefined {
     const own = account.bounds
     if (own?.budget !== undefined) {
@@ -172,7 +181,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return freeNanos > 0n ? undefined : withoutBudget(whose, bounds, budget, creditNanos, nowMs)
   }
 
-  /** Takes a place in all windows or in none: a refusal by one uses no place of another (ruling R15). */
+  /**
+   * Takes a place in every rate window, or in none. A refusal by one window therefore uses no place in another (ruling
+   * R15).
+   */
   function takeAll(accountId: string, most: number | undefined, narrow: readonly LimitedScope[]): KeyPlace {
     const full = narrow.find(({ scope, rate }) => keyWindows.isFull(scope, rate))
     if (full) {
@@ -196,10 +208,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 type KeyPlace = WindowPlace & { why?: 'rate' | 'person_rate' | 'key_rate' }
 
-/** A window with a limit of its own, and the refusal where it is full. */
+/** A rate window with its own limit, and the refusal to return if it is full. */
 type LimitedScope = { why: 'person_rate' | 'key_rate'; scope: string; rate: number }
 
-/** In the order of refusals. */
+/** Lists the limited windows in the order in which they may refuse. */
 function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined): LimitedScope[] {
   const limited: LimitedScope[] = []
   const add = (why: LimitedScope['why'], bounds: LiveBounds | undefined) => {
@@ -211,7 +223,10 @@ function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined):
   return limited
 }
 
-/** All by which a request is judged. @property bounds those of the key @property person those of its person */
+/**
+ * Everything that the checks of a request need. @property bounds the limits of the key @property person the limits of
+ * its person
+ */
 type RequestPayer = {
   account: Account
   balance: Balance
@@ -250,8 +265,8 @@ class Entry implements Entered {
   }
 
   /**
-   * Checks again: while the body was read, other requests may have taken holds, or the store may have been lost (ruling
-   * C5).
+   * Repeats the checks. While the body was read, other requests may have taken holds, or the store may have become
+   * unavailable (ruling C5).
    */
   async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
     const { account, balance, bounds, person } = this.#payer
@@ -262,9 +277,9 @@ class Entry implements Entered {
     return refused
   }
 
-  /** Nothing is left to judge: `enter` has decided everything. */
+  /** Does nothing, because `enter` has already checked everything. */
   async judge(): Promise<undefined> {}
 
-  /** Nothing to do: `enter` has taken the place in the window. */
+  /** Does nothing, because `enter` has already taken the place in the window. */
   [Symbol.dispose](): void {}
 }

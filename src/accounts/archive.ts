@@ -3,46 +3,49 @@ import { field } from './chain.ts'
 import { type SumColumn, sumColumns } from './usage/rollup.ts'
 
 /*
- * Closed months that are archived (docs/ledger.md). The entries of a month go into a file. The store keeps a sealed row for each
- * account, sums by key and person, and an index of request ids and references. An account's last entry always stays, so the next
- * one builds on it and proves the sealed row before it.
+ * Archives of closed months (docs/ledger.md). The entries of a month are moved to a file. The store keeps a sealed row
+ * for each account, sums by key and person, and an index of request ids and references. An account's last entry always
+ * stays in the store. The next entry builds on it, and it proves the sealed row before it.
  */
 
 /**
- * The life of an archive. A command that was killed is run again, and goes on.
+ * The states of an archive. A command that was killed can be run again and continues.
  *
  *     sealing → removing → away → attaching → attached → removing …
  *
- * While it is sealed, nothing has changed for readers. From `removing` until `attached` its entries count as away.
+ * In `sealing`, readers see no change. From `removing` until `attached`, the entries count as away.
  */
 type ArchiveState = 'sealing' | 'removing' | 'away' | 'attaching' | 'attached'
 
-/** The states in which entries of a month may be missing in the store. */
+/** The states in which the store may lack entries of the month. */
 export const awayStates = ['removing', 'away', 'attaching'] as const satisfies readonly ArchiveState[]
 
-/** A month that is archived: all entries that were not archived before, and that count before its end. */
+/** An archived month. It holds all entries that count before its end and are in no earlier archive. */
 export type Archive = {
-  /** Such as `2026-01`, by the days of the zone. */
+  /** The month by the days of the zone, such as `2026-01`. */
   month: string
   timeZone: string
-  /** When its oldest entry counts, which had stayed if it is older than the month; else the beginning of the month. */
+  /**
+   * When the oldest entry of the archive counts, or the beginning of the month if that is earlier. An account's last
+   * entry stays in the store, so an archive may hold one from before its month.
+   */
   fromMs: number
   untilMs: number
   state: ArchiveState
-  /** The path of its file, as it was written or last attached. */
+  /** The path where the file was written, or from which it was last attached. */
   file: string
-  /** The SHA-256 of the file in hexadecimal digits. */
+  /** The SHA-256 of the file, as hexadecimal digits. */
   fileDigest: string
   accounts: number
   entries: number
-  /** Over all sealed rows with their sums, and over the index: see `DigestSum`. */
+  /** Covers all sealed rows with their sums, and the index: see `DigestSum`. */
   sealsDigest: string
   indexDigest: string
-  /** Covers all of the above but the state and the path, and the digest of the archive before it. */
+  /** Covers all fields above except the state and the path, and the digest of the previous archive. */
   digest: string
 }
 
-/** The entries of an account in an archive. */
+/** The sealed row that stands for an account's entries in an archive. */
 export type Seal = {
   accountId: string
   month: string
@@ -50,18 +53,18 @@ export type Seal = {
   toSeq: number
   creditedNanos: bigint
   debitedNanos: bigint
-  /** After the last entry. */
+  /** The balance after the last entry. */
   balanceNanos: bigint
   firstDigest: string
   lastDigest: string
-  /** When the last entry counts, which no later entry of the account precedes. */
+  /** When the last entry counts. No later entry of the account counts before it. */
   postedMs: number
 }
 
-/** The sums of the entries of a seal, by key and person. An empty text stands for no key or no person. */
+/** The sums of a seal's entries for a key and a person. An empty text means no key or no person. */
 export type SealedSums = { keyId: string; person: string; sums: Record<SumColumn, bigint> }
 
-/** An entry in the index, by the id that its database finds it by. */
+/** An entry in the index, with the id by which the database finds it. */
 export type ArchivedEntry = {
   id: string
   kind: 'debit' | 'credit' | 'return'
@@ -71,7 +74,7 @@ export type ArchivedEntry = {
   amountNanos: bigint
 }
 
-/** A digest of rows in any order: the bits of their SHA-256 that differ in an odd number of rows. */
+/** A digest of rows in any order: the bitwise XOR of their SHA-256 digests. */
 export class DigestSum {
   readonly #sum = Buffer.alloc(32)
   #count = 0
@@ -82,43 +85,46 @@ export class DigestSum {
     this.#count++
   }
 
-  /** Begins with the number of rows. */
+  /** Returns the digest, which begins with the number of rows. */
   end(): string {
     return `${this.#count}:${this.#sum.toString('hex')}`
   }
 }
 
-/** The text of a sealed row for its digest. */
+/** Formats a sealed row for its digest. */
 export function sealText(seal: Seal): string {
   const { accountId, month, fromSeq, toSeq, creditedNanos, debitedNanos, balanceNanos } = seal
   const fields = [accountId, month, fromSeq, toSeq, creditedNanos, debitedNanos, balanceNanos]
   return ['seal', ...fields, seal.firstDigest, seal.lastDigest, seal.postedMs].map((value) => field(value)).join('')
 }
 
-/** The same of sums of a sealed row. */
+/** Formats the sums of a sealed row for their digest. */
 export function sumsText(accountId: string, month: string, { keyId, person, sums }: SealedSums): string {
   const fields = ['sums', accountId, month, keyId, person, ...sumColumns.map((column) => sums[column])]
   return fields.map((value) => field(value)).join('')
 }
 
-/** The same of an entry in the index. */
+/** Formats an index entry for its digest. */
 export function indexText({ id, kind, month, accountId, seq, amountNanos }: ArchivedEntry): string {
   return ['index', id, kind, month, accountId, seq, amountNanos].map((value) => field(value)).join('')
 }
 
-/** The digest of an archive. @param previous of the archive before it, null for the first one */
+/** Computes the digest of an archive. @param previous the digest of the previous archive; null for the first archive */
 export function digestArchive(archive: Omit<Archive, 'digest' | 'state' | 'file'>, previous: string | null): string {
   const { month, timeZone, fromMs, untilMs, fileDigest, accounts, entries, sealsDigest, indexDigest } = archive
   const fields = ['s1', previous, month, timeZone, fromMs, untilMs, fileDigest, accounts, entries]
   return `s1:${hash('sha256', [...fields, sealsDigest, indexDigest].map((value) => field(value)).join(''), 'base64')}`
 }
 
-/** Sums entries by key and person as reports do: a return takes back the request and the cost of its debit, and no tokens. */
+/**
+ * Sums entries by key and person in the same way as reports. A return subtracts the request and the cost of its debit,
+ * but not the tokens.
+ */
 export function createSealedSums() {
   const all = new Map<string, SealedSums>()
   return { add, list: () => [...all.values()] }
 
-  /** @param row an entry, by its columns */
+  /** @param row an entry's values by column */
   function add(row: Readonly<Record<string, unknown>>): void {
     const isDebit = row['kind'] === 'debit'
     if (!isDebit && row['usage_source'] === null) return
@@ -134,12 +140,12 @@ export function createSealedSums() {
   }
 }
 
-/** Those of the archives that are away and have entries that count in a span. A bound that is undefined is open. */
+/** Returns the archives that are away and have entries that count in a time span. An undefined bound is open. */
 export function findAway(archives: readonly Archive[], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY): Archive[] {
   return archives.filter((one) => isAway(one) && sinceMs < one.untilMs && untilMs > one.fromMs)
 }
 
-/** Whether entries of the archive may be missing in the store. */
+/** Whether the store may lack entries of the archive. */
 export function isAway({ state }: Pick<Archive, 'state'>): boolean {
   return (awayStates as readonly ArchiveState[]).includes(state)
 }

@@ -3,25 +3,29 @@ import { digestForeignKey, readKey } from './keys.ts'
 
 type Credentials = { authorization?: string | undefined; xApiKey?: string | undefined }
 
-/** Reads the access token of a session; undefined for any text that we have not made (`createTokens`). */
+/** Reads the access token of a session. Returns undefined for a text that we did not make (`createTokens`). */
 export type AccessReader = (text: string) => { digest: string; expiresMs: number } | undefined
 
 type AuthenticationParts = {
   directory: Directory
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   nowMs: number
-  /** Asked before the store is, so that a throttled address waits for nothing (ruling R16). */
+  /**
+   * Whether the address is throttled. Checked before the store is queried, so a throttled address causes no wait
+   * (ruling R16).
+   */
   isThrottled(): boolean
-  /** Undefined if there are no sessions. */
+  /** Reads access tokens; undefined if there are no sessions. */
   readAccess?: AccessReader | undefined
 }
 
 /**
- * Finds the key of a request (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure.
- * A key in memory is used without waiting for one that only the store may know (ruling R16). The caller checks whether
- * the account is active, since a suspended account is no failed authentication (ruling R4).
- * @returns `ended` if nothing but tokens of ended sessions was shown, and `expired` if one of them may be refreshed. Neither is a
- * failed authentication (ruling Y28).
+ * Finds the key of a request (ruling R7). Of two credentials, the first valid one counts. Two invalid ones count as one
+ * failure. A key in memory is used at once, without querying the store about the other credential (ruling R16). The
+ * caller checks whether the account is active, because a suspended account is not an authentication failure (ruling
+ * R4).
+ * @returns `ended` if all credentials are tokens of ended sessions; `expired` if at least one of them may be refreshed.
+ *   Neither is an authentication failure (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
@@ -34,7 +38,7 @@ export async function authenticate(
   for (const text of [authorization && (readBearer(authorization) ?? ''), xApiKey?.trim()]) {
     if (text === undefined) continue
     const access = asking.readAccess?.(text)
-    // A token says itself when it ends, so one that was kept costs nobody a look into the store.
+    // A token contains its own expiry, so an expired token is rejected without a query.
     const isOver = access !== undefined && hasEnded(access.expiresMs, asking.nowMs)
     const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text, asking.directory.hasForeignKeys === true))
     const key = digest === undefined ? undefined : asking.directory.findKnownKey(digest)
@@ -44,7 +48,7 @@ export async function authenticate(
     else if (text !== '') isFailure = true
     if (digest !== undefined && !key) unknown.push({ digest, isOurs: access !== undefined })
   }
-  // Of a client that may not fail again without being throttled, the store is asked only for tokens that we have made.
+  // If the client's next failure would be throttled, only tokens that we made are looked up in the store.
   const asked = asking.isThrottled() ? unknown.filter(({ isOurs }) => isOurs) : unknown
   const found = await Promise.all(asked.map(({ digest }) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))
@@ -54,7 +58,8 @@ export async function authenticate(
 }
 
 /**
- * Returns the digest by which a key is looked up. It is undefined for a text without the form of a key, so that garbage costs no lookup.
+ * Returns the digest by which a key is looked up. Returns undefined for a text that does not have the form of a key, so
+ * garbage costs no lookup.
  * @param takesForeign whether the store has keys of another gateway
  */
 export function digestOfKey(text: string, takesForeign: boolean): string | undefined {

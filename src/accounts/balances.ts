@@ -1,13 +1,16 @@
 import type { Spend } from './budget.ts'
 import type { StoredFigures } from './poster.ts'
 
-/** Receives from a settlement the balances of accounts and the spending of keys with budgets. */
+/** Receives the balances of accounts, and the spending of keys with budgets, from the settlement. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
-  /** Sets what a key and all of its line have spent so far; absent if this process does not keep spending. */
+  /**
+   * Sets what a key, together with all keys of its line, has spent so far. Absent if this process does not track
+   * spending.
+   */
   spend?(scope: string, spend: Spend): void
 }
 
-/** Passes on the figures that a store has reported. */
+/** Passes the figures that a store has reported to the listener. */
 export function setFigures(listener: BalanceListener, { balances, spends = [] }: StoredFigures): void {
   for (const [accountId, storedNanos] of balances) listener.set(accountId, storedNanos)
   for (const [scope, spend] of spends) listener.spend?.(scope, spend)
@@ -15,11 +18,14 @@ export function setFigures(listener: BalanceListener, { balances, spends = [] }:
 
 /** The balances of all accounts, in the memory of the only serving process. */
 export interface Balances {
-  /** Undefined for an account that the store has not reported. */
+  /** Returns undefined for an account that the store has not reported. */
   get(accountId: string): Balance | undefined
-  /** Sets the balance that the store reports, in nano-credits. Debits that it does not have yet stay deducted (ruling C5). */
+  /**
+   * Sets the balance that the store reports, in nano-credits. Debits that the store does not have yet stay deducted
+   * (ruling C5).
+   */
   set(accountId: string, storedNanos: bigint): void
-  /** Deducts a due debit that the store has not taken; called with the negative amount once it has. */
+  /** Deducts a debit that is due but not in the store yet. Called with the negative amount once the store has it. */
   owe(accountId: string, amountNanos: bigint, keyId?: string, personId?: string): void
 }
 
@@ -42,35 +48,39 @@ export function createBalances(): Balances {
 }
 
 /*
- * The probable cost of running requests is held back, so that many at once cannot spend the same credit (ruling C2). A
- * request is admitted while balance − holds is above zero, then holds its estimate. The law of overdraft:
+ * The estimated cost of running requests is held back, so that parallel requests cannot spend the same credit (ruling
+ * C2). A request is admitted while balance − holds is above zero. It then holds its estimate. The law of overdraft:
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold
  *
- * because the last request admitted found at least one nano-credit that was not held.
+ * The reason: when the last request was admitted, at least one nano-credit was not held.
  */
 
-/** The credit of an account, in nano-credits. There is one live object per account, which all its requests share. */
+/** The credit of an account, in nano-credits. All requests of the account share one live object. */
 export type Balance = {
-  /** Sum of the account's ledger entries, as the store last reported it, less what is owed. */
+  /** The sum of the account's ledger entries, as the store last reported it, minus `owedNanos`. */
   balanceNanos: bigint
-  /** Debits that the store should have taken and has not; they must not be spent again (ruling C5). */
+  /** Debits that are due but not in the store yet. Their amount must not be spent again (ruling C5). */
   owedNanos: bigint
-  /** Sum of the holds of requests that are running. */
+  /** The sum of the holds of running requests. */
   heldNanos: bigint
-  /** The number of requests that hold. */
+  /** The number of running requests that hold credit. */
   running: number
 }
 
-/** A positive balance always admits if no request is running, since nothing is held then. */
+/**
+ * Whether the account may start another request. A positive balance always admits one if none is running, since nothing
+ * is held then.
+ */
 export function isAdmitted(balance: Balance): boolean {
   return balance.balanceNanos - balance.heldNanos > 0n
 }
 
 /**
- * Holds an estimate until the request is settled, of the account and of the budgets of key and person (rulings R15, Y20). Call
- * `isAdmitted` in the same turn of the event loop.
- * @returns the release, whole or down to what is kept; after the whole one no call has an effect.
+ * Holds an estimate until the request is settled. The hold counts for the account and for the budgets of key and person
+ * (rulings R15, Y20). Call `isAdmitted` in the same turn of the event loop.
+ * @returns a function that releases the hold, or all of it except an amount to keep. After a full release, further
+ *   calls do nothing.
  */
 export function hold(
   balance: Balance,

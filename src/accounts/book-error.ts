@@ -48,12 +48,15 @@ export type BookErrorCode =
   | 'month_unfolded'
   | 'zone_unrecorded'
 
-/** A rule of the books forbids what was asked for. The text that people see is chosen in src/operations. */
+/** A rule of the books forbids the requested change. src/operations chooses the text that people see. */
 export class BookError extends Error {
   readonly code: BookErrorCode
-  /** The name, id or reference it is about; not always as it was typed, and never a possible secret. */
+  /**
+   * The name, id or reference that caused the error. It may differ from what was typed, and never contains a possible
+   * secret.
+   */
   readonly subject: string
-  /** The line of a file that it is about. */
+  /** The line of an imported file that caused the error. */
   readonly line: number | undefined
 
   constructor(code: BookErrorCode, subject: string, line?: number) {

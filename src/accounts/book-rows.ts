@@ -10,10 +10,13 @@ import {
 } from './key-bounds.ts'
 import { type BookRow, readFields, registers } from './registers.ts'
 
-/** @property balanceNanos the sum of its entries @property spend of its budget, as of a key */
+/**
+ * @property balanceNanos the sum of the account's entries @property spend the spending of the account's budget, in the
+ *   same form as a key's
+ */
 export type AccountRow = BookRow<'accounts'> & { balanceNanos: bigint; bounds: AccountBounds; spend: Spend | undefined }
 
-/** An account as it begins. */
+/** Makes the row of a new account. */
 export function newAccount(id: string, name: string, createdMs: number): AccountRow {
   const nothing = { balanceNanos: 0n, bounds: accountBounds.none, spend: undefined, lastGrant: undefined }
   return { id, name, state: 'active', createdMs, ...nothing }
@@ -24,20 +27,20 @@ export type KeyRow = BookRow<'keys'> & {
   personName: string | undefined
   scope: string
   bounds: KeyBounds
-  /** Of its budget, in the window of the last entry; none where it has none. */
+  /** The spending of its budget, in the window of the last entry. Undefined without a budget. */
   spend: Spend | undefined
-  /** Those of its person over all their keys, and what these have spent and hold (ruling Y20). */
+  /** The limits of the key's person over all their keys, and what these keys have spent and hold (ruling Y20). */
   personBounds: PersonBounds
   personSpend: Spend | undefined
   personHeldNanos: bigint | undefined
-  /** The sum of its holds of running requests, if the store knows it. */
+  /** The sum of the holds of running requests, if the store knows it. */
   heldNanos: bigint | undefined
 }
 
-/** A key that was just made. The secret is shown to its creator this once. */
+/** A newly created key. The secret is shown to its creator only once. */
 export type IssuedKey = { key: string; id: string; prefix: string }
 
-/** Another one whenever something that can be edited is another. */
+/** Returns a version that changes whenever an editable field changes. */
 export function versionOfAccount({ id, name, state, bounds }: AccountRow): string {
   return versionOf([id, name, state, accountBounds.tell(bounds)])
 }
@@ -46,27 +49,27 @@ export function versionOfKey({ id, label, expiresMs, revokedMs, bounds }: KeyRow
   return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null, keyBounds.tell(bounds)])
 }
 
-/** A digest of the fields that can be edited, to tell one version from another. */
+/** Computes a digest of the editable fields, which identifies the version of a row. */
 export function versionOf(fields: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16)
 }
 
-/** The end of a page: the sort values of its last row, and its id. */
+/** The position where a page ends: the sort values of its last row, and the row's id. */
 type PageKey = readonly (string | number)[]
 
 export const accountSorts = ['created', '-created', 'name'] as const
 
-/** A page of accounts that match every given filter, after a given place. */
+/** A request for a page of accounts, which match every given filter and come after a given position. */
 export type AccountPage = {
-  /** In the name, whatever its case, or the beginning of the id. */
+  /** A part of the name in any case, or the beginning of the id. */
   q?: string | undefined
   state?: AccountRow['state'] | undefined
-  /** Only these. */
+  /** Only accounts with these ids. */
   ids?: readonly string[] | undefined
   externalId?: string | undefined
-  /** Only those that have another plan than these. */
+  /** Only accounts whose plan is none of these. */
   otherPlans?: readonly string[] | undefined
-  /** `created`: the oldest first. */
+  /** The sort order. `created` lists the oldest first. */
   sort: (typeof accountSorts)[number]
   beyond?: PageKey | undefined
   limit: number
@@ -75,42 +78,42 @@ export type AccountPage = {
 export const keySorts = ['created', '-created'] as const
 
 /**
- * States that a key may be in, each key in exactly one. The first that applies, in this order: it was revoked, its end or that of
- * its grace is over, its account is suspended. Else it is active.
+ * The states of a key. If several apply, the first in this order counts. Expired: the end of the key or of its grace
+ * period is past. Suspended: its account is suspended. Active: none of the others applies.
  */
 export const keyStates = ['revoked', 'expired', 'suspended', 'active'] as const
 
 export type KeyState = (typeof keyStates)[number]
 
-/** A page of keys: those that fit all of what is given, after a place. */
+/** A request for a page of keys, which match every given filter and come after a given position. */
 export type KeyPage = {
   accountId?: string | undefined
   personId?: string | undefined
-  /** Only these. */
+  /** Only keys with these ids. */
   ids?: readonly string[] | undefined
-  /** The beginning of the label, of the visible characters or of the id, whatever its case. */
+  /** The beginning of the label, of the visible characters or of the id, in any case. */
   q?: string | undefined
   state?: KeyState | undefined
   /** Only keys of another gateway. */
   isForeign?: boolean | undefined
   externalId?: string | undefined
-  /** Without the keys of sessions of people. */
+  /** Whether to leave out the keys of people's sessions. */
   isWithoutSessions?: boolean | undefined
-  /** At which keys have expired, in Unix milliseconds. */
+  /** The time at which a key's expiry is judged, in Unix milliseconds. */
   nowMs?: number | undefined
-  /** `created`, the default: the oldest first. */
+  /** The sort order. `created`, the default, lists the oldest first. */
   sort?: (typeof keySorts)[number] | undefined
   beyond?: PageKey | undefined
   limit: number
 }
 
-/** Keys of one label that are found by it. Filters refuse a label that more keys have. */
+/** The most keys that are found by one label. Filters refuse a label that more keys have. */
 export const keysNamedMax = 1_000
 
-/** A row as a database answers it, by the names of its columns. */
+/** A row as a database returns it, by column name. */
 export type StoreRow = Readonly<Record<string, unknown>>
 
-/** @param row of the account's columns, with its balance and what it has spent. */
+/** @param row the account's columns, with its balance and its spending */
 export function readAccountRow(row: StoreRow): AccountRow {
   const fields = readFields(registers.accounts, row)
   return { ...fields, balanceNanos: row.balance as bigint, bounds: accountBounds.read(row), spend: readSpent(row) }
@@ -131,7 +134,7 @@ export function readKeyRow(row: StoreRow): KeyRow {
 
 export const noPerson = { personBounds: personBounds.none, personSpend: undefined, personHeldNanos: undefined }
 
-/** Columns of a key's person beside those of the key begin so. */
+/** In the row of a key, the columns of its person begin with this prefix. */
 export const personPrefix = 'person_'
 
 function readPersonOf(row: StoreRow): Pick<KeyRow, keyof typeof noPerson> {
@@ -142,13 +145,16 @@ function readPersonOf(row: StoreRow): Pick<KeyRow, keyof typeof noPerson> {
   return { personBounds: personBounds.read(person), personSpend: readSpent(person), personHeldNanos: heldNanos }
 }
 
-/** @param row of a key, an account or a person, with what it has spent. */
+/** @param row of a key, an account or a person, with the columns of its spending */
 export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend | undefined {
   if (budget === null || from_ms === null) return undefined
   return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
 }
 
-/** Counts of what the second release does not know in a store. @property isClosed whether it refuses the store for entries of form 3 */
+/**
+ * Counts of data that the second release of triwire does not know. @property isClosed whether that release refuses the
+ * store because of entries of form 3
+ */
 export type NewerContent = {
   [Name in
     | 'foreignKeys'

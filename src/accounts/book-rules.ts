@@ -1,7 +1,7 @@
 /*
- * The rules of the books, without a store: what a change must know, and what follows from it. A store finds the facts and
- * makes the writes in one transaction; it decides nothing. So every store has the same rules, whether it answers at once
- * or from another machine.
+ * The rules of the books, independent of the store. A rule states which facts a change needs, and which writes follow
+ * from them. A store finds the facts and makes the writes in one transaction; it decides nothing. All stores therefore
+ * follow the same rules, whether in this process or on another machine.
  */
 import { randomText } from '../ids/base62.ts'
 import { hasEnded } from './account.ts'
@@ -30,86 +30,95 @@ import { hasNothingUnseen, isShownWhole } from './shown-text.ts'
 import { type GrantRow, ownKeyMark, type SessionName, type SignInFacts, type SignInRow } from './sign-in/rows.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
-/** The facts that a change asks about. */
+/** The facts that a change needs. */
 export type ChangeScope = {
-  /** An account by its id, else by its name. */
+  /** An account by its id, or if no account has that id, by its name. */
   account?: string
-  /** An account by its name alone. */
+  /** An account by its name only. */
   accountName?: string
   /** Keys by id or by their first characters. */
   key?: string
-  /** The credit that was booked with this reference, of any account. */
+  /** The credit of any account that was booked with this reference. */
   reference?: string
-  /** Operators by id or name, those that are revoked too. */
+  /** Operators by id or name, including revoked ones. */
   operator?: string
-  /** References of an account's grants, and its spending since the last one. No debit of it is posted until the change is over. */
+  /**
+   * The references of an account's grants, and its spending since the last grant. No debit of the account is posted
+   * until the change ends.
+   */
   grants?: { accountId: string; base: GrantBase | undefined }
-  /** Whose days reports and budgets are by; nobody changes it meanwhile. */
+  /** The zone by whose days reports and budgets are counted. It cannot change until this change ends. */
   reporting?: true
-  /** The change writes an entry, which the clock of the store dates: `clock`. */
+  /** The change writes an entry, so it needs `clock`: the facts about the clock that dates entries. */
   isDated?: true
-  /** People by id, external id, e-mail address or name, with their second identities; or all. */
+  /** People by id, external id, e-mail address or name, with their second identities; or all people. */
   persons?: 'all' | readonly string[]
   /** Accounts by ids or names. */
   accounts?: readonly string[]
-  /** Entries that are posted ahead of the clock, budgets of their accounts, and those whose windows begin ahead. No post is under way meanwhile. */
+  /**
+   * Entries that are ahead of the clock, the budgets of their accounts, and budgets whose windows begin ahead. No debit
+   * is posted until the change ends.
+   */
   ahead?: true
   /** A session by its digest. */
   session?: string
-  /** Digests of keys that may be there already. */
+  /** Digests of keys that may already exist. */
   digests?: readonly string[]
-  /** References of credits that may be booked already. */
+  /** References of credits that may already be booked. */
   references?: readonly string[]
-  /** An earlier creation for the same actor and key of idempotency. */
+  /** An earlier creation by the same actor with the same idempotency key. */
   once?: { actor: string; key: string }
-  /** A sign-in that was begun; with `account` unless the change names another one. */
+  /** A sign-in that has begun. It includes the account of the grant, unless the change names another account. */
   oauthGrant?: { id: string } | { digest: string }
-  /** A session with its key, its account and its person. */
+  /** A session with its key, account and person. */
   signIn?: SessionName
-  /** The person of an identity, and the person whose second identity it is. */
+  /** The person with this identity. If it is a second identity, the person that it belongs to. */
   identity?: { issuer: string; subject: string }
 }
 
-/** The facts that the store found. A fact is empty if the change did not ask for it, or if there is none. */
+/** The facts that the store found. A fact is empty if the change did not ask for it, or if nothing was found. */
 export type Facts = {
   account: AccountRow | undefined
   accountNamed: AccountRow | undefined
   keys: readonly KeyRow[]
-  /** Whether the key is one of another gateway that was rotated. */
+  /** Whether the key came from another gateway and was rotated. */
   isForeignRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
-  /** Those of the digests, and of the references, that are taken. */
+  /** Those of the digests, and of the references, that already exist. */
   digests?: ReadonlySet<string> | undefined
   references?: ReadonlySet<string> | undefined
   persons: readonly PersonRow[]
-  /** Accounts with keys of the persons that were found. */
+  /** The accounts in which the found people have keys. */
   personKeys: readonly PersonKeys[]
   accounts: readonly AccountRow[]
   ahead?: readonly AheadAccount[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
-  /** Grants of the accounts that have one among `ahead`, by their references. */
+  /** The grants of the accounts in `ahead`, by their references. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
-  /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
+  /**
+   * `servers`: the names of the servers that use the store now. Always empty for a file, because its lock keeps servers
+   * out.
+   */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
-  /** The time of the store, by which debits fall into windows: the caller's may be another. */
+  /** The time of the store. Debits are assigned to windows by it, because the caller's clock may differ. */
   nowMs: number
   clock: ClockFacts | undefined
   oauthGrant?: GrantRow | undefined
   signIn?: SignInFacts | undefined
 }
 
-/** The result of a creation that may be asked for again. */
+/** The result of a creation, kept because the same creation may be requested again. */
 export type Made = Omit<BookRow<'made'>, 'actor' | 'once'>
 
-/** One thing to be written. Servers learn that the account has changed, where it is about one. */
+/** One write of a change. If the write concerns an account, servers are notified that the account has changed. */
 export type BookWrite =
   | { kind: 'insert_account'; account: AccountRow }
   | { kind: 'set_account'; accountId: string; fields: Partial<BookRow<'accounts'>>; bounds?: AccountBounds }
-  /** With a time for a correction: see `corrections.ts`. */
+  /** A credit. With `effectiveMs` it is a correction: see `corrections.ts`. */
   | {
       kind: 'post_credit'
       accountId: string
@@ -118,9 +127,9 @@ export type BookWrite =
       createdMs?: number
       effectiveMs?: number
     }
-  /** Entries of an account, up to and with the correction that names them, count at their effective times. */
+  /** Moves entries of an account to their effective times, up to and including the correction that names them. */
   | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
-  /** Figures for reports are folded anew, and the last head is not ahead. */
+  /** Figures for reports are computed again, and the moment of the last head is no longer ahead. */
   | { kind: 'count_anew'; nowMs: number }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
@@ -129,15 +138,17 @@ export type BookWrite =
   | { kind: 'clear_spend'; accountId: string; scope: string }
   | { kind: 'insert_person'; person: PersonRow }
   | { kind: 'set_person'; personId: string; fields: Partial<PersonRow> }
-  /** Servers read the keys of the person's account again. */
+  /** Makes servers read the keys of the person's account again. */
   | { kind: 'set_person_bounds'; accountId: string; personId: string; bounds: PersonBounds }
-  /** Nobody posts to these accounts until the change is over. Without it, two changes could wait for each other. */
+  /**
+   * Locks accounts, so that no debit is posted to them until the change ends. Without it, two changes could deadlock.
+   */
   | { kind: 'lock_accounts'; ids: readonly string[] }
-  /** With all that were linked to it. */
+  /** Links a person, and all identities linked to them, to another person. */
   | { kind: 'link_person'; personId: string; to: string }
   | { kind: 'erase_person'; personId: string; erasedMs: number }
   | { kind: 'sign_out_person'; personId: string; endedMs: number }
-  /** All keys of a person in an account are another person's, or nobody's. */
+  /** All keys of a person in an account are assigned to another person, or to nobody. */
   | { kind: 'give_keys'; accountId: string; from: string; to: string | null }
   | { kind: 'insert_operator'; operator: BookRow<'operators'> }
   | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
@@ -152,16 +163,17 @@ export type BookWrite =
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
 
 /**
- * The spending of a window before it is written down: `spentNanos` of the entries up to and with `throughSeq`. The store adds
- * later entries. If `throughSeq` is undefined, the key is new: the ledger has no entry of it, and nothing is added.
+ * The spending of a window before its row is written: `spentNanos` is the sum of entries up to and including
+ * `throughSeq`. The store adds later entries. If `throughSeq` is undefined, the key is new and has no ledger entries,
+ * so nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
 export type NewCredit = Extract<BookWrite, { kind: 'post_credit' }>
 
 /**
- * Writes in their order. Credits of one account that stand together are one step, posted as a whole. Warnings compare the balance
- * before all of it with the one after it.
+ * Groups writes, in order. Consecutive credits of one account form one step and are posted together. Warnings compare
+ * the balance before the step with the balance after it.
  */
 export function stepsOf(writes: readonly BookWrite[]): (NewCredit[] | Exclude<BookWrite, NewCredit>)[] {
   const steps: ReturnType<typeof stepsOf> = []
@@ -174,7 +186,7 @@ export function stepsOf(writes: readonly BookWrite[]): (NewCredit[] | Exclude<Bo
   return steps
 }
 
-/** The account that servers must read again. */
+/** The account that servers must read again after a write. */
 export function accountOf(write: BookWrite): string | undefined {
   if (write.kind === 'insert_account') return write.account.id
   return 'accountId' in write ? write.accountId : undefined
@@ -183,19 +195,22 @@ export function accountOf(write: BookWrite): string | undefined {
 type Decision<T> = {
   writes: readonly BookWrite[]
   result: T
-  /** The record of the audit, if something is written. */
+  /** The record for the audit trail, if something is written. */
   trail?: Trail
-  /** The audit records the act though nothing is written: it was done elsewhere. */
+  /** Whether the audit trail records the act even if nothing is written here, because it took effect elsewhere. */
   isAct?: boolean
 }
 
 export type BookChange<T> = {
   about: ChangeScope
-  /** Pure. @throws BookError, and then nothing is written. */
+  /** Pure: depends on the facts alone. @throws BookError, in which case nothing is written. */
   decide(facts: Facts): Decision<T>
 }
 
-/** How an account is to be. A field that is left out stays as it is, or empty. Null takes a bound away. */
+/**
+ * The wanted fields of an account. A field that is left out keeps its value, or is empty for a new account. Null
+ * removes a limit.
+ */
 export type AccountWishes = BoundWishes<AccountBounds> & {
   name?: string | undefined
   state?: AccountRow['state'] | undefined
@@ -226,16 +241,16 @@ export function createAccount(
   }
 }
 
-/** The spending of a budget that begins with a new key, account or person: nothing. */
+/** The initial spending of a budget that starts with a new key, account or person: zero. */
 export function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
   const span = spanOf(calendar, per, nowMs)
   return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
 }
 
-/** The version that the caller has seen, if any, and what is known of the window that another budget begins with. */
+/** The version that the caller has seen, if any, and the known spending of the window in which a new budget begins. */
 type Seen = { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined }
 
-/** @param calendar of the reporting zone: a budget begins with its days */
+/** @param calendar of the reporting zone, because budgets follow its days */
 export function updateAccount(
   idOrName: string,
   { name, state, ...wishes }: AccountWishes,
@@ -265,7 +280,7 @@ export function updateAccount(
   }
 }
 
-/** The parts that the change replaces, for the audit; undefined if it replaces nothing. */
+/** Returns the fields that the change replaces, for the audit trail; undefined if it replaces nothing. */
 export function whatDiffers(
   before: ActDetails,
   after: ActDetails,
@@ -276,10 +291,10 @@ export function whatDiffers(
   return { before: pick(before), after: pick(after) }
 }
 
-/** A row that may have a budget, of a key, an account or a person. */
+/** A row that may have a budget: a key, an account or a person. */
 type Spender = { bounds: { budget: Budget | undefined }; spend: Spend | undefined }
 
-/** Begins or ends the counting of a budget that was changed. Sets the spending of `after`. */
+/** Starts or stops counting after a budget was changed. Sets the spending of `after`. */
 export function moveSpend(
   of: { accountId: string; scope: string },
   after: Spender,
@@ -308,7 +323,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
-      // An earlier triwire took such references as any other.
+      // An earlier triwire accepted such references like any other, so an existing credit may have one.
       if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
         throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
@@ -320,7 +335,10 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
   }
 }
 
-/** The operator confirms that the clock of the store is right (ruling Y15). The audit trail keeps it. @returns that time */
+/**
+ * The operator confirms that the store's clock is right (ruling Y15). The audit trail records it. @returns the
+ * confirmed time
+ */
 export function confirmClock(): BookChange<{ time: string }> {
   return {
     about: {},
@@ -331,10 +349,13 @@ export function confirmClock(): BookChange<{ time: string }> {
   }
 }
 
-/** The time of a change, and the calendar that divides it into days. @property nowMs Unix milliseconds */
+/** The time of a change, and the calendar of the reporting zone. @property nowMs Unix milliseconds */
 export type Moment = { nowMs: number; calendar: Calendar }
 
-/** How a key is to be. A field that is left out stays as it is, or empty. Null takes it away. */
+/**
+ * The wanted fields of a key. A field that is left out keeps its value, or is empty for a new key. Null removes the
+ * value.
+ */
 export type KeyWishes = BoundWishes<KeyBounds> & {
   label?: string | null | undefined
   expiresMs?: number | null | undefined
@@ -376,8 +397,8 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
 }
 
 /**
- * Bounds are those of all keys of its line; label and end are its own.
- * @param calendar of the reporting zone: a budget begins with its days
+ * Bounds apply to all keys of the key's line of rotations. The label and the expiry belong to this key alone.
+ * @param calendar of the reporting zone, because budgets follow its days
  */
 export function updateKey(
   idOrPrefix: string,
@@ -393,7 +414,7 @@ export function updateKey(
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
       const result: KeyRow = { ...key, bounds: keyBounds.after(key.bounds, withPerson(wishes, facts, accountId)) }
-      // The bounds of the person, and signing them out, reach a session by its key.
+      // Changing the person is refused. The person's limits, and signing them out, reach a session through its key.
       if (key.session !== undefined && result.bounds.person !== key.bounds.person)
         throw new BookError('key_of_session', keyId)
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
@@ -417,13 +438,13 @@ function aboutPerson({ person }: KeyWishes): ChangeScope {
   return typeof person === 'string' ? { persons: [person] } : {}
 }
 
-/** The wishes with the id of the person who was named. */
+/** Returns the wishes with the id of the named person. */
 function withPerson(wishes: KeyWishes, facts: Facts, accountId: string): KeyWishes {
   const { person } = wishes
   return typeof person === 'string' ? { ...wishes, person: personOfKey(facts, person, accountId) } : wishes
 }
 
-/** Whether a budget has another window than the one that was counted so far: then it is counted from the ledger. */
+/** Whether a budget needs a window other than the one counted so far. If so, its spending is summed from the ledger. */
 export function beginsAnew({ bounds, spend }: Spender, budget: Budget): boolean {
   return bounds.budget === undefined || bounds.budget.per !== budget.per || spend === undefined
 }
@@ -436,7 +457,9 @@ export function whatIsSet(shown: ActDetails): ActDetails {
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null))
 }
 
-/** The grace begins by the time of the store: the caller's clock may be wrong by more than it lasts. */
+/**
+ * The grace period begins by the store's time, because the caller's clock may be wrong by more than the whole period.
+ */
 export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<IssuedKey> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
@@ -447,7 +470,7 @@ export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<Issue
       if (hasEnded(old.expiresMs, nowMs)) throw new BookError('key_expired', old.id)
       if (old.session !== undefined) throw new BookError('key_of_session', old.id)
       const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
-      // The old one's grace is not the new one's end.
+      // The end of the old key's grace period is not the expiry of the new key.
       const { write, issued } = issueKey(old, nowMs)
       return {
         writes: [{ kind: 'set_key', accountId: old.accountId, keyId: old.id, fields: { expiresMs } }, write],
@@ -468,9 +491,9 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 }
 
 /**
- * Another end of a key. A key that was rotated ends with its grace, or sooner: its owner has a successor. One that its person made
- * for an agent stays at a sooner end.
- * @throws BookError if it was revoked, or is to live longer than that
+ * Computes the new expiry of a key. A rotated key can only end earlier than its grace period, because its owner has a
+ * successor. A key that its person made for an agent keeps a sooner end.
+ * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
   { isForeignRotated }: Facts,
@@ -479,10 +502,12 @@ function endsOf(
 ): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  // Until its rotation the end of a foreign key is no grace: an operator may move it, and its successor's own end stays.
+  // A foreign key that was not rotated has no grace period. An operator may move its expiry; the expiry of its future
+  // successor stays.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
-    // Otherwise the next good answer of the identity provider would move it (src/accounts/sign-in/own-keys.ts).
+    // Without this, the next good answer of the identity provider would move the expiry
+    // (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }
@@ -507,16 +532,19 @@ export function postCredit(account: AccountRow, amountNanos: bigint, reference: 
   return { kind: 'post_credit', accountId: account.id, amountNanos, reference }
 }
 
-/** One that looks like the id of an account would be found as that, and not by its name. Names are logged, so none is a key. */
+/**
+ * Refuses a name that looks like an account id, because it would be looked up as an id. A name must not be a key,
+ * because names are logged.
+ */
 export function checkName(name: string): void {
   if (!isShownWhole(name) || mayHoldKey(name) || /^acct_[0-9A-Za-z]{16}$/.test(name))
     throw new BookError('name_invalid', name)
 }
 
-/** An index of PostgreSQL has no room for longer ones. */
+/** The longest reference, in characters. PostgreSQL cannot index longer ones. */
 const referenceCharsMax = 500
 
-/** No database but SQLite has texts with NUL in them. */
+/** Of the databases, only SQLite can store a text with NUL characters, so they are refused. */
 function checkReference(reference: string): void {
   if (!reference.trim()) throw new BookError('reference_missing', reference)
   if (reference.length > referenceCharsMax || reference.includes('\0'))
@@ -524,13 +552,13 @@ function checkReference(reference: string): void {
   if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
 }
 
-/** A refusal names the account and not the label, which may be a key. */
+/** A refusal contains the account and not the label, because the label may be a key. */
 export function checkLabel(label: string, accountId: string): void {
   if (!isShownWhole(label)) throw new BookError('label_invalid', accountId)
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
 }
 
-/** @param like the key that it follows, or what is wished of the first of a line. */
+/** @param like the previous key of the line, or the wanted fields of the line's first key */
 export function issueKey(
   like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
   nowMs: number,

@@ -121,7 +121,7 @@ import type {
 import { rezone, type ZoneChange } from './usage/reporting.ts'
 import type { NoticedNeed, StoredWarning, Watched } from './warnings.ts'
 
-/** The operator or owner who has shown a token, a key or a cookie. */
+/** The operator or key owner whose token, key or cookie was shown. */
 export type Principal =
   | {
       kind: 'operator'
@@ -131,10 +131,10 @@ export type Principal =
       expiresMs: number
       operatorId: string | undefined
     }
-  /** @property role of a person in a browser; undefined if a key, or a token of a session, was shown (Y22) */
+  /** @property role the role of a person in a browser; undefined if a key or a session token was shown (Y22) */
   | { kind: 'owner'; key: KeyRow; account: AccountRow; role?: OwnerRole | undefined }
 
-/** Questions that the books pass on to the store. */
+/** Queries that the books pass on to the store unchanged. */
 const readingNames = [
   ...(['listAccounts', 'pageAccounts', 'pageKeys', 'findKeys', 'findEntry', 'findDebit', 'listEntries'] as const),
   'pagePersons' as const,
@@ -179,87 +179,103 @@ const readingNames = [
 type BookReadings = Pick<BookStore, (typeof readingNames)[number]>
 
 /**
- * Accounts, keys, credits and entries, as the command line and other tools of an operator use them. They are the same on every
- * store. A running server follows (faults F-C45), and a key works from the moment it was made (ruling R16).
- * An account is named by id or name, a key by id or by its first characters. All throw BookError if a rule forbids it.
- * The audit trail has each change in the same commit.
+ * The books: accounts, keys, credits and entries, for the command line and other tools of an operator. They are the
+ * same on every store. A running server follows each change (faults F-C45). A new key works as soon as it is created
+ * (ruling R16). An account is identified by id or name, a key by id or by its first characters. All methods throw
+ * BookError if a rule forbids the change. The audit trail records each change in the same commit.
  */
 export interface Books extends BookReadings {
-  /** The same books, for changes on somebody's behalf. */
+  /** Returns the same books for changes on behalf of an actor. */
   as(act: Act): Books
-  /** Credit given at once is booked with the reference `create:<id>` (ruling C8). */
+  /** Creates an account. Initial credit is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint, wishes?: BoundWishes<AccountBounds>): Promise<AccountRow>
-  /** If the act has a version, only that one. Its id, keys and entries stay what they are. */
+  /** Changes an account. If the act has a version, only that version is changed. The id, keys and entries stay. */
   updateAccount(account: string, changes: AccountWishes): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
   /**
-   * A top-up, or a correction when negative. The same reference with the same account and amount is the same top-up, however
-   * often it is asked for (ruling C8).
+   * Books a top-up, or a correction if the amount is negative. Repeating a call with the same reference, account and
+   * amount books nothing more (ruling C8).
    */
   credit(account: string, amountNanos: bigint, reference: string): Promise<'posted' | 'exists'>
-  /** Posts the grant of the current month if it is due, with the lapse of the one before. @returns whether it was due */
+  /**
+   * Posts the grant of the current month if it is due, and the lapse of the previous grant. @returns whether it was due
+   */
   grant(accountId: string): Promise<boolean>
-  /** @param wishes its label and bounds, which its successors keep. */
+  /** @param wishes the label and bounds of the key, which its successors keep */
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
-  /** Of all accounts by default. */
+  /** Lists the keys of an account, or of all accounts by default. */
   listKeys(account?: string): Promise<KeyRow[]>
-  /** If the act has a version, only that one. */
+  /** Changes a key. If the act has a version, only that version is changed. */
   updateKey(key: string, changes: KeyWishes): Promise<KeyRow>
-  /** For good, and again without harm. */
+  /** Revokes a key for good. Repeating the call does no harm. */
   revokeKey(key: string): Promise<KeyRow>
   /**
-   * A new key for the account, with the label, the bounds and the spending of the old one. The old one is good for `graceMs`
-   * more, never longer than it already was (ruling R15). A key that has ended has no successor.
+   * Creates a successor of a key, with its label, bounds and spending. The old key stays valid for `graceMs`, but never
+   * longer than before (ruling R15). An expired key has no successor.
    */
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
-  /** Keys of another gateway, with their accounts and people; whole or not at all, and again without harm. */
+  /**
+   * Imports keys of another gateway with their accounts and people. Either all are imported or none. Repeating the call
+   * does no harm.
+   */
   importForeign(plan: ForeignImport): Promise<ForeignCounts>
   createPerson(wishes: PersonWishes): Promise<{ id: string }>
-  /** If the act has a version, only that one. */
+  /** Changes a person. If the act has a version, only that version is changed. */
   updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
-  /** By id, external id, or an e-mail address or name that only one person has. */
+  /** Finds a person by id or external id, or by an e-mail address or name that only one person has. */
   findPerson(person: string): Promise<PersonRow>
   importPersons(lines: readonly PersonLine[]): Promise<ImportCounts>
-  /** Makes the second person an identity of the first one. */
+  /** Makes the second person an identity of the first person. */
   linkPersons(person: string, second: string): Promise<PersonRow>
-  /** For good (ruling Y21). Their keys stay, and are nobody's. */
+  /** Erases a person for good (ruling Y21). Their keys stay and belong to nobody. */
   erasePerson(person: string): Promise<PersonRow>
-  /** Ends all their sessions, on all replicas. They may sign in again. */
+  /** Ends all sessions of a person on all replicas. The person may sign in again. */
   signOutPerson(person: string): Promise<PersonRow>
-  /** The oldest first, read page by page. */
+  /** Reads entries page by page, the oldest first. */
   eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
   /**
-   * Another zone for the days of reports and budgets (ruling X12); the days of reports are made anew. For a file, its lock must be
-   * held, see `OpenBooksOptions.isAlone`.
+   * Changes the time zone for the days of reports and budgets (ruling X12). Report figures by day are computed again.
+   * For a file, the caller must hold its lock, see `OpenBooksOptions.isAlone`.
    */
   rezone(timeZone: string): Promise<ZoneChange>
-  /** An operator, whose token is shown this once. A name means one live operator. */
+  /**
+   * Creates an operator. The token is shown only once. No two operators that are not revoked may have the same name.
+   */
   createOperator(name: string, role: OperatorRole, expiresMs: number): Promise<IssuedOperator>
-  /** For good, with all that was signed in by the token. */
+  /** Revokes an operator for good, with all sessions that were opened by the operator's token. */
   revokeOperator(operator: string): Promise<OperatorRow>
-  /** A token of one minute, for the command line. */
+  /** Makes a token for the command line, valid for one minute. */
   makeCommandToken(): Promise<IssuedSession>
-  /** @param digest of a token, a key or a cookie. @returns undefined if it is not, or no longer, good for anything. */
+  /**
+   * Finds who has shown a token, a key or a cookie. @param digest of the text that was shown @returns undefined if it
+   * is unknown or no longer valid
+   */
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
   signInPerson(whose: PersonSession): Promise<IssuedSession>
-  /** A token that signs in one browser as an admin, within ten minutes. */
+  /** Makes a token that signs in one browser as an admin. It is valid for ten minutes. */
   makeLinkToken(): Promise<IssuedSession>
-  /** Signs in by such a token, which is over then. @returns undefined if it is no link, or no longer */
+  /**
+   * Signs in with the token of a link, which is then used up. @returns undefined if the token is not of a link, or is
+   * no longer valid
+   */
   openLink(digest: string): Promise<IssuedSession | undefined>
-  /** Finds the person of an identity, or makes a new one. */
+  /** Finds the person with an identity, or creates a new person. */
   identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
-  /** Keeps a late answer of the provider about a session that goes on. */
+  /** Keeps a late answer of the provider about a session that is still open. */
   keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
-  /** Ends the session of a browser, with its key if it is a person's. @returns it as it was */
+  /** Ends a browser session. If it is a person's session, its key ends too. @returns the session before it ended */
   signOut(digest: string): Promise<SessionRow | undefined>
-  /** Begins the sign-in of a program: `code` is redeemed once a person has approved it. */
+  /** Begins the sign-in of a program. The program redeems `code` once a person has approved the sign-in. */
   beginGrant(wishes: GrantWishes): Promise<BegunGrant>
-  /** @param asked the user code as a person types it, or the id. @returns undefined if it is unknown or has ended; its state may be any */
+  /**
+   * @param asked the user code as a person types it, or the id @returns undefined if the grant is unknown or has
+   *   expired; it may be in any state
+   */
   findGrant(asked: string | { id: string }): Promise<GrantRow | undefined>
-  /** Keeps who is about to be signed in, sealed, while the grant is pending. */
+  /** Stores the person who is about to sign in, encrypted, while the grant is pending. */
   holdGrant(id: string, sealed: string): Promise<void>
-  /** Once, by the person who has signed in at the provider. @returns the person of the session */
+  /** Decides a grant once, by the person who has signed in at the provider. @returns the person of the session */
   decideGrant(id: string, decision: SignedIn | 'denied'): Promise<{ personId: string | undefined }>
   pollGrant(code: string, lives: SessionLives): Promise<Redemption>
   redeemCode(code: string, shown: { verifier: string; redirectUri: string }, lives: SessionLives): Promise<Redemption>
@@ -269,133 +285,164 @@ export interface Books extends BookReadings {
     word: ProviderWord,
     lives: Parameters<typeof settleRefresh>[2],
   ): Promise<Refresh>
-  /** Makes a key for an agent of the person of a session. @throws BookError `no_session` */
+  /** Creates a key for an agent of a session's person. @throws BookError `no_session` */
   createOwnKey(sessionKeyId: string, name: string): Promise<IssuedKey | 'unconfirmed' | 'many'>
-  /** For good, on all replicas, and again without harm. */
+  /** Ends a session for good on all replicas. Repeating the call does no harm. */
   endSession(name: SessionName, why: SessionEnd): Promise<SignInRow | undefined>
-  /** Confirms that the clock of the store is right now (ruling Y15). The audit trail keeps that. */
+  /** Confirms that the store's clock is right now (ruling Y15). The audit trail records the confirmation. */
   confirmClock(): Promise<{ time: string }>
-  /** Corrects the times of all entries that are ahead of the clock (amends ruling C15). @param lastMs when the last of them counts */
+  /**
+   * Corrects the times of all entries that are ahead of the clock (amends ruling C15). @param lastMs when the last of
+   * these entries will count
+   */
   correctAhead(lastMs: number): Promise<Correction>
-  /** Records an act that changes nothing in the books, for the audit alone. */
+  /** Adds a record to the audit trail for an act that changes nothing in the books. */
   noteAct(trail: Trail): Promise<void>
-  /** Computes every digest of the audit trail again. Findings in words. An empty list means that it is whole. */
+  /**
+   * Recomputes every digest of the audit trail. Returns findings in words. An empty list means that the trail is
+   * intact.
+   */
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
 
-/** The keys of one line of rotations; an account or a person as a whole where the scope is its id. */
+/** The keys of one line of rotations. If the scope is the id of an account or a person, all its keys. */
 type SpendScope = { accountId: string; scope: string }
 
-/** A store as the books use it: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
+/**
+ * A store, as the books use it. It reads, and it makes each change either completely or not at all. The store knows
+ * none of the books' rules.
+ */
 export interface BookStore {
   listAccounts(): Promise<AccountRow[]>
   pageAccounts(page: AccountPage): Promise<AccountRow[]>
   pageKeys(page: KeyPage): Promise<KeyRow[]>
-  /** By id, first characters or label: several keys may have one label. At most `keysNamedMax` + 1, those of the label last. */
+  /**
+   * Finds keys by id, first characters or label; several keys may have one label. Returns at most `keysNamedMax` + 1
+   * keys. Keys found by label come last.
+   */
   findKeys(name: string, accountId?: string): Promise<KeyRow[]>
-  /** The debit of a request. */
+  /** Finds the debit of a request. */
   findEntry(requestId: string): Promise<ListedEntry | undefined>
-  /** The same with its prices, and whether it was given back. */
+  /** Finds the debit of a request with its prices, and whether it was given back. */
   findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** The newest first by default. */
+  /** Lists entries, the newest first by default. */
   listEntries(which: EntryPage): Promise<ListedEntry[]>
   /**
-   * One row for each group that has entries, in the order of the groupings. Without groupings, one row.
-   * @param shifts the zone of the days; UTC's without them
+   * Sums entries. Returns one row for each group that has entries, in the order of the groupings. Without groupings,
+   * returns one row.
+   * @param shifts define the days of a zone; without them, days are those of UTC
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
-  /** The models that the ledger has entries of; of those that are folded, while reports leave out the others. */
+  /**
+   * Lists the models of the ledger's folded entries. While reports leave out unfolded entries, models of those are
+   * missing here too.
+   */
   listModels(): Promise<string[]>
-  /** The zone by whose days figures are kept, and since when. */
+  /** Returns the zone by whose days figures are kept, and the time from which they are kept. */
   readUsageState(): Promise<UsageState>
-  /** How much of the ledger is folded into figures for reports. */
+  /** Returns how many of the ledger's entries are folded into figures for reports. */
   readFolding(): Promise<FoldProgress>
   /**
-   * Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. While more than
-   * `unfoldedMax` entries are not folded, only what is.
+   * Returns figures for reports, as exact as the ledger. Folded and unfolded entries are read in one snapshot. While
+   * more than `unfoldedMax` entries are unfolded, only folded entries count.
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
-  /** The names of lines of rotations, by the ids of their first keys: that of the newest key of each. */
+  /**
+   * Returns names of lines of rotations, by the ids of their first keys. The name of a line is that of its newest key.
+   */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** The people that are meant by ids in entries: identities are the person they belong to, and erased people are nobody. */
+  /**
+   * Finds people by the ids in entries. An identity is replaced by the person that it belongs to. Erased people are
+   * left out.
+   */
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
-  /** The lines of those keys that are not the first ones of theirs. */
+  /** Returns the lines of those keys that are not the first key of their line. */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Those of the lines, by the ids of their first keys, that have a key of ours which is not revoked. */
+  /** Returns the lines, by the ids of their first keys, that have a key of ours which is not revoked. */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
-  /** The ids of the keys of a line of rotations. */
+  /** Lists the ids of the keys of a line of rotations. */
   listLine(scope: string): Promise<string[]>
-  /** Sums the entries of an account in a month. Reads no others. */
+  /** Sums the entries of an account in a month. Reads no other entries. */
   sumMonth(month: StatementMonth): Promise<StatementSums>
-  /** A head of a moment that is over, as `audit` would have made it then. */
+  /** Makes the head of a past moment, as `audit` would have made it then. */
   makeHead(momentMs: number): Promise<string>
-  /** The same from a statement that is kept, of a month by the days of a zone. */
+  /** Finds the head in a stored statement of a month, by the days of a zone. */
   findHead(month: string, timeZone: string): Promise<string | undefined>
-  /** The header of a closed month's statement. */
+  /** Returns the header of a closed month's statement. */
   readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
-  /** Keeps a header for good. @returns the one that is kept */
+  /** Stores a header for good. @returns the stored header, which is the earlier one if there was one */
   keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
-  /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
+  /**
+   * Ranks by spending, highest first; equal amounts are sorted by id. Like `readUsage`, it omits unfolded entries while
+   * there are too many.
+   */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
-  /** The whole cost of a key, in nano-credits, less what was given back. */
+  /** Returns the total cost of a key in nano-credits, minus the amounts given back. */
   readSpent(accountId: string, keyId: string): Promise<bigint>
-  /** Findings in words. An empty list means that the books are right. */
+  /** Verifies the ledger. Returns findings in words. An empty list means that the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
-  /** Verifies. Without a finding it also makes a head of the entries that it read, and stores the head's moment (ruling C15). */
+  /**
+   * Verifies the ledger. Without findings, it also makes a head of the entries it read and stores the head's moment
+   * (ruling C15).
+   */
   audit(options: VerifyOptions): Promise<Audited>
   findPersons(asked: readonly string[]): Promise<PersonRow[]>
   pagePersons(page: PersonPage): Promise<PersonRow[]>
   listOperators(): Promise<OperatorRow[]>
-  /** Sessions of people, the newest first. */
+  /** Lists sessions of people, the newest first. */
   pageSessions(page: SessionPage): Promise<ListedSession[]>
   findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
   /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
   watch(what: Watched): Promise<void>
-  /** Warnings that are due. Nobody else is given them for so long. */
+  /** Takes warnings that are due. For `leaseMs`, no other server is given these warnings. */
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
-  /** Notes what became of a warning: all have got it, or it is tried again. */
+  /** Records the result of sending a warning: all webhooks have received it, or it is tried again. */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
   /**
-   * Remembers the lines of the list of needs that a server finds now (src/store/sql/needs.ts).
-   * @param isTelling whether new ones are sent to webhooks @returns since when each is there, in Unix milliseconds
+   * Records the list of needs that a server finds now (src/store/sql/needs.ts).
+   * @param isTelling whether new lines are sent to webhooks @returns the time since when each line has been listed, in
+   *   Unix milliseconds
    */
   noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
-  /** Entries that are ahead of the clock and that no correction names. */
+  /** Lists entries that are ahead of the clock and that no correction names. */
   listAhead(): Promise<AheadAccount[]>
-  /** Some entries of such an account, also after its correction. */
+  /** Lists some of the entries of such an account. Also works after the account's correction. */
   pageAhead(page: AheadPage): Promise<AheadEntry[]>
-  /** Months that were detached, the oldest first (src/accounts/archive.ts). */
+  /** Lists detached months, the oldest first (src/accounts/archive.ts). */
   listArchives(): Promise<Archive[]>
-  /** The debit of a request that is or was away, as far as the index of archived entries has it. */
+  /** Finds a request's debit in the index of archived entries. The debit is, or was, away. */
   findArchived(requestId: string): Promise<ArchivedEntry | undefined>
-  /** Records of the audit trail, the newest first. @param beyond only records before this number */
+  /** Lists records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /**
-   * In one transaction that nobody else's writes come between: finds what the change asks about, lets it decide, and
-   * writes what it says. @throws what `decide` throws, with nothing written.
+   * Runs a change in one transaction: finds the facts, calls `decide`, and writes the result. Writes of others cannot
+   * come in between. @throws the error of `decide`, with nothing written
    */
   change<T>(change: BookChange<T>): Promise<T>
-  /** Its time, see `Facts`. */
+  /** Returns the time of the store, see `Facts`. */
   readNowMs(): Promise<number>
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
-  /** Sums what the keys of this scope have spent in the span, up to the last entry of their account by now. */
+  /** Sums what the keys of a scope have spent in the span, up to the last entry of their account by now. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
-  /** Sums what people have spent in an account in the span, by the ids that its entries name. */
+  /** Sums what people have spent in an account in the span, by the ids in its entries. */
   sumPersons(of: { accountId: string } & TimeSpan): Promise<Pick<PersonSums, 'spent' | 'throughSeq'>>
-  /** Finds the last monthly grant of an account, and sums what was spent of it if it lapses. Undefined if there was none. */
+  /**
+   * Finds the last monthly grant of an account. If the grant lapses, sums how much of it was spent. Undefined if there
+   * was no grant.
+   */
   sumGrant(accountId: string): Promise<GrantBase | undefined>
   findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
   findKeyByDigest(digest: string): Promise<KeyRow | undefined>
   findSession(digest: string): Promise<SessionRow | undefined>
-  /** Notes that it was used. */
+  /** Records the time at which a session was used. */
   touchSession(digest: string, seenMs: number): Promise<void>
 }
 
-/** The act of triwire itself, which changes some things without an operator. */
+/** The act of triwire itself, which makes some changes without an operator. */
 const nobody: Act = { actor: 'triwire' }
 
-/** @param nowMs Unix milliseconds. @param calendar of the reporting zone: whose days budgets are of. */
+/** @param nowMs Unix milliseconds @param calendar of the reporting zone, whose days budgets follow */
 export function createBooks(
   store: BookStore,
   nowMs: () => number,
@@ -468,7 +515,7 @@ export function createBooks(
     }
   }
 
-  /** Sums up what the change needs before anything is locked, and then makes it. */
+  /** Sums what the change needs before anything is locked. Then makes the change. */
   async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
     const sums = new Map<string, PersonSums>()
     const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`
@@ -490,7 +537,10 @@ export function createBooks(
     return keys.length === 1 ? sumBefore(keys[0]!, budget) : undefined
   }
 
-  /** Before anything is locked: of a budget for ever it is all that the key or the account has ever spent. */
+  /**
+   * Sums spending before anything is locked, because a budget without a period covers everything that its key or
+   * account has ever spent.
+   */
   async function sumBefore(of: Parameters<typeof beginsAnew>[0] & SpendScope, budget: Budget | null | undefined) {
     if (!budget || !beginsAnew(of, budget)) return undefined
     const span = spanOf(calendar, budget.per, await store.readNowMs())
@@ -518,7 +568,7 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
       return grant && !hasEnded(grant.expiresMs, await store.readNowMs()) ? grant : undefined
     },
     decideGrant: (id, decision) => counting((counted) => decideGrant(id, decision, counted)),
-    // Codes that there are not, which anybody may send, wait for no change and hold up none.
+    // Anybody may send unknown codes, so an unknown code is answered without a change and delays no other change.
     pollGrant: async (code, lives) =>
       (await hasCode(code)) ? change(pollGrant(code, lives)) : { error: 'expired_token' },
     redeemCode: async (code, shown, lives) =>
@@ -534,7 +584,7 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
   }
 }
 
-/** Entries of a page: to read so many takes some milliseconds. */
+/** The number of entries on a page. Reading so many takes some milliseconds. */
 const entriesAtOnce = 500
 
 /** See `Books.eachEntry`. */
@@ -554,12 +604,15 @@ export async function* eachEntry(
 
 function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: number } | { keyId: string } {
   if (whose.kind === 'owner') return { keyId: whose.key.id }
-  // The command line's own token is nobody's to sign in with.
+  // The command line's own token belongs to no operator, so it cannot sign in a browser.
   if (whose.operatorId === undefined) throw new BookError('no_operator', whose.name)
   return { operatorId: whose.operatorId, expiresMs: whose.expiresMs }
 }
 
-/** A token of an operator, one of the command line, or a key; or a cookie, which stands for the first or the last. */
+/**
+ * Finds who has shown a token or a cookie. A token belongs to an operator or the command line, or it is a key. A cookie
+ * stands for an operator or a key.
+ */
 async function findPrincipal(
   store: BookStore,
   nowMs: number,
@@ -589,7 +642,7 @@ function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | un
   return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
 }
 
-/** A person who has signed in at the provider, for as long as nobody has erased them. */
+/** Returns the person who has signed in at the provider, unless the person was erased. */
 async function asPerson(
   store: BookStore,
   { personId, keyId, role, expiresMs }: SessionRow & { personId: string },
@@ -607,7 +660,7 @@ async function asPerson(
   return { kind: 'operator', actor: `person:${personId}`, name, role: operatorRole, expiresMs, operatorId: undefined }
 }
 
-/** Another key may be called what this one's id is. */
+/** Finds a key by its id only, because the label of another key may equal this id. */
 async function findKeyById(store: BookStore, keyId: string | undefined): Promise<KeyRow | undefined> {
   const keys = keyId === undefined ? [] : await store.findKeys(keyId)
   return keys.find(({ id }) => id === keyId)

@@ -1,20 +1,23 @@
 import type { Calendar, PeriodName } from './calendar.ts'
 import { formatCredits, parseCredits } from './credit.ts'
 
-/** The periods after which a budget is new: the day, the week or the month of the reporting zone. */
+/** The periods after which a budget renews: the day, the week or the month of the reporting zone. */
 export const budgetPeriods = ['day', 'week', 'month'] as const satisfies readonly PeriodName[]
 
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 
-/** The limit of a key's spending (ruling R15), in nano-credits: in each period, or in total if `per` is undefined. */
+/**
+ * The limit of a key's spending (ruling R15), in nano-credits. It applies to each period, or to the total if `per` is
+ * undefined.
+ */
 export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 
 /** A span of time, in Unix milliseconds: `untilMs` is the first moment after it. */
 export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
- * The amount that a key and the others of its line have spent in one window, by the ledger's entries in that span. The
- * window is that of the key's last entry; it is over once a later one has begun.
+ * The amount that all keys of a line have spent in one window, by the ledger's entries in that span. The window is that
+ * of the last entry. A later window replaces it.
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 
@@ -22,8 +25,8 @@ export type Spend = TimeSpan & { spentNanos: bigint }
 export const neverMs = 8_640_000_000_000_000
 
 /**
- * Parses a budget as people write it: `5/day`, `12.5/month`; `5` is a total without a period.
- * @throws RangeError with a text for the person who wrote it.
+ * Parses a budget as people write it: `5/day`, `12.5/month`. Without a period, as in `5`, it is a total.
+ * @throws RangeError with a message for the person who wrote it
  */
 export function parseBudget(text: string): Budget {
   const [, amount, per] = /^\s*([^/\s]+?)(?:\s*\/\s*(day|week|month))?\s*$/.exec(text) ?? []
@@ -33,7 +36,7 @@ export function parseBudget(text: string): Budget {
   return { nanos, per: per as BudgetPeriod | undefined }
 }
 
-/** The inverse of `parseBudget`. */
+/** Formats a budget. The inverse of `parseBudget`. */
 export function formatBudget({ nanos, per }: Budget): string {
   return formatCredits(nanos) + (per === undefined ? '' : `/${per}`)
 }
@@ -45,21 +48,22 @@ export function spanOf(calendar: Calendar, per: BudgetPeriod | undefined, atMs: 
   return { fromMs: startMs, untilMs: endMs }
 }
 
-/** The amount of a budget that is spent at a moment; 0 once the window of `spend` is over. */
+/** The amount of a budget that is spent at a moment. Returns 0 once the window of `spend` is over. */
 export function spentAt(spend: Spend | undefined, nowMs: number): bigint {
   return spend !== undefined && nowMs < spend.untilMs ? spend.spentNanos : 0n
 }
 
-/** When a budget is whole again, in Unix milliseconds; undefined if it never renews. */
+/** When a budget renews, in Unix milliseconds; undefined if it never renews. */
 export function renewsAt(calendar: Calendar, { per }: Budget, spend: Spend | undefined, nowMs: number) {
   if (per === undefined) return undefined
   return spend !== undefined && nowMs < spend.untilMs ? spend.untilMs : spanOf(calendar, per, nowMs).untilMs
 }
 
 /**
- * Adds an entry of the ledger to what is spent. If the window of `spend` is over, the entry's own window replaces it.
- * That begins no earlier than the old one ended, so that no entry counts in two, even if the reporting zone changes.
- * @param postedMs never before the key's previous entry @param changeNanos what the entry adds to its account
+ * Adds a ledger entry to the spending. If the window of `spend` is over, the entry's own window replaces it. The new
+ * window never begins before the old one ended. No entry therefore counts twice, even if the reporting zone changes.
+ * @param postedMs never before the key's previous entry @param changeNanos the amount that the entry adds to its
+ *   account
  */
 export function spendMore(
   spend: Spend | undefined,
@@ -69,7 +73,7 @@ export function spendMore(
   changeNanos: bigint,
 ): Spend {
   if (spend !== undefined && postedMs < spend.untilMs) {
-    // An entry that is dated before the window, by a clock that was set back, counts in no window.
+    // If a clock was set back, an entry may be dated before the window. Such an entry counts in no window.
     if (postedMs < spend.fromMs) return spend
     return { ...spend, spentNanos: spend.spentNanos - changeNanos }
   }

@@ -1,13 +1,13 @@
 /*
- * Days, weeks and months of a time zone, and the quarter hours that they consist of. Midnight falls on a quarter hour
- * in every zone, also in those of India and Nepal.
+ * Days, weeks and months of a time zone, made of quarter hours. In every zone, midnight falls on a quarter hour, also
+ * in India and Nepal.
  */
 
 export const periods = ['quarter', 'hour', 'day', 'week', 'month'] as const
 
 export type PeriodName = (typeof periods)[number]
 
-/** `startMs` is the first millisecond of a period, `endMs` the first one after it. */
+/** `startMs` is the first millisecond of a period. `endMs` is the first millisecond after it. */
 type Period = { startMs: number; endMs: number }
 
 export const weekStarts = ['monday', 'sunday', 'saturday'] as const
@@ -15,7 +15,7 @@ export const weekStarts = ['monday', 'sunday', 'saturday'] as const
 export type WeekStart = (typeof weekStarts)[number]
 
 export type Zone = {
-  /** An IANA name, or an offset such as `+05:30`. */
+  /** An IANA name such as `Europe/Paris`, or an offset such as `+05:30`. */
   timeZone: string
   weekStarts: WeekStart
 }
@@ -25,7 +25,7 @@ export const utc: Zone = { timeZone: 'UTC', weekStarts: 'monday' }
 export const quarterMs = 900_000
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
-/** Most offsets to remember: enough for some years of a zone. */
+/** The most offsets that are remembered. They cover several years of a zone. */
 const knownMax = 10_000
 
 /** No zone changes its clocks twice within this time. */
@@ -33,7 +33,7 @@ const chunkMs = 6 * hourMs
 
 export type Calendar = ReturnType<typeof createCalendar>
 
-/** Times are Unix milliseconds. @throws RangeError if there is no such zone: see `isTimeZone`. */
+/** Times are Unix milliseconds. @throws RangeError if the zone does not exist: see `isTimeZone` */
 export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone) {
   const timeZone = spellZone(named)
   const offsetAt = zoneOffset(timeZone)
@@ -42,8 +42,9 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
   return { timeZone, weekStarts: weekStart, periodOf, dateOf, startOf }
 
   /**
-   * The period that contains a moment. Periods of one kind follow each other without a gap. If clocks go forward over
-   * midnight, the day begins with its first existing moment. If they go back over midnight, it still begins once.
+   * Returns the period that contains a moment. Periods of one kind follow each other without a gap. If clocks go
+   * forward over midnight, the day begins with its first existing moment. If clocks go back over midnight, the day
+   * still begins only once.
    */
   function periodOf(ms: number, period: PeriodName): Period {
     const before = last.get(period)
@@ -53,12 +54,12 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     return found
   }
 
-  /** The date of a moment, as `2026-11-22`. */
+  /** Returns the date of a moment, as `2026-11-22`. */
   function dateOf(ms: number): string {
     return new Date(localOf(periodOf(ms, 'day').endMs - 1)).toISOString().slice(0, 10)
   }
 
-  /** The first moment of a day. @param date as `2026-11-22` */
+  /** Returns the first moment of a day. @param date as `2026-11-22` */
   function startOf(date: string): number {
     return firstAt(Date.parse(`${date}T00:00:00.000Z`))
   }
@@ -68,7 +69,7 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     if (period === 'hour') return findHour(ms)
     let date = firstDateOf(localOf(ms), period)
     let [startMs, endMs] = [firstAt(date), firstAt(nextDate(date, period))]
-    // Clocks that go back over midnight show the previous date a second time.
+    // When clocks go back over midnight, they show the previous date a second time.
     while (ms >= endMs) {
       date = nextDate(date, period)
       ;[startMs, endMs] = [endMs, firstAt(nextDate(date, period))]
@@ -76,7 +77,9 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     return { startMs, endMs }
   }
 
-  /** The hour as the zone's clock shows it. If the clock changes by half an hour, one hour lasts half as long. */
+  /**
+   * Returns the hour as the zone's clock shows it. If the clock changes by half an hour, one hour lasts half as long.
+   */
   function findHour(ms: number): Period {
     const offset = offsetAt(ms)
     const startMs = floorTo(ms + offset, hourMs) - offset
@@ -88,7 +91,7 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     }
   }
 
-  /** The first date of the period. A date is represented by its midnight in UTC. */
+  /** Returns the first date of the period. A date is represented by its midnight in UTC. */
   function firstDateOf(localMs: number, period: 'day' | 'week' | 'month'): number {
     const date = floorTo(localMs, dayMs)
     const day = new Date(date)
@@ -102,7 +105,10 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     return date + (period === 'day' ? 1 : 7) * dayMs
   }
 
-  /** The first moment at which the zone's clock shows this time or a later one; a skipped time is never shown. */
+  /**
+   * Returns the first moment at which the zone's clock shows a time or a later one. The clock never shows a skipped
+   * time.
+   */
   function firstAt(shownMs: number): number {
     const offsets = [offsetAt(shownMs - dayMs), offsetAt(shownMs + dayMs)]
     const [early, late] = [shownMs - Math.max(...offsets), shownMs - Math.min(...offsets)]
@@ -116,9 +122,9 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
 }
 
 /**
- * Returns a function for the offset of a zone from UTC at a moment, in ms; positive if its clocks are ahead. It remembers
- * offsets.
- * @throws RangeError if there is no such zone: see `isTimeZone`.
+ * Returns a function for the offset of a zone from UTC at a moment, in ms. The offset is positive if the zone's clocks
+ * are ahead. The function remembers offsets.
+ * @throws RangeError if the zone does not exist: see `isTimeZone`
  */
 export function zoneOffset(timeZone: string): (ms: number) => number {
   const readOffset = openZone(timeZone)
@@ -140,20 +146,23 @@ export function zoneOffset(timeZone: string): (ms: number) => number {
 }
 
 /**
- * Spells a zone's name as usual: `utc` becomes `UTC`. If a zone has several names, the chosen one stays, although the
- * platform would rename it (Asia/Kolkata to Asia/Calcutta). `isSameZone` compares such names.
+ * Spells a zone's name in its usual case: `utc` becomes `UTC`. If a zone has several names, the chosen name stays,
+ * although the platform would rename it (Asia/Kolkata to Asia/Calcutta). `isSameZone` compares such names.
  */
 export function spellZone(name: string): string {
   const found = canonicalName(name)
   return found.toLowerCase() === name.toLowerCase() ? found : name
 }
 
-/** Whether two names mean the same zone on this platform. */
+/** Whether two names refer to the same zone on this platform. */
 export function isSameZone(one: string, other: string): boolean {
   return one === other || canonicalName(one) === canonicalName(other)
 }
 
-/** The platform's name of a zone; never recorded, since its next release may choose another. An unknown name is returned as it is. */
+/**
+ * Returns the platform's name of a zone. It is never stored, because the platform's next release may choose another
+ * name. An unknown name is returned unchanged.
+ */
 function canonicalName(name: string): string {
   const found = canonical.get(name)
   if (found !== undefined) return found
@@ -177,13 +186,13 @@ export function isTimeZone(name: string): boolean {
 
 type ReadOffset = (ms: number) => number
 
-/** Readers of zones that are in use: opening one takes some milliseconds. There are 600 zones, few of them in use. */
+/** A reader for each zone in use. Opening one takes some milliseconds. Of the 600 zones, few are used. */
 const opened = new Map<string, ReadOffset>([['UTC', () => 0]])
 const openedMax = 100
 
 const canonical = new Map<string, string>([['UTC', 'UTC']])
 
-/** @returns a function for the zone's offset from UTC at a moment, in ms; positive if its clocks are ahead. */
+/** @returns a function for the zone's offset from UTC at a moment, in ms; positive if the zone's clocks are ahead */
 function openZone(timeZone: string): ReadOffset {
   const found = opened.get(timeZone) ?? makeReader(timeZone)
   if (opened.size < openedMax) opened.set(timeZone, found)
@@ -206,7 +215,10 @@ function floorTo(ms: number, unitMs: number): number {
   return Math.floor(ms / unitMs) * unitMs
 }
 
-/** Finds the first moment at which `isSo` holds. @param before a moment at which it does not @param behind one at which it does */
+/**
+ * Finds the first moment at which `isSo` holds. @param before a moment at which it does not hold @param behind a later
+ * moment at which it holds
+ */
 function firstWhere(before: number, behind: number, isSo: (ms: number) => boolean): number {
   let [no, yes] = [before, behind]
   while (yes - no > 1) {
@@ -217,7 +229,7 @@ function firstWhere(before: number, behind: number, isSo: (ms: number) => boolea
   return yes
 }
 
-/** A time of the store for people and programs: ISO 8601 in UTC, null for never. */
+/** Formats a time of the store for people and programs: ISO 8601 in UTC, or null for "never". */
 export function formatTime(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString()
 }

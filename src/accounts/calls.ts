@@ -2,10 +2,10 @@ import type { Calls } from '../inference/usage.ts'
 
 /*
  * Calls of hosted tools in the ledger (ruling C11): their total number, and one short text with the count of each kind.
- * Kinds are sorted, so that equal calls have equal texts: `file_search:1,web_search:3`.
+ * Kinds are sorted, so equal calls have equal texts: `file_search:1,web_search:3`.
  */
 
-/** The form of a kind's name: the text has no quoting, so names have no colons or commas. */
+/** The form of a kind's name. The text has no quoting, so a name contains no colon or comma. */
 export const callKind = /^[a-z][a-z0-9_]{0,63}$/
 
 export function countCalls(calls: Calls): number {
@@ -18,7 +18,10 @@ export function formatCalls(calls: Calls | undefined): string | undefined {
   return kinds.length === 0 ? undefined : kinds.map((kind) => `${kind}:${calls![kind]}`).join(',')
 }
 
-/** The inverse of `formatCalls`. Leaves out invalid counts, which only a ledger that was tampered with has. */
+/**
+ * Parses the text. The inverse of `formatCalls`. Invalid counts, which only a ledger that was tampered with has, are
+ * left out.
+ */
 export function parseCalls(text: string | null | undefined): Calls | undefined {
   if (!text) return undefined
   const pairs = text.split(',').map((pair) => pair.split(':'))

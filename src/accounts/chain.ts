@@ -2,24 +2,27 @@ import { createHash, hash } from 'node:crypto'
 import { datedMax } from './clock.ts'
 
 /*
- * The hash chain of the ledger (ruling C15). Each entry carries a digest of its fields and of the digest before it in
- * the same account. To change an entry, a forger must redo all later entries of its account. A head, kept elsewhere,
- * covers the last digests of all accounts, so that even this is found.
+ * The hash chain of the ledger (ruling C15). Each entry carries a digest of its fields and of the previous digest in
+ * the same account. To change an entry, a forger must recompute all later entries of its account. A head covers the
+ * last digests of all accounts and is kept outside the store, so even that forgery is found.
  *
- * The digest is the same on every store. Its input is text, so that SQL can make it too: a row of fields, each as
+ * The digest is the same on every store. Its input is text, so that SQL can make it too. The input is a row of fields,
+ * each as
  *
  *     field(x) = octet_length(x) || ':' || x      null is '-'
  *
- * Integers are written in decimal. No field can run into the next one, since each begins with its length.
+ * Integers are written in decimal. Each field begins with its length, so no field can run into the next.
  */
 
 /*
- * A later form adds columns; digests of older forms stay valid. Form 2 is form 1 plus `calls` (ruling C11). Only
- * entries with calls have it. Form 3 is form 1 plus `calls` and all columns of `detailKinds`. Only entries that use one of
- * those columns have it.
+ * Later forms of the digest add columns. Digests of older forms stay valid. Form 2 is form 1 plus `calls` (ruling C11);
+ * only entries with calls have it. Form 3 is form 1 plus `calls` and all columns of `detailKinds`. Only entries that
+ * use one of those columns have form 3.
  */
 
-/** Columns that only entries of form 3 use, with the kinds of their values. Each is null if unused (docs/ledger.md). */
+/**
+ * Columns that only entries of form 3 use, with the kinds of their values. An unused column is null (docs/ledger.md).
+ */
 export const detailKinds = {
   list: 'text',
   band: 'text',
@@ -39,10 +42,12 @@ export const detailKinds = {
 
 export type DetailColumn = keyof typeof detailKinds
 
-/** In the order in which form 3 covers them. */
+/** The columns of `detailKinds`, in the order in which form 3 covers them. */
 export const detailColumns = Object.keys(detailKinds) as DetailColumn[]
 
-/** The columns of an entry beside its id and digest, with the kinds of their values. A digest covers them in this order. */
+/**
+ * All columns of an entry except its id and digest, with the kinds of their values. A digest covers them in this order.
+ */
 export const entryKinds = {
   account_id: 'text',
   seq: 'integer',
@@ -77,7 +82,7 @@ export type EntryColumn = keyof typeof entryKinds
 
 const columns = Object.keys(entryKinds) as EntryColumn[]
 
-/** Columns that a later form covers, after all others. */
+/** The columns that forms 2 and 3 add, after all columns of form 1. */
 type LaterColumn = 'calls' | DetailColumn
 
 type ChainedColumn = Exclude<EntryColumn, LaterColumn>
@@ -90,8 +95,9 @@ export type ChainedRow = { readonly [Column in ChainedColumn]: unknown } & {
 }
 
 /**
- * The form, a colon and a SHA-256 in base 64, which covers field(form), field(previous), and a field for each column.
- * @param previous the digest of the entry before it in the account, null for the first one.
+ * Computes the digest of an entry: the form, a colon and a SHA-256 in base 64. The hash covers field(form),
+ * field(previous), and a field for each column.
+ * @param previous the digest of the previous entry of the account; null for the first entry
  */
 export function digestEntry(row: ChainedRow, previous: string | null): string {
   return digestValues(
@@ -100,14 +106,17 @@ export function digestEntry(row: ChainedRow, previous: string | null): string {
   )
 }
 
-/** The same for values in the order of `entryKinds`: reading each by its name takes as long as the hash. */
+/**
+ * Computes the same digest from values in the order of `entryKinds`. Reading each value by name would take as long as
+ * the hash.
+ */
 export function digestValues(values: readonly unknown[], previous: string | null): string {
   let count = values.length
   while (count > chainedColumns.length && (values[count - 1] ?? null) === null) count--
   const form = count === chainedColumns.length ? '1' : count === chainedColumns.length + 1 ? '2' : '3'
   if (form === '3') count = values.length
   let text = format(true)
-  // Nearly all text is ASCII. To count the octets of each field by a call would take half as long as the hash.
+  // Nearly all text is ASCII. Counting the octets of each field separately would take half as long as the hash.
   if (Buffer.byteLength(text) !== text.length) text = format(false)
   return `${form}:${hash('sha256', text, 'base64')}`
 
@@ -118,20 +127,20 @@ export function digestValues(values: readonly unknown[], previous: string | null
   }
 }
 
-/** The least form that covers all that a row has. */
+/** Returns the lowest form that covers all fields of a row. */
 export function formOf(row: { readonly [Column in LaterColumn]?: unknown }): '1' | '2' | '3' {
   for (const column of detailColumns) if (row[column] !== null && row[column] !== undefined) return '3'
   return row.calls === null || row.calls === undefined ? '1' : '2'
 }
 
-/** The end of a digest's input: what a later form covers beside the columns of form 1. */
+/** Formats the end of a digest's input: the columns that a later form adds to those of form 1. */
 export function formatLater(row: { readonly [Column in LaterColumn]?: unknown }, form: string): string {
   let text = form === '1' ? '' : field(row.calls)
   if (form === '3') for (const column of detailColumns) text += field(row[column])
   return text
 }
 
-/** A digest's input without the place in the chain, which the database assigns and adds. */
+/** Formats a digest's input without the entry's place in the chain. The database assigns the place and adds it. */
 export function formatContent(row: { readonly [column: string]: unknown }): string {
   let text = ''
   for (const column of contentColumns) text += field(row[column])
@@ -140,7 +149,7 @@ export function formatContent(row: { readonly [column: string]: unknown }): stri
 
 const contentColumns = chainedColumns.slice(chainedColumns.indexOf('reference'), chainedColumns.indexOf('posted_ms'))
 
-/** Whether this version knows the form of the digest, and so can check it. */
+/** Whether this version knows the form of the digest and can therefore check it. */
 export function isKnownForm(digest: string): boolean {
   return /^[123]:/.test(digest)
 }
@@ -155,16 +164,19 @@ export function field(value: unknown, isAscii = false): string {
 /** A head of the ledger covers all entries that were posted up to a moment. */
 export type Head = {
   momentMs: number
-  /** Covers field(account id) and field(its last digest at the moment) of each account, in the byte order of the ids. */
+  /** Covers field(account id) and field(last digest at the moment) of each account, in the byte order of the ids. */
   hash: string
 }
 
-/** A head as one short word for people to keep, after the version of its form: `1/2026-11-21T15:45:40.362Z/…`. */
+/**
+ * Formats a head as one short word for people to keep. It begins with the version of the format:
+ * `1/2026-11-21T15:45:40.362Z/…`.
+ */
 export function formatHead({ momentMs, hash }: Head): string {
   return `1/${new Date(momentMs).toISOString()}/${hash}`
 }
 
-/** The inverse of `formatHead`. @throws RangeError with a text for the person who wrote it. */
+/** Parses a head. The inverse of `formatHead`. @throws RangeError with a message for the person who wrote it */
 export function parseHead(text: string): Head {
   const [, time = '', hash = ''] = /^1\/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\/([\w-]{43})$/.exec(text) ?? []
   const momentMs = Date.parse(time)
@@ -175,19 +187,20 @@ export function parseHead(text: string): Head {
   return { momentMs, hash }
 }
 
-/** Makes the hash of a head. The entries must come account by account in the byte order of their ids, oldest first. */
+/** Computes the hash of a head. Entries must come account by account in the byte order of their ids, oldest first. */
 export class HeadHash {
   readonly momentMs: number
   readonly #hash = createHash('sha256')
   #accountId: string | undefined
   #last: string | null = null
   readonly #cutMs: number | undefined
-  /** The entries up to here were posted before the cut, as far as the account shows it. */
+  /** The last digest before the cut, as far as the account's entries show where the cut was. */
   #lastBeforeCut: string | null = null
   #isCut = false
 
   /**
-   * @param cutMs when a correction ended the fault of the clock that took the head: it covers nothing that was posted from then on
+   * @param cutMs when a correction ended the clock fault under which the head was made; the head covers nothing posted
+   *   from then on
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
@@ -195,13 +208,13 @@ export class HeadHash {
   }
 
   /**
-   * @param correctedMs of an entry that corrects times, the moment of that: a later head covers all up to it, whenever that was
-   *   posted (amends ruling C15)
+   * @param correctedMs for an entry that corrects times, the moment of the correction. A later head covers all entries
+   *   up to the correction, whatever times they were posted at (amends ruling C15).
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
-    // Entries ahead of the clock are before the correction that names them.
+    // Entries ahead of the clock come before the correction that names them.
     if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
     const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
     if (this.#isCut || fromMs > this.momentMs) return
@@ -222,17 +235,21 @@ export class HeadHash {
   }
 }
 
-/** The time at which an entry is posted: never before its account's previous entry, and after the last head (ruling C15). */
+/**
+ * Computes the time at which an entry is posted. It is never before the account's previous entry, and always after the
+ * last head (ruling C15).
+ */
 export function postedMs(nowMs: number, previousMs: number, headMs: number): number {
   return Math.max(nowMs, previousMs, headMs + 1)
 }
 
-/** A clock may have been wrong by hours when a head was taken, in ms. */
+/** How far ahead the clock may have been when a head was made, in ms. */
 const aheadMax = 86_400_000
 
 /**
- * The moment of the last head, after which all later entries are posted (ruling C15). Without it, those entries cannot be
- * separated from the ones that the head covers. With one far ahead, all are dated after it.
+ * Checks the moment of the last head; all later entries are posted after it (ruling C15). If the moment is missing,
+ * entries that the head covers cannot be separated from later ones. If the moment is far ahead, later entries are dated
+ * ahead too.
  * @param place the ledger's name for people
  */
 export function* findWrongMoment(place: string, momentMs: bigint | undefined, nowMs: number): Iterable<string> {

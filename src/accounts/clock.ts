@@ -1,29 +1,33 @@
 import { formatTime } from './calendar.ts'
 
 /*
- * Decides whether a clock may date entries (ruling Y15). No entry is dated before the one before it, so a clock that
- * was ahead once dates all later entries of that account ahead. The wall clock (on PostgreSQL, the database's) is
- * therefore compared with a steady clock, which only runs forward, also while the machine is suspended.
+ * Decides whether a clock may date entries (ruling Y15). No entry is dated before the previous one. A clock that was
+ * ahead once therefore dates all later entries of that account ahead. To detect this, the wall clock is compared with a
+ * steady clock. On PostgreSQL, the wall clock is the database's. The steady clock only runs forward, also while the
+ * machine is suspended.
  */
 
-/** How far the wall clock may move against the steady clock, or lag the newest entry, in ms. */
+/** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
-/** A clock that is further than this past the newest entry is in doubt at a start and at the command line, in ms. */
+/**
+ * If a clock is further than this past the newest entry, it is in doubt, in ms. This applies at a start and at the
+ * command line.
+ */
 const restMaxMs = 366 * 86_400_000
 /** How often the store is read, in ms: normally, and while the clock is in doubt. */
 const [lookMs, doubtMs] = [60_000, 1_000]
-/** The last moment that a Date can hold: a forger may have written a later one. */
+/** The last moment that a Date can hold. A forger may have stored a later one. */
 export const datedMax = 8_640_000_000_000_000
 /** The operation under which the audit trail records the time that an operator confirmed. */
 export const confirmOperation = 'clock.confirm'
 
 /** The times that a store reports, in Unix milliseconds. */
 export type ClockFacts = {
-  /** The time of the clock that dates its entries. */
+  /** The present time of the clock that dates the store's entries. */
   nowMs: number
   /** When the newest entry was posted; undefined if there is no entry. */
   newestMs: number | undefined
-  /** The time that an operator confirmed last, with the number of its record in the audit trail. */
+  /** The last time that an operator confirmed, with the number of its record in the audit trail. */
   confirmed: { seq: number; atMs: number } | undefined
 }
 
@@ -36,22 +40,28 @@ const problems = {
 
 /**
  * The state of a clock, as the store's thread reports it.
- * @property problem `moved`, `rest`: no entry may be dated. `ahead`: the newest entry is ahead, which is only reported.
- * @property offsetMs wall minus steady time, measured when the clock was accepted at a start or confirmed.
+ * @property problem with `moved` or `rest`, no entry may be dated. `ahead` means that the newest entry is ahead of the
+ *   clock, which is only reported.
+ * @property offsetMs wall time minus steady time, measured when the clock was accepted at a start or confirmed
  */
 export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
-  /** How far the clock of this server is ahead of the store's at least, in ms; undefined if they are one clock. */
+  /**
+   * The least time by which this server's clock is ahead of the store's, in ms. Undefined if both use the same clock.
+   */
   aheadMs?: number
 }
 
 /** How far the clock of a replica may differ from the store's, in ms (ruling Y15). */
 const differsMs = 5_000
 
-/** Whether the newest entry alone puts a clock in doubt, for use without a server. An empty store needs no confirmation. */
+/**
+ * Whether the time since the newest entry puts a clock in doubt. For use without a server. An empty store needs no
+ * confirmation.
+ */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
-  // A confirmation of a later time does not count: the clock has been set back since.
+  // A confirmation of a later time than now does not count, because the clock was set back since.
   const confirmedMs = confirmed && confirmed.atMs <= nowMs + apartMaxMs ? confirmed.atMs : newestMs
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
@@ -61,23 +71,26 @@ export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
 
-/** Compares a wall clock with a steady one. Asked before an entry is dated; gets the facts whenever `isDue`. */
+/**
+ * Compares a wall clock with a steady clock. It is asked before each entry is dated, and receives the store's facts
+ * whenever `isDue`.
+ */
 export class ClockWatch {
-  /** The result of the last judgment. */
+  /** Whether the clock was accepted at the last check. */
   isBelieved = false
   readonly #steadyMs: () => number
   #offsetMs: number | undefined
-  /** While the clock is in doubt: the number of the last confirmation from before the doubt. */
+  /** Set while the clock is in doubt: the number of the last confirmation before the doubt began. */
   #doubt: { seq: number | undefined } | undefined
   #dueMs = Number.NEGATIVE_INFINITY
 
-  /** @param offsetMs the offset that the thread before this one had accepted; undefined at the start of a server. */
+  /** @param offsetMs the offset that the previous thread had accepted; undefined at the start of a server */
   constructor(steadyMs: () => number, offsetMs: number | undefined) {
     this.#steadyMs = steadyMs
     this.#offsetMs = offsetMs
   }
 
-  /** The time that the wall clock should show, in whole milliseconds; undefined until a clock was first accepted. */
+  /** The time that the wall clock should show, in whole milliseconds. Undefined until a clock is first accepted. */
   get expectedMs(): number | undefined {
     return this.#offsetMs === undefined ? undefined : Math.round(this.#offsetMs + this.#steadyMs())
   }
@@ -91,7 +104,10 @@ export class ClockWatch {
     return this.#steadyMs() >= this.#dueMs || this.believes(nowMs) !== this.isBelieved
   }
 
-  /** Ends a doubt when the clock is right again, or when the time that it shows now is confirmed. @returns what to report */
+  /**
+   * Ends a doubt when the clock is right again, or when an operator confirms the time that it shows. @returns the state
+   * to report
+   */
   judge(facts: ClockFacts): ClockNews {
     const { nowMs, newestMs = 0, confirmed } = facts
     const isStart = this.#offsetMs === undefined
@@ -107,7 +123,7 @@ export class ClockWatch {
   }
 }
 
-/** The last news of the store's thread about the clock that dates entries, for the serving thread. */
+/** The last report from the store's thread about the clock that dates entries, for the serving thread. */
 export class ClockBook {
   news: ClockNews | undefined
   #differs = false
@@ -117,7 +133,7 @@ export class ClockBook {
     this.#log = log
   }
 
-  /** Takes news. Logs it when a problem begins, becomes another one, or ends. */
+  /** Receives a report. Logs when a problem begins, changes or ends. */
   hear(news: ClockNews): void {
     this.#compare(news)
     const before = this.news?.problem
@@ -129,7 +145,7 @@ export class ClockBook {
     else this.#log('info', 'clock_right', fields)
   }
 
-  /** Logs it when the clock of this server begins to differ from the store's, and when it agrees again. */
+  /** Logs when this server's clock begins to differ from the store's, and when they agree again. */
   #compare({ nowMs, aheadMs = 0 }: ClockNews): void {
     const differs = Math.abs(aheadMs) > differsMs
     if (differs === this.#differs) return
@@ -139,7 +155,7 @@ export class ClockBook {
     else this.#log('info', 'clock_agrees', { ...fields, with: 'store' })
   }
 
-  /** How far this server's clock is ahead of the store's, in ms; 0 unless they differ by more than 5 s (ruling Y15). */
+  /** How far this server's clock is ahead of the store's, in ms. 0 unless they differ by more than 5 s (ruling Y15). */
   get aheadMs(): number {
     return this.#differs ? (this.news?.aheadMs ?? 0) : 0
   }
@@ -149,7 +165,7 @@ export class ClockBook {
     return this.news?.problem && problems[this.news.problem]
   }
 
-  /** The same, but only for a problem in which no entry may be dated. */
+  /** The problem of the clock, if it prevents dating entries. */
   get doubt(): string | undefined {
     return this.news?.problem === 'ahead' ? undefined : this.text
   }

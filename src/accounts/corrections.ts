@@ -6,22 +6,28 @@ import { type AheadAccount, type AheadEntry, type AheadPage, correctionReference
 import { lastGrantUntil, monthOf } from './grants.ts'
 
 /*
- * Corrections of times (amends ruling C15). Entries that a wrong clock dated ahead stay as they are. A correction entry of each
- * account names them, and reports, budgets and statements count them at their effective times. The next entry after it is posted
- * at the right time again.
+ * Corrections of times (amends ruling C15). Entries that a wrong clock dated ahead stay unchanged. Each such account
+ * gets a correction entry that names them. Reports, budgets and statements then count the named entries at their
+ * effective times. The entry after the correction is posted at the right time again.
  */
 
-/** A correction of all entries that are ahead. @property shiftMs how far those that were created ahead are moved */
+/**
+ * A correction of all entries that are ahead. @property shiftMs by how much the entries that were also created ahead
+ * are moved
+ */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
-/** An entry of a correction, with the time at which it counts. */
+/** An entry that a correction names, with the time at which it counts. */
 export type CorrectedEntry = Omit<AheadEntry, 'effectiveMs'> &
   Pick<AheadAccount, 'accountId' | 'accountName'> & { effectiveMs: number }
 
-/** Entries that are read at once. */
+/** The number of entries that are read at once. */
 const entriesAtOnce = 1_000
 
-/** The entries of a correction, before it is made or after. Reads them page by page: there may be any number. */
+/**
+ * Reads the entries of a correction, before or after the correction is made. They are read page by page, because there
+ * may be any number.
+ */
 export async function* eachCorrected(
   books: { pageAhead(page: AheadPage): Promise<AheadEntry[]> },
   { accounts, nowMs, shiftMs }: Correction,
@@ -37,32 +43,36 @@ export async function* eachCorrected(
         }
 }
 
-/** The time that no later entry of its account may precede: a correction lets `posted` step back once. */
+/**
+ * The time that no later entry of the account may precede. After a correction this is earlier, so `posted` steps back
+ * once.
+ */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
 }
 
-/** The time at which an entry counts. @param shiftMs of all entries that were created ahead */
+/** The time at which an entry counts. @param shiftMs by how much entries that were created ahead are moved */
 function effectiveMsOf({ createdMs }: { createdMs: number }, nowMs: number, shiftMs: number): number {
   return createdMs > nowMs ? createdMs - shiftMs : createdMs
 }
 
-/** How far entries that were created ahead are moved, so that the last of them falls on a moment. */
+/** Computes by how much the entries that were created ahead are moved, so that the last of them counts at `lastMs`. */
 function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, lastMs: number): number {
   const latestMs = entries.reduce((latest, { createdMs }) => Math.max(latest, createdMs), 0)
   return latestMs > nowMs ? latestMs - lastMs : 0
 }
 
 /**
- * Finds when entries are to count: when they were created, if that is not ahead. All others are moved by one span.
- * @param lastMs the moment on which the last of those falls
- * @throws BookError if that is ahead, or before an entry that no wrong clock dated, or would move an entry before 1970
+ * Finds when entries will count. An entry that was not created ahead counts when it was created. All others are moved
+ * by the same amount.
+ * @param lastMs when the last of the moved entries will count
+ * @throws BookError if `lastMs` is ahead, precedes an entry with a right date, or would move an entry before 1970
  */
 export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, lastMs: number): Correction {
   if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
   const moved = accounts.flatMap(({ moved, afterMs }) => (moved ? [{ ...moved, afterMs }] : []))
   const latestMs = moved.reduce((latest, one) => Math.max(latest, one.lastMs), 0)
-  // The first one that is moved counts in 1970 at the earliest.
+  // The first moved entry counts in 1970 at the earliest.
   const earliestMs = moved.reduce(
     (earliest, { firstMs, afterMs }) => Math.max(earliest, latestMs - firstMs, afterMs <= nowMs ? afterMs : 0),
     0,
@@ -72,7 +82,8 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
 }
 
 /**
- * Corrects all entries that are ahead. Each account gets one entry without an amount. Budgets whose windows are ahead count anew.
+ * Corrects all entries that are ahead. Each account gets one entry without an amount. Budgets whose windows are ahead
+ * are counted again.
  * @param lastMs see `correctTimes`; not ahead of the store's clock
  */
 export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Correction> {
@@ -87,7 +98,7 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
           ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
           ...{ spentNanos: 0n, throughSeq: 0 },
         })
-      // A grant of a month to come stays, and the months until then get theirs (ruling Y20).
+      // A grant that was made for a future month stays. The months before it get their own grants (ruling Y20).
       for (const { accountId, references } of aheadGrants ?? []) {
         const lastGrant = lastGrantUntil(references, monthOf(calendar, nowMs))
         writes.push({ kind: 'set_account', accountId, fields: { lastGrant } })
@@ -100,7 +111,7 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
   }
 }
 
-/** The number of entries that a correction names. */
+/** Counts the entries that a correction names. */
 export function countOf({ accounts }: Correction): number {
   return accounts.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0)
 }
@@ -115,15 +126,18 @@ function writesOf({ accountId, fromSeq, toSeq, moved, keptMs }: AheadAccount, co
   ]
 }
 
-/** The account that is being read, by a verification. */
+/** The account whose entries are being verified. */
 type ReadAccount = { id: string; shifted: { entry: Entry; shiftedMs: number }[]; latestMs: number }
 
-/** Verifies that corrections name what was ahead, and that it counts when they say. Entries come account by account. */
+/**
+ * Verifies that corrections name the entries that were ahead, and that these count at the stated times. Entries come
+ * account by account.
+ */
 export function createCorrectionCheck(findings: string[]) {
   let account: ReadAccount = { id: '', shifted: [], latestMs: 0 }
   return { check, end: finish }
 
-  /** @param shiftedMs when the store counts it, if not when it was posted */
+  /** @param shiftedMs when the store counts the entry, if not at its posting time */
   function check(entry: Entry, shiftedMs: number | undefined): void {
     if (entry.accountId !== account.id) {
       finish()

@@ -1,18 +1,21 @@
 import type { Prices, Rates } from '../catalog/model.ts'
 
 export const nanosPerCredit = 1_000_000_000n
-/** The largest 64-bit integer: some nine thousand million credits. */
+/** The largest 64-bit integer, some nine thousand million credits in nano-credits. */
 export const nanosMax = 2n ** 63n - 1n
 
-/** Limits a sum of many debits to 64 bits: it may exceed what an account can hold, and must not keep the next debit out. */
+/**
+ * Limits the sum of many debits to 64 bits. The sum may exceed what an account can hold, and this must not block the
+ * next debit.
+ */
 export function clampNanos(nanos: bigint): bigint {
   if (nanos > nanosMax) return nanosMax
   return nanos < -nanosMax ? -nanosMax : nanos
 }
 
 /**
- * Parses credits as people write them into nano-credits (ruling C1): `12.5` is 12,500,000,000.
- * @throws RangeError with a text for the person who wrote it.
+ * Parses credits as people write them, and returns nano-credits (ruling C1): `12.5` is 12,500,000,000.
+ * @throws RangeError with a message for the person who wrote it
  */
 export function parseCredits(text: string): bigint {
   const match = /^([+-]?)(\d+)(?:\.(\d{1,9}))?$/.exec(text)
@@ -24,7 +27,7 @@ export function parseCredits(text: string): bigint {
   return sign === '-' ? -nanos : nanos
 }
 
-/** Nano-credits as a decimal string in credits, without trailing zeros. The exact inverse of `parseCredits`. */
+/** Formats nano-credits as a decimal text in credits, without trailing zeros. The exact inverse of `parseCredits`. */
 export function formatCredits(nanos: bigint): string {
   const sign = nanos < 0n ? '-' : ''
   const amount = nanos < 0n ? -nanos : nanos
@@ -33,8 +36,8 @@ export function formatCredits(nanos: bigint): string {
 }
 
 /**
- * Formats prices in the words of the configuration, as decimal strings: credits per million tokens, and credits per
- * call. `steps` and `calls` are left out if there are none.
+ * Formats prices as in the configuration, as decimal texts: credits per million tokens, and credits per call. `steps`
+ * and `calls` are left out if there are none.
  */
 export function formatPrices({ steps, calls, ...rates }: Prices): FormattedPrices {
   return {
@@ -53,7 +56,7 @@ type FormattedPrices = FormattedRates & {
 
 type FormattedRates = ReturnType<typeof formatRates>
 
-/** Formats rates in the words of the configuration. */
+/** Formats rates as in the configuration. */
 export function formatRates(rates: Rates) {
   return {
     input: formatCredits(rates.inputNanos),

@@ -1,6 +1,9 @@
 import type { Calendar } from './calendar.ts'
 
-/** From `fromMs` until the next shift, the calendar day of `time` in the zone is that of `time + shiftMs` in UTC. */
+/**
+ * A rule for days: from `fromMs` until the next shift, `time` has the same date in the zone as `time + shiftMs` has in
+ * UTC.
+ */
 export type DayShift = { fromMs: number; shiftMs: number }
 
 const dayMs = 86_400_000
@@ -9,8 +12,8 @@ const dayMs = 86_400_000
 const firstMs = Date.UTC(2020, 0)
 
 /**
- * Shifts by which a database that knows no zones finds the day of an entry (ruling X12): a few for each year. Before
- * the first shift, the first one holds. @param sinceMs, untilMs the span to cover
+ * Makes the shifts with which a database without time zones finds the day of an entry (ruling X12). Each year has a
+ * few. Before the first shift, the first shift applies. @param sinceMs, untilMs the span to cover
  */
 export function dayShifts(
   calendar: Pick<Calendar, 'periodOf' | 'dateOf'>,
@@ -24,7 +27,7 @@ export function dayShifts(
   for (;;) {
     const dateMs = Date.parse(calendar.dateOf(day.startMs))
     put(day.startMs, dateMs - day.startMs)
-    // A day of more than 24 hours would run into the next date, so its last hours have a shift of their own.
+    // A day of more than 24 hours would run into the next date. Its last hours therefore have their own shift.
     if (day.endMs > day.startMs + dayMs) put(day.startMs + dayMs, dateMs + dayMs - day.endMs)
     if (day.endMs >= untilMs) return shifts
     day = calendar.periodOf(day.endMs, 'day')

@@ -3,7 +3,10 @@ import { formatCalls } from './calls.ts'
 import type { Head } from './chain.ts'
 import type { Debit, DetailedDebit, EntryDetails, Origin } from './ledger.ts'
 
-/** An entry of the ledger. A credit has a reference, a debit a bill. Amounts in nano-credits, times in Unix milliseconds. */
+/**
+ * An entry of the ledger. A credit has a reference, a debit has a bill. Amounts are nano-credits, times are Unix
+ * milliseconds.
+ */
 export type Entry = {
   accountId: string
   seq: number
@@ -11,50 +14,56 @@ export type Entry = {
   amountNanos: bigint
   balanceAfterNanos: bigint
   createdMs: number
-  /** The store's time, never before the account's previous entry. This time decides the day of the entry (ruling C15). */
+  /**
+   * The store's time at posting, never before the account's previous entry. It determines the day of the entry (ruling
+   * C15).
+   */
   postedMs: number
   digest: string
   reference: string | undefined
   /** Undefined for a credit. */
   bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices' | keyof DetailedDebit> | undefined
-  /** The origin of the debit that a credit gives back because its client was refused (ruling C13). */
+  /** For a credit that gives a debit back because the client was refused: the origin of that debit (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
   /** Undefined in entries of forms 1 and 2. */
   details: EntryDetails | undefined
 }
 
-/** An entry with the names of its account and key; undefined if they no longer exist, or never had a name. */
+/**
+ * An entry with the names of its account and key. A name is undefined if the account or key no longer exists or never
+ * had a name.
+ */
 export type ListedEntry = Entry & {
   accountName: string | undefined
   keyPrefix: string | undefined
   keyLabel: string | undefined
 }
 
-/** A debit with all that its amount follows from, and whether it was given back. */
+/** A debit with everything that its amount is computed from, and whether it was given back. */
 export type FoundDebit = {
   entry: ListedEntry & { bill: NonNullable<Entry['bill']> }
-  /** The prices of its version; undefined in a ledger that was tampered with. */
+  /** The prices of its version. Undefined only in a ledger that was tampered with. */
   prices: Debit['prices'] | undefined
-  /** Whether it was given back (ruling C13). */
+  /** Whether the debit was given back (ruling C13). */
   isReturned: boolean
 }
 
 /** Selects the entries that match all of the given fields. */
 export type EntryFilter = {
   accountId?: string | undefined
-  /** Entries of any of these keys. */
+  /** Only entries of one of these keys. */
   keyIds?: readonly string[] | undefined
   model?: string | undefined
-  /** Posted at this time or later. */
+  /** Only entries posted at this time or later, in Unix milliseconds. */
   sinceMs?: number | undefined
-  /** Posted before this time. */
+  /** Only entries posted before this time, in Unix milliseconds. */
   untilMs?: number | undefined
 }
 
-/** The last entry of a page. */
+/** The position of an entry, for example of the last entry of a page. */
 export type EntryPlace = { postedMs: number; accountId: string; seq: number }
 
-/** A page of entries after a place; the newest first by default. */
+/** A request for a page of entries after a position. The newest come first by default. */
 export type EntryPage = EntryFilter & {
   limit: number
   first?: 'oldest' | 'newest' | undefined
@@ -67,7 +76,7 @@ export type Grouping = (typeof groupings)[number]
 
 /** The sums of one group of entries. */
 export type Total = {
-  /** First millisecond of the day in UTC on which the entries were posted. */
+  /** The first millisecond of the UTC day on which the entries were posted. */
   dayMs?: number
   model?: string | undefined
   accountId?: string
@@ -78,23 +87,26 @@ export type Total = {
   upstream?: string | undefined
   /** The number of debits that were not given back. */
   requests: number
-  /** The sum of debits, less what was given back of them (ruling C13). */
+  /** The sum of debits, minus the amounts given back (ruling C13). */
   billedNanos: bigint
   /** The sum of top-ups and corrections. */
   creditedNanos: bigint
-  /** The charge of providers by the costs in the entries, returns or not. */
+  /** The charges of providers, by the costs in the entries. Debits that were given back count too. */
   costNanos: bigint
-  /** Debits whose cost is not known. */
+  /** The number of debits whose cost is unknown. */
   withoutCost: number
 } & Record<Counter, number>
 
-/** A line of an access log about a request that was billed, or that ended by an error of ours. The other fields may be missing. */
+/**
+ * A line of an access log, about a request that was billed or that ended by an error of ours. Other fields may be
+ * missing.
+ */
 export type LogLine = {
   requestId: string
   outcome: string
-  /** Our cause of a failure; a debit is given back after `ledger_unsettled` alone (ruling C13). */
+  /** Our cause of a failure. Only after `ledger_unsettled` is a debit given back (ruling C13). */
   cause?: string | undefined
-  /** Undefined if nothing was billed. */
+  /** The billed amount; undefined if nothing was billed. */
   amountNanos?: bigint | undefined
   accountId?: string | undefined
   accountName?: string | undefined
@@ -106,11 +118,11 @@ export type LogLine = {
 }
 
 export type VerifyOptions = {
-  /** The price of tokens and calls, in nano-credits. */
+  /** Computes the price of tokens and calls, in nano-credits. */
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
   /**
-   * Reads a price list that the ledger keeps: which versions of prices it has for an answer. Without it, entries that name a list
-   * are findings. @throws if the text is not the one of the digest
+   * Reads a price list that the ledger stores, and returns the price versions that it has for an answer. Without this
+   * function, entries that name a list are findings. @throws if the text does not match the digest
    */
   readList?: (
     digest: string,
@@ -121,52 +133,60 @@ export type VerifyOptions = {
     tier: string | null
     geo: string | null
   }) => ReadonlySet<string>
-  /** Requests of the access log, if it is to be compared: the log must reach as far back as the ledger. */
+  /** The requests of the access log, if it is to be compared. The log must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
-  /** The head that an earlier audit of the same store printed: all that it covered must still be there (ruling C15). */
+  /** A head from an earlier audit of the same store. Everything that it covered must still be there (ruling C15). */
   against?: Head | undefined
-  /** Is shown from time to time how far the verification is, in words. */
+  /** Called from time to time with the progress of the verification, in words. */
   progress?: ((words: string) => void) | undefined
 }
 
 /**
- * @property head of the entries that were read; undefined if something was found, since it would cover the forgery.
- * @property notes facts that are no forgery and should be known.
+ * @property head the head of the entries that were read; undefined if there are findings, because a head would then
+ *   cover the forgery
+ * @property notes facts that are not forgeries but should be known
  */
 export type Audited = { findings: string[]; head: string | undefined; notes?: string[] }
 
 const returnPrefix = 'return:'
 
 /**
- * The reference of the entry that gives a debit back (ruling C13).
- * @param number 2 or more if a top-up of the first release, which took any reference, has the one before (ruling C8).
+ * Makes the reference of the entry that gives a debit back (ruling C13).
+ * @param number 2 or more if the previous reference is taken by a top-up of the first release, which accepted any
+ *   reference (ruling C8)
  */
 export function returnReference(requestId: string, number = 1): string {
   return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`
 }
 
-/** The request whose debit is given back; undefined for a reference of another form. */
+/** Returns the request whose debit is given back. Undefined for a reference of another form. */
 export function readReturnReference(reference: string): string | undefined {
   return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
 
-/** The entries of an account that are posted ahead of the clock of the store, and that no correction names. They stand together. */
+/**
+ * The entries of an account that are posted ahead of the store's clock and that no correction names. Their numbers are
+ * consecutive.
+ */
 export type AheadAccount = {
   accountId: string
   accountName: string | undefined
   fromSeq: number
   toSeq: number
-  /** When the first and the last of those were created that were created ahead too; undefined if none was. */
+  /**
+   * When the first and the last of the entries that were also created ahead were created. Undefined if none was created
+   * ahead.
+   */
   moved: { firstMs: number; lastMs: number } | undefined
-  /** When the last of the others was created. */
+  /** When the last of the entries that were not created ahead was created. */
   keptMs: number | undefined
-  /** The time that the first one may not precede: of the entry before it, or when its account was made. */
+  /** The time that the first entry may not precede: the time of the entry before it, or of the account's creation. */
   afterMs: number
-  /** Whether a monthly grant is among them. */
+  /** Whether one of the entries is a monthly grant. */
   hasGrant: boolean
 }
 
-/** One of them. @property effectiveMs the time at which it counts, once a correction names it */
+/** One of the entries that are ahead. @property effectiveMs when the entry counts, once a correction names it */
 export type AheadEntry = {
   seq: number
   createdMs: number
@@ -176,25 +196,25 @@ export type AheadEntry = {
   name: string
 }
 
-/** Entries of an account after a number, up to and with another. */
+/** A request for entries of an account, after one number and up to and including another. */
 export type AheadPage = { accountId: string; afterSeq: number; toSeq: number; limit: number }
 
-/** Begins the references of corrections, which are the ledger's own. */
+/** The prefix of the references of corrections. Only the ledger itself uses it. */
 export const correctionPrefix = 'effective:'
 
-/** Whether a reference is one of a correction. */
+/** Whether a reference is that of a correction. */
 export function isCorrectionReference(reference: string): boolean {
   return reference.startsWith(correctionPrefix)
 }
 
-/** The reference of the entry that names the entries of an account with these numbers. */
+/** Makes the reference of the correction that names these entries of an account. */
 export function correctionReference(accountId: string, fromSeq: number, toSeq: number): string {
   return `${correctionPrefix}${accountId}/${fromSeq}-${toSeq}`
 }
 
 /**
- * Whether the entry is of this debit. All is compared except the creation time, since a retry may have made the debit
- * anew. A spool line of the first release lacks the origin, and missing parts are not compared.
+ * Whether an entry is that of a debit. The creation time is not compared, because a retry may have made the debit anew.
+ * Missing parts are not compared either: spool lines of the first release have no origin.
  */
 export function isSame({ accountId, amountNanos, bill, details }: Entry, debit: Debit): boolean {
   return (
@@ -218,7 +238,7 @@ const facts = ['model', 'priceVersion', 'usageSource', 'outcome', 'pricedCalls']
 const origins = ['keyId', 'clientWire', 'modelWire', 'upstream', 'upstreamAccount'] as const
 type Counter = (typeof counters)[number]
 
-/** The field of a total for each grouping. */
+/** The field of a total that each grouping uses. */
 const places = {
   day: 'dayMs',
   model: 'model',
@@ -227,7 +247,10 @@ const places = {
   upstream: 'upstream',
 } as const satisfies Record<Grouping, keyof Total>
 
-/** Adds totals of parts of the entries, sorted by the groupings: undefined comes first, texts in the order of their bytes. */
+/**
+ * Adds up totals of parts of the entries. The result is sorted by the groupings: undefined comes first, then texts in
+ * byte order.
+ */
 export function addTotals(parts: readonly Total[], by: readonly Grouping[]): Total[] {
   const placeOf = (total: Total) => by.map((grouping) => total[places[grouping]])
   const sums = new Map<string, Total>()

@@ -4,16 +4,16 @@ import { type Entry, readReturnReference } from './entries.ts'
 import type { Debit, EntryDetails, Origin } from './ledger.ts'
 import type { registers } from './registers.ts'
 
-/** An entry that is verified, with the data that it is compared with. */
+/** An entry to verify, with the data that it is compared with. */
 export type VerifiedEntry = {
   entry: Entry
   row: Record<string, unknown>
-  /** Undefined if there is no such account. */
+  /** The name of the account; undefined if the account does not exist. */
   accountName: string | undefined
-  /** The account and prefix of the key that the entry names; undefined if it names none, or one that does not exist. */
+  /** The account and prefix of the entry's key. Undefined if the entry has no key, or if the key does not exist. */
   keyAccountId: string | undefined
   keyPrefix: string | undefined
-  /** The time at which it counts, if not the one at which it was posted. */
+  /** The time at which the entry counts, if not its posting time. */
   shiftedMs: number | undefined
 }
 
@@ -24,15 +24,18 @@ export const fieldColumns = Object.keys(entryKinds) as EntryColumn[]
 
 type ColumnValue = null | number | bigint | string
 
-/** All columns except the id, which each store assigns itself. */
+/** All columns except the id. Each store assigns its own ids. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
 
-/** The columns that come before those of form 3. */
+/** The number of columns before those of form 3. */
 const plainCount = fieldColumns.length - detailColumns.length
 
 type Prepare = (sql: string) => { run(...values: ColumnValue[]): { changes: number | bigint } }
 
-/** Inserts rows of SQLite. Rows that need no column of form 3 take a statement without them, which costs less. */
+/**
+ * Makes a function that inserts rows in SQLite. A row without columns of form 3 is inserted by a shorter statement,
+ * which costs less.
+ */
 export function createInsert(prepare: Prepare) {
   const create = (count: number) => {
     const columns = [...fieldColumns.slice(0, count), 'digest']
@@ -48,18 +51,21 @@ export function createInsert(prepare: Prepare) {
   }
 }
 
-/** A row in which every column is null. All rows begin as a copy of it, so that theirs are in the order of `fieldColumns`. */
+/**
+ * A row in which every column is null. Every row begins as a copy of it, which keeps the columns in the order of
+ * `fieldColumns`.
+ */
 const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<EntryColumn, ColumnValue>
 
-/** The values of a row of a database in the order of `fieldColumns`. */
+/** Returns the values of a database row in the order of `fieldColumns`. */
 export function valuesOf(row: Readonly<Record<string, unknown>>): ColumnValue[] {
   return fieldColumns.map((column) => (row[column] ?? null) as ColumnValue)
 }
 
-/** A row without its place in the chain, which is assigned when it is posted. */
+/** A row without its place in the chain. The place is assigned when the row is posted. */
 export type UnplacedRow = typeof blankRow
 
-/** @param effectiveMs makes it a correction, see corrections.ts */
+/** @param effectiveMs makes the credit a correction, see corrections.ts */
 export function creditRow(
   amountNanos: bigint,
   reference: string,
@@ -70,7 +76,7 @@ export function creditRow(
   return effectiveMs === undefined ? row : { ...row, effective: effectiveMs }
 }
 
-/** The field of each column of form 3. */
+/** The field of `EntryDetails` for each column of form 3. */
 const detailFields = {
   list: 'list',
   band: 'band',
@@ -88,12 +94,12 @@ const detailFields = {
   effective: 'effectiveMs',
 } as const satisfies Record<DetailColumn, keyof EntryDetails>
 
-/** The values by columns. */
+/** Converts the details of an entry to column values. */
 export function detailRow(details: EntryDetails): Partial<UnplacedRow> {
   return Object.fromEntries(detailColumns.map((column) => [column, details[detailFields[column]] ?? null]))
 }
 
-/** The inverse; undefined if none is set. */
+/** Converts column values to details. Returns undefined if all columns are empty. */
 function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   if (formOf(row) !== '3') return undefined
   const details = detailColumns.flatMap((column) => {
@@ -103,7 +109,7 @@ function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   return Object.fromEntries(details)
 }
 
-/** The columns of a debit that its return repeats, so that sums by these come to zero. */
+/** The columns of a debit that its return repeats, so that sums by these columns come to zero. */
 const returnedColumns = [
   'outcome',
   'list',
@@ -118,7 +124,10 @@ const returnedColumns = [
 
 const originColumns = ['key_id', 'client_wire', 'model', 'model_wire', 'upstream', 'upstream_account'] as const
 
-/** Has the debit's own origin and more (`returnedColumns`), so that sums by key, model or outcome come to zero. */
+/**
+ * Makes the row that gives a debit back. It repeats the debit's origin and the other `returnedColumns`. Sums by key,
+ * model or outcome therefore come to zero.
+ */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
   const row = { ...creditRow(debit.amount as bigint, reference, createdMs), usage_source: 'waived' }
   for (const column of [...originColumns, ...returnedColumns]) row[column] = (debit[column] ?? null) as ColumnValue
@@ -154,15 +163,15 @@ export function debitRow(debit: Debit): UnplacedRow {
   }
 }
 
-/** Columns that follow from the place of an entry in the chain. */
+/** Columns whose values depend on the entry's place in the chain. */
 const placeColumns: readonly string[] = ['seq', 'balance_after', 'posted_ms']
 
-/** All others: what a debit or credit itself says. */
+/** All other columns, whose values come from the debit or credit itself. */
 export const givenColumns = fieldColumns.filter((column) => !placeColumns.includes(column))
 
 const givenKinds = fieldColumns.map((column) => (placeColumns.includes(column) ? undefined : entryKinds[column]))
 
-/** Whether the database keeps each value unchanged: a converted value would not match the digest. */
+/** Whether the database stores each value unchanged. A converted value would not match the digest. */
 export function isWellTyped(row: UnplacedRow): boolean {
   const values = Object.values(row)
   for (let at = 0; at < values.length; at++) {
@@ -199,7 +208,7 @@ function readReturn(row: Record<string, unknown>): Entry['returned'] {
   return requestId === undefined ? undefined : { requestId, ...readOrigin(row) }
 }
 
-/** The tokens of an entry, or of a sum of entries. */
+/** Reads the token counts of an entry, or of a sum of entries. */
 export function readCounters(row: Record<string, unknown>) {
   return {
     inputTokens: Number(row.input_tokens),
@@ -236,7 +245,7 @@ export function readPrices(row: Record<string, unknown>): Debit['prices'] {
   }
 }
 
-/** The inverse: the columns of a price version. */
+/** Converts prices to the columns of a price version. */
 export function priceRow(version: string, prices: Debit['prices']) {
   return {
     version,
@@ -250,15 +259,15 @@ export function priceRow(version: string, prices: Debit['prices']) {
 }
 
 /**
- * The parts of prices that have no column, as one text (ruling C11): steps and calls. Amounts are decimal digits, since
- * JSON numbers cannot hold them.
+ * Formats the parts of prices that have no column as one text (ruling C11): steps and calls. Amounts are decimal
+ * digits, because JSON numbers cannot hold them.
  */
 function formatTerms({ steps, calls }: Debit['prices']): string | null {
   if (steps === undefined && calls === undefined) return null
   return JSON.stringify({ steps, calls }, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
-/** The inverse of `formatTerms`. */
+/** Parses the text. The inverse of `formatTerms`. */
 export function parseTerms(text: string): Pick<Debit['prices'], 'steps' | 'calls'> {
   return JSON.parse(text, (_, value) => (typeof value === 'string' ? BigInt(value) : value))
 }

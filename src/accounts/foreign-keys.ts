@@ -17,41 +17,44 @@ import { newPerson } from './person-rules.ts'
 import { type PersonRow, refuseElsewhere } from './persons.ts'
 
 /*
- * Keys of another gateway, of which only digests are known. They work as keys of ours do, so that no client changes on the day of
- * the move. A rotation makes an ordinary key of the same line.
+ * Keys of another gateway, of which only the digests are known. They work like our own keys, so clients need no change
+ * on the day of the move. A rotation creates an ordinary key of the same line.
  */
 
-/** An account that keys are brought into: the one of that name, or a new one. */
+/** An account for imported keys: the existing account of that name, or a new one. */
 type ForeignAccount = {
   name: string
-  /** For a new account only; one that exists stays as it is. */
+  /** The state of a new account. An existing account keeps its state. */
   state: 'active' | 'suspended'
   bounds: BoundWishes<AccountBounds>
-  /** Credit that is booked once, with this reference; 0 for none. */
+  /** Credit that is booked once with this reference, in nano-credits; 0 for no credit. */
   creditNanos: bigint
   reference: string
 }
 
 /**
- * A key to bring in. @property digest as `digestOfHex` makes it; of two keys with one digest the first counts
- * @property account the name of one of the accounts
+ * A key to import. @property digest as `digestOfHex` makes it; of two keys with the same digest, the first is imported
+ * @property account the name of one of the imported accounts
  */
 type ForeignKey = {
   digest: string
-  /** Characters by which people tell it from others. It is not unique. */
+  /** Characters by which people tell the key from others. They need not be unique. */
   prefix: string
   label: string | undefined
   account: string
-  /** The id of its person in the operator's own directory; a person is made if nobody has it. */
+  /** The id of the key's person in the operator's own directory. If nobody has this id, a new person is created. */
   externalId: string | undefined
-  /** When it ends, in Unix milliseconds. */
+  /** When the key expires, in Unix milliseconds. */
   expiresMs: number | undefined
-  /** The end of its successor. */
+  /** When the key's successor will expire, in Unix milliseconds. */
   ownExpiresMs: number | undefined
   bounds: BoundWishes<KeyBounds>
 }
 
-/** Fields of a person who is made for a key. A person who exists stays as they are. @property account required by a bound */
+/**
+ * Fields of a new person for a key. An existing person stays unchanged. @property account required if the person has
+ * bounds
+ */
 type ForeignPerson = {
   externalId: string
   name?: string | undefined
@@ -61,8 +64,8 @@ type ForeignPerson = {
 }
 
 /**
- * Accounts and keys that are brought in at once.
- * @property origin the gateway, in a word @property persons people of the keys of whom more than an id is known
+ * Accounts and keys that are imported at once.
+ * @property origin the gateway, in one word @property persons the keys' people of whom more than an id is known
  */
 export type ForeignImport = {
   origin: string
@@ -71,7 +74,7 @@ export type ForeignImport = {
   keys: readonly ForeignKey[]
 }
 
-/** Counts of what was made. @property keysKnown keys that were there before, which stay as they are */
+/** The numbers of created objects. @property keysKnown the number of keys that existed before, which stay unchanged */
 export type ForeignCounts = {
   accounts: number
   persons: number
@@ -80,16 +83,17 @@ export type ForeignCounts = {
   creditedNanos: bigint
 }
 
-/** As many keys are brought in at once: no other change of the books is made meanwhile. */
+/** The most keys in one import. During the import, no other change of the books can be made. */
 export const foreignKeysMax = 10_000
 
-/** With more people, all are read: naming each would be too many values for one statement. */
+/** With more people than this, all people are read: listing each would exceed the values of one statement. */
 const namedPersonsMax = 1_000
 
 /**
- * Brings in keys of another gateway with their accounts and people, whole or not at all. A second import of the same changes
- * nothing. Keys are known by their digests, credits by references, accounts by names, and people by external ids.
- * @throws BookError `name_invalid`, `label_invalid`, `label_secret`, `external_id_invalid`, `person_elsewhere`, `overflow`
+ * Imports keys of another gateway with their accounts and people, either all or none. Repeating an import changes
+ * nothing. Keys are matched by digest, credits by reference, accounts by name, and people by external id.
+ * @throws BookError `name_invalid`, `label_invalid`, `label_secret`, `external_id_invalid`, `person_elsewhere`,
+ *   `overflow`
  */
 export function importForeign(
   { origin, accounts, persons: known = [], keys }: ForeignImport,

@@ -5,27 +5,33 @@ import type { Calendar } from './calendar.ts'
 import { monthOf } from './grants.ts'
 
 type GrantingParts = {
-  /** The books of the store, opened at the first call. */
+  /** Returns the books of the store, which are opened at the first call. */
   books(): Promise<Pick<Books, 'grant'>>
   directory: Directory
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   nowMs(): number
-  /** Of the reporting zone. */
+  /** The calendar of the reporting zone. */
   calendar: Calendar
   log(level: 'info' | 'error', event: string, fields: Record<string, unknown>): void
 }
 
-/** The time between two tries of a grant, in ms. It may have failed, or not be due yet by the clock of the store. */
+/**
+ * The shortest time between two attempts to post a grant, in ms. The first attempt may have failed, or the grant may
+ * not be due yet by the store's clock.
+ */
 const againMs = 1_000
 
-/** Posts monthly grants as a server finds them due: at its start, and before the first request of an account in a month. */
+/** Posts monthly grants when they are due: at the server's start, and before an account's first request in a month. */
 export function createGranting({ books, directory, nowMs, calendar, log }: GrantingParts) {
   const underWay = new Map<string, Promise<void>>()
   const triedMs = new Map<string, number>()
   let month = { text: '', startMs: 0, endMs: 0 }
   return { around, postAll }
 
-  /** The same admission, which waits for a grant that is due. Other accounts cost one comparison. */
+  /**
+   * Wraps an admission: a request waits until a grant that is due is posted. For other accounts this costs one
+   * comparison.
+   */
   function around(admission: Admission): Admission {
     return {
       ...admission,
@@ -36,7 +42,7 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
     }
   }
 
-  /** One after the other, of the accounts in memory. */
+  /** Posts the grants of all accounts in memory, one after the other. */
   async function postAll(): Promise<void> {
     for (const account of [...directory.listKnown()]) if (isDue(account)) await post(account)
   }
@@ -58,7 +64,7 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
     return posting
   }
 
-  /** The request goes on with the credit that is there if the grant cannot be posted. */
+  /** Posts the grant once. If that fails, the request continues with the existing credit. */
   async function postOnce(account: Account): Promise<void> {
     const isOfMonth = month.text
     try {

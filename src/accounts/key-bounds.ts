@@ -4,26 +4,32 @@ import { formatCredits } from './credit.ts'
 import { mayHoldKey } from './keys.ts'
 
 /*
- * The bounds of accounts, and those that make a key narrower than its account (ruling R15). All keys of a line of rotations are
- * one scope, named by the first of them. They have the same bounds and spend the same budget. The scope of an account, and that of
- * a person, is its id.
+ * The bounds of accounts, and those that make a key narrower than its account (ruling R15). All keys of a line of
+ * rotations are one scope, whose id is that of the first key. They have the same bounds and spend the same budget. The
+ * scope of an account or a person is its own id.
  */
 
 /** A field is undefined if the key has no such limit. */
 export type KeyBounds = {
   budget: Budget | undefined
   requestsPerMinute: number | undefined
-  /** Ids and aliases as clients write them; one that ends in `*` stands for all that begin so. */
+  /** Ids and aliases as clients write them. An entry that ends in `*` stands for all models with that prefix. */
   models: readonly string[] | undefined
-  /** The id of the person who uses it. This limits nothing, but is the same for a line of rotations (ruling Y21). */
+  /**
+   * The id of the person who uses the key. It limits nothing, but all keys of a line of rotations share it (ruling
+   * Y21).
+   */
   person: string | undefined
-  /** Labels of its requests, such as `project=apollo`, by their dimensions. */
+  /** Labels of the key's requests, such as `project=apollo`, sorted by dimension. */
   labels: readonly string[] | undefined
-  /** Dimensions in which its client may choose another label. */
+  /** Dimensions in which the key's client may choose another label. */
   mayChoose: readonly string[] | undefined
-  /** Its id in a system of the operator. Like the metadata this limits nothing, but is the same for a line of rotations. */
+  /**
+   * The id of the key in a system of the operator. Like the metadata, it limits nothing but is shared by a line of
+   * rotations.
+   */
   externalId: string | undefined
-  /** Words of the operator, by names that are sorted. */
+  /** Texts that the operator attaches, by name. Names are sorted. */
   metadata: Metadata | undefined
 }
 
@@ -31,15 +37,24 @@ export type Metadata = Readonly<Record<string, string>>
 
 /** The bounds of an account, over all its keys and replicas. A field is undefined if it has no such bound. */
 export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute' | 'externalId' | 'metadata'> & {
-  /** The balances below which `credit_low` is sent for this account, in nano-credits, instead of those of the configuration. */
+  /**
+   * The balances below which `credit_low` is sent for this account, in nano-credits. They replace those of the
+   * configuration.
+   */
   warnNanos: readonly bigint[] | undefined
-  /** Credit that it is given in each month of the reporting zone, in nano-credits, and whether the rest of it lapses. */
+  /**
+   * Credit that the account gets in each month of the reporting zone, in nano-credits, and whether the unspent rest
+   * lapses.
+   */
   grant: { nanos: bigint; lapses: boolean } | undefined
-  /** The plan of the configuration by which it pays (ruling C11). */
+  /** The plan in the configuration that sets the account's prices (ruling C11). */
   plan: string | undefined
 }
 
-/** The bounds of a person, over all their keys and sessions (ruling Y20). A person with bounds is of one account, and so are their keys. */
+/**
+ * The bounds of a person, over all their keys and sessions (ruling Y20). A person with bounds belongs to one account,
+ * and so do their keys.
+ */
 export type PersonBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute'>
 
 const budget: BoundForm<Budget> = {
@@ -59,7 +74,7 @@ const requestsPerMinute: BoundForm<number> = {
   tell: (rate) => rate,
 }
 
-/** Words with commas between them, in a column of the same name. */
+/** The form of a list of words, stored with commas in a column of the same name. */
 function listForm(name: string): BoundForm<readonly string[]> {
   return {
     name,
@@ -70,7 +85,7 @@ function listForm(name: string): BoundForm<readonly string[]> {
   }
 }
 
-/** A word, in a column of the same name. */
+/** The form of a word, stored in a column of the same name. */
 function textForm(name: string): BoundForm<string> {
   return {
     name,
@@ -91,7 +106,7 @@ const metadata: BoundForm<Metadata> = {
   tell: (metadata) => JSON.stringify(metadata),
 }
 
-/** Every bound of a key. Books, stores and the copy read this table. */
+/** Every bound of a key. The books, the stores and the copying of a store use this table. */
 export const keyBounds = createBounds<KeyBounds>({
   budget,
   requestsPerMinute,
@@ -103,7 +118,7 @@ export const keyBounds = createBounds<KeyBounds>({
   metadata,
 })
 
-/** Every bound of an account, read by the same. */
+/** Every bound of an account, used in the same places as `keyBounds`. */
 export const accountBounds = createBounds<AccountBounds>({
   budget,
   requestsPerMinute,
@@ -127,20 +142,20 @@ export const accountBounds = createBounds<AccountBounds>({
   metadata,
 })
 
-/** Every bound of a person, read by the same. */
+/** Every bound of a person, used in the same places as `keyBounds`. */
 export const personBounds = createBounds<PersonBounds>({ budget, requestsPerMinute })
 
-/** Reads the column of levels at which an account warns. @returns nano-credits */
+/** Reads the column `warn`, which lists the balances below which an account warns. @returns nano-credits */
 export function readLevels(warn: string): bigint[] {
   return warn.split(',').map(BigInt)
 }
 
-/** The most ids and beginnings of ids that a key may have: each request is compared with all of them. */
+/** The most models and prefixes of a key. Each request is compared with all of them. */
 export const modelsMax = 100
 
 const modelCharsMax = 200
 
-/** Parses models as people write them: `a,b*`. @throws RangeError with a text for the person who wrote it. */
+/** Parses models as people write them: `a,b*`. @throws RangeError with a message for the person who wrote it */
 export function parseModels(text: string): string[] {
   const models = [...new Set(text.split(',').map((one) => one.trim()))]
   if (models.includes('')) throw new RangeError('Write ids with commas between them, such as large,small-*.')
@@ -162,17 +177,17 @@ export function mayUse(models: readonly string[] | undefined, asked: string): bo
   )
 }
 
-/** The largest number of names in metadata. */
+/** The most names in metadata. */
 export const metadataMax = 50
 const metadataName = /^[A-Za-z0-9][\w.:/-]{0,63}$/
 const metadataCharsMax = 500
 
-/** Checks metadata, and sorts it by names. @throws RangeError with a text for the person who wrote it */
+/** Checks metadata and sorts it by name. @throws RangeError with a message for the person who wrote it */
 export function checkMetadata(asked: Metadata): Metadata {
   const rows = Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1))
   if (rows.length === 0 || rows.length > metadataMax) throw new RangeError(`Metadata has 1 to ${metadataMax} names.`)
   for (const [name, value] of rows) {
-    // Both are kept in the audit for good, so neither may be a key (ruling U5).
+    // The audit trail keeps names and values for good, so neither may contain a key (ruling U5).
     if (mayHoldKey(name) || mayHoldKey(value)) throw new RangeError('Metadata is not secret: it must not hold a key.')
     if (!metadataName.test(name)) throw new RangeError('A name of metadata has 1 to 64 letters, digits and _ . : / -')
     if (value.length > metadataCharsMax || /\p{C}/u.test(value))
@@ -190,7 +205,7 @@ export function parseMetadata(text: string): Metadata {
   return checkMetadata(Object.fromEntries(rows))
 }
 
-/** Checks the id of something in a system of the operator. @throws RangeError */
+/** Checks an id from a system of the operator. @throws RangeError */
 export function checkExternalId(id: string): string {
   if (mayHoldKey(id)) throw new RangeError('An external id is not secret: it must not hold a key.')
   if (!/^[^\s\p{C}]{1,200}$/u.test(id)) throw new RangeError('An external id has 1 to 200 characters and no blanks.')

@@ -9,16 +9,19 @@ const prefixChars = scheme.length + 8
 const form = new RegExp(`^${scheme}[0-9A-Za-z]{${randomChars + checksumChars}}$`)
 
 type NewKey = {
-  /** The secret itself: shown once to the person who asked for it, and kept nowhere. */
+  /** The secret itself. It is shown once to the person who requested the key, and stored nowhere. */
   key: string
   id: string
-  /** The first characters, for people to tell keys apart. */
+  /** The first characters, so that people can tell keys apart. */
   prefix: string
-  /** Kept in the store instead of the key. */
+  /** The digest, which the store keeps instead of the key. */
   digest: string
 }
 
-/** A new key of 238 random bits and a checksum. Scanners recognise it as ours, and a typing error is found at once. */
+/**
+ * Makes a new key of 238 random bits and a checksum. Secret scanners recognise it as ours, and a typing error is found
+ * at once.
+ */
 export function createKey(): NewKey {
   const body = scheme + randomText(randomChars)
   const key = body + checksum(body)
@@ -33,35 +36,36 @@ export function readKey(text: string): { kind: 'well_formed'; digest: string } |
   return { kind: 'well_formed', digest: digestKey(text) }
 }
 
-/** The longest text that is read as a foreign key, in characters. */
+/** The longest text that is accepted as a foreign key, in characters. */
 const foreignCharsMax = 256
 
 /**
- * Returns the digest of a text that may be a key of another gateway; undefined for any other text. LiteLLM's keys begin with
- * `sk-`, the rest may be chosen freely (litellm 1.110, `hash_token_if_needed`, November 2026). Only the store knows whether it is one.
+ * Returns the digest of a text that may be a key of another gateway; undefined for any other text. LiteLLM's keys begin
+ * with `sk-`, followed by any text (litellm 1.110, `hash_token_if_needed`, November 2026). Only a lookup in the store
+ * shows whether the key exists.
  */
 export function digestForeignKey(text: string): string | undefined {
   return /^sk-[\x21-\x7e]+$/.test(text) && text.length <= foreignCharsMax ? digestKey(text) : undefined
 }
 
-/** Returns our digest of a key from its SHA-256 in hex, as LiteLLM keeps it; undefined for any other text. */
+/** Converts the SHA-256 of a key in hex, which LiteLLM stores, to our digest. Returns undefined for any other text. */
 export function digestOfHex(hex: string): string | undefined {
   return /^[\da-f]{64}$/i.test(hex) ? Buffer.from(hex, 'hex').toString('base64url') : undefined
 }
 
-/** Whether a text that is not secret may contain a key, whole or in part. */
+/** Whether a text that is meant to be public may contain a key or a part of one. */
 export function mayHoldKey(text: string): boolean {
   return text.includes(scheme) || /tri-(?:op|at|rt)-/.test(text)
 }
 
-/** A whole key is shortened to its first characters, by which people may name it. Any other text stays as it is. */
+/** Shortens a whole key to its first characters, by which people may identify it. Any other text stays unchanged. */
 export function nameOfKey(text: string): string {
   return form.test(text) ? text.slice(0, prefixChars) : text
 }
 
 /**
- * A text that may be shown and kept: each key in it, whole or not, is cut to its first characters (ruling U5). Of what may be a
- * key of another gateway only `sk-` stays.
+ * Cuts each key in a text, whole or not, to its first characters, so that the text may be shown and stored (ruling U5).
+ * Of a possible key of another gateway, only `sk-` stays.
  */
 export function withoutKeys(text: string): string {
   return text
@@ -69,12 +73,14 @@ export function withoutKeys(text: string): string {
     .replace(/\bsk-(?!tri-[0-9A-Za-z]{0,8}(?![\w-]))[\w-]{16,}/g, 'sk-…')
 }
 
-/** SHA-256 as base64url. No slow hash is needed: a random key of this length cannot be guessed. */
+/**
+ * Returns the SHA-256 as base64url. A slow hash is not needed, because a random key of this length cannot be guessed.
+ */
 export function digestKey(key: string): string {
   return hash('sha256', key, 'base64url')
 }
 
-/** The CRC-32 of a text in six letters and digits. */
+/** Returns the CRC-32 of a text as six letters and digits. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''

@@ -1,18 +1,23 @@
 /*
- * Labels say what a request was for, in dimensions that the operator declares in the configuration with all of their values (ruling
- * Y21). A label is a text such as `project=apollo`. A key has some of its own, and may let its client choose in some dimensions.
+ * Labels describe the purpose of a request. The operator declares dimensions with all their values in the configuration
+ * (ruling Y21). A label is a text such as `project=apollo`. A key has labels of its own, and may let its client choose
+ * in some dimensions.
  */
 
-/** All values that may be chosen, by their dimensions. */
+/** All values that may be chosen, by dimension. */
 export type DeclaredLabels = ReadonlyMap<string, ReadonlySet<string>>
 
-/** The most labels of a key, and of dimensions in which it may choose: an entry has at most both. */
+/**
+ * The most labels of a key, and the most dimensions in which its client may choose. An entry has at most both together.
+ */
 export const labelsMax = 4
 
 /** The most values of all dimensions together. */
 export const labelValuesMax = 1_000
 
-/** Dimensions and values: up to 64 letters and digits, with marks that a header can hold and a list does not need. */
+/**
+ * The form of dimensions and values: up to 64 letters, digits, and marks that need no quoting in a header or a list.
+ */
 export const labelWord = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,63}$/
 
 export const labelWordCure = 'must be 1 to 64 letters and digits; after the first one also . _ : / @ + - may stand'
@@ -21,7 +26,10 @@ export function dimensionOf(label: string): string {
   return label.slice(0, label.indexOf('='))
 }
 
-/** Parses labels as people write them: `project=apollo,team=red`. @throws RangeError with a text for the person who wrote it. */
+/**
+ * Parses labels as people write them: `project=apollo,team=red`. @throws RangeError with a message for the person who
+ * wrote it
+ */
 export function parseLabels(text: string): string[] {
   const labels = cut(text, 'labels', 'project=apollo,team=red')
   if (!labels.every((label) => label.split('=').length === 2 && label.split('=').every((word) => labelWord.test(word))))
@@ -31,7 +39,10 @@ export function parseLabels(text: string): string[] {
   return sorted(labels)
 }
 
-/** Parses the dimensions in which a client may choose: `project,team`. @throws RangeError as `parseLabels` does */
+/**
+ * Parses the dimensions in which a client may choose: `project,team`. @throws RangeError with a message for the person
+ * who wrote it
+ */
 export function parseDimensions(text: string): string[] {
   const dimensions = cut(text, 'dimensions', 'project,team')
   if (!dimensions.every((word) => labelWord.test(word))) throw new RangeError('Write dimensions such as project,team.')
@@ -45,7 +56,7 @@ function cut(text: string, what: string, example: string): string[] {
   return words
 }
 
-/** A sentence if a label, or a dimension alone, is not declared. */
+/** Returns an error message if a label, or a dimension without a value, is not declared. */
 export function undeclaredMistake(declared: DeclaredLabels, words: readonly string[]): string | undefined {
   for (const word of words) {
     const [dimension = '', value] = word.split('=')
@@ -58,16 +69,16 @@ export function undeclaredMistake(declared: DeclaredLabels, words: readonly stri
   return undefined
 }
 
-/** The labels of a key or an entry as a store has them: by their dimensions, with commas between them. */
+/** Formats the labels of a key or an entry for a store: sorted by dimension, separated by commas. */
 export function formatLabels(labels: readonly string[]): string {
   return labels.join(',')
 }
 
 /**
- * The labels of a request: those of its key, and instead of them what its client chose.
- * @param chosen the value of the header: labels with commas between them
- * @returns the labels as an entry has them; undefined without labels. `'forbidden'` if the key may not choose one of them, or the
- *   configuration does not declare it
+ * Returns the labels of a request: those of its key, replaced where the client chose others.
+ * @param chosen the value of the header: labels separated by commas
+ * @returns the labels as an entry stores them; undefined without labels. `'forbidden'` if the key may not choose one of
+ *   them, or if the configuration does not declare it
  */
 export function labelsOfRequest(
   chosen: string | undefined,

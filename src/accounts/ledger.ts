@@ -2,7 +2,7 @@ import type { Prices } from '../catalog/model.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 
-/** How a request ended. The value of `outcome` in the ledger and in the log. */
+/** How a request ended: the values of `outcome` in the ledger and in the log. */
 export const outcomes = [
   'ok',
   'client_abort',
@@ -19,57 +19,57 @@ export const outcomes = [
 export type RequestOutcome = (typeof outcomes)[number]
 
 /**
- * The key, wires, model and upstream of an answer (ruling C9). The first release recorded the model only: the rest is
- * undefined in its entries and in the lines of its spool.
+ * The key, wires, model and upstream of an answer (ruling C9). The first release recorded only the model. The rest is
+ * undefined in its entries and spool lines.
  */
 export type Origin = {
   keyId: string | undefined
   clientWire: ClientWire | undefined
-  /** Catalog id. */
+  /** The model's id in the catalog. */
   model: string
   modelWire: ModelWire | undefined
-  /** Names in the configuration. */
+  /** The name of the upstream in the configuration. */
   upstream: string | undefined
   upstreamAccount: string | undefined
 }
 
 /**
- * The part of an entry that only form 3 has (docs/ledger.md). An entry with any of these begins form 3 in its store, which older
- * triwires cannot read from then on. So a server sets them only if its configuration uses such a thing.
+ * The part of an entry that only form 3 has (docs/ledger.md). After the first such entry, older triwires can no longer
+ * read the store. A server therefore sets these fields only if its configuration uses the feature that needs them.
  */
 export type EntryDetails = {
-  /** The digest of the price list that the prices were chosen from, if it has bands, tiers or geographies. */
+  /** The digest of the price list from which the prices were chosen, if the list has bands, tiers or geographies. */
   list?: string | undefined
-  /** The parts of the list that apply; each undefined for the base. */
+  /** The parts of the list that apply. A part is undefined if its base price applies. */
   band?: string | undefined
   tier?: string | undefined
   geo?: string | undefined
-  /** The id of the person who had the key. Never a name (ruling Y21). */
+  /** The id of the key's person at the time. Never a name (ruling Y21). */
   person?: string | undefined
-  /** Declared values by their dimensions, in the order of these: `project=apollo,team=core` (ruling Y21). */
+  /** Labels, sorted by dimension: `project=apollo,team=core` (ruling Y21). */
   labels?: string | undefined
-  /** The prices of the provider, and what the tokens cost by them, in nano-credits. Never shown to clients. */
+  /** The version of the provider's prices, and what the tokens cost by them in nano-credits. Never shown to clients. */
   costVersion?: string | undefined
   costNanos?: bigint | undefined
-  /** The provider's own bill, as its answer reports it: a decimal text. Never shown to clients (rulings P10, X14). */
+  /** The cost that the provider's answer reports, as a decimal text. Never shown to clients (rulings P10, X14). */
   costReported?: string | undefined
-  /** The name of the chain that the client asked for. */
+  /** The name of the chain of models that the client requested. */
   alias?: string | undefined
-  /** The first entry of the chain that was passed over, and why. */
+  /** The first entry of the chain that was skipped, and why. */
   fellBackFrom?: string | undefined
   fellBackCause?: string | undefined
-  /** Why a conversation moved to another upstream account. */
+  /** Why the conversation moved to another upstream account. */
   moved?: string | undefined
-  /** Of a correction: the time at which the entries that it names count, in Unix milliseconds. */
+  /** For a correction: the time at which the entries that it names count, in Unix milliseconds. */
   effectiveMs?: number | undefined
 }
 
-/** The part of a debit that makes an entry of form 3 of it. */
+/** The part of a debit that requires an entry of form 3. */
 export type DetailedDebit = {
   details?: EntryDetails | undefined
-  /** The text of the price list that `details.list` is the digest of. Kept once for each digest. */
+  /** The text of the price list whose digest is `details.list`. Stored once for each digest. */
   listText?: string | undefined
-  /** The prices that `details.costVersion` stands for. */
+  /** The prices of the version `details.costVersion`. */
   costPrices?: Prices | undefined
 }
 
@@ -80,12 +80,15 @@ export type Debit = Origin &
     amountNanos: bigint
     usage: Usage
     usageSource: UsageSource
-    /** Calls of hosted tools that have a price (ruling C9). */
+    /** The number of hosted tool calls that have a price (ruling C9). */
     pricedCalls: number
-    /** The same calls by kind (ruling C11); undefined without priced calls. */
+    /** The same calls, counted by kind (ruling C11). Undefined if there are none. */
     calls: Calls | undefined
     priceVersion: string
-    /** The prices that `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
+    /**
+     * The prices of the version `priceVersion`. Stored once for each version, so that every amount can be computed
+     * again.
+     */
     prices: Prices
     outcome: RequestOutcome
     createdMs: number
@@ -94,7 +97,7 @@ export type Debit = Origin &
 
 /**
  * Why new inference is refused, in words for an operator. `owing` blocks one account; each other cause blocks all
- * (rulings C5, C13, Y16). If several apply, the first of this list is reported.
+ * (rulings C5, C13, Y16). If several apply, the first in this list is reported.
  */
 export const blockTexts = {
   lost: 'the ledger is lost: see ledger_lost in the log',
@@ -109,30 +112,35 @@ export type LedgerBlock = keyof typeof blockTexts
 
 export interface Ledger {
   /**
-   * Resolves when the debit is durable and the account's balance is the ledger's. Never posts twice. If the database
-   * does not take the debit within the settle deadline, it is spooled durably and posted later; this resolves too.
-   * @throws if neither can be written.
+   * Resolves when the debit is durable and the account's live balance matches the ledger. Never posts twice. If the
+   * database does not accept the debit within the settle deadline, the debit is spooled durably and posted later. In
+   * that case the promise resolves too.
+   * @throws if neither the database nor the spool can be written
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
   /**
-   * Why new inference is refused now; undefined while it is accepted. All that admit, probe or report ask this. @param
-   * accountId also asks what blocks this account alone: a debit that is overdue, or withdrawn and not over (Y16).
+   * Returns why new inference is refused now; undefined while it is accepted. Admission, probes and reports all use
+   * this. @param accountId also checks what blocks only this account: a debit that is overdue, or a withdrawal that has
+   * not ended (Y16)
    */
   whyBlocked(accountId?: string): LedgerBlock | undefined
   /** Counts the debits that are not in the ledger yet. */
   backlog(): Backlog
-  /** Reports for each debit the time until it was durable in the ledger, in ms. There is one listener; a later one replaces it. */
+  /**
+   * Calls `tell` for each debit with the time until it was durable in the ledger, in ms. Only one listener is kept: a
+   * later call replaces it.
+   */
   onDurable(tell: (tookMs: number) => void): void
 }
 
 /** Counts of debits that are not in the ledger yet. */
 export type Backlog = {
-  /** Those that are only in memory. */
+  /** The number of debits that are only in memory. */
   waiting: number
-  /** Those that are in the spool. */
+  /** The number of debits that are in the spool. */
   spooled: number
-  /** How long the oldest of both has waited, in ms; 0 if there is none. */
+  /** How long the oldest of these debits has waited, in ms; 0 if there is none. */
   oldestMs: number
-  /** Accounts that are blocked by their own debits (ruling Y16). */
+  /** The number of accounts that are blocked by their own debits (ruling Y16). */
   blockedAccounts: number
 }

@@ -1,25 +1,25 @@
 export type WindowPlace = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
 
-/** The window with fewer places left (ruling R13). */
+/** Returns the window with fewer places left (ruling R13). */
 export function narrower(one: WindowFigures | undefined, other: WindowFigures | undefined): WindowFigures | undefined {
   if (!one || !other) return one ?? other
   return other.left < one.left ? other : one
 }
 
-/** The figures of one key's window now; a window that is not open has all its places. */
+/** The figures of a key's window now. A window that is not open has all its places left. */
 export type WindowFigures = {
   limit: number
   left: number
-  /** Whole seconds until it ends; 0 if none is open. */
+  /** Whole seconds until the window ends; 0 if no window is open. */
   resetSeconds: number
 }
 
 type WindowOptions = {
   limit: number
   windowMs: number
-  /** Monotonic: a step of the wall clock must not open or close a window. */
+  /** A monotonic clock in ms, because a step of the wall clock must not open or close a window. */
   clockMs: () => number
-  /** The most keys to remember at once; beyond it the oldest window is forgotten. */
+  /** The most keys to remember at once. With more, the oldest window is forgotten. */
   tableMax?: number
 }
 
@@ -27,13 +27,16 @@ type Window = { endsMs: number; taken: number }
 
 export type Windows = ReturnType<typeof createWindows>
 
-/** Counts per key in fixed windows: the key's first request opens a window, and all is forgotten at its end (spec 8). */
+/**
+ * Counts for each key in fixed windows. The key's first request opens a window. When the window ends, its count is
+ * forgotten (spec 8).
+ */
 export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions) {
-  // Windows in the order of opening, which is also the order of ending.
+  // Windows in the order in which they opened, which is also the order in which they end.
   const windows = new Map<string, Window>()
   return { take, look, isFull }
 
-  /** @param most replaces the common limit for a key that has its own */
+  /** @param most the limit for this key; by default the common limit */
   function take(key: string, most = limit): WindowPlace {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs) ?? open(key, nowMs)
@@ -59,7 +62,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
     return { limit: most, left: Math.max(0, most - window.taken), resetSeconds }
   }
 
-  /** Whether `take` would refuse; takes nothing. */
+  /** Whether `take` would refuse. Takes no place. */
   function isFull(key: string, most = limit): boolean {
     return (findOpen(key, clockMs())?.taken ?? 0) >= most
   }
@@ -81,7 +84,10 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
   }
 }
 
-/** Opens something under the limit in force. A changed limit opens it anew; an unchanged one keeps counting. */
+/**
+ * Opens an object with the limit in force. A changed limit opens a new object; with an unchanged limit, the object
+ * keeps counting.
+ */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()
   let opened = open(inForce)
@@ -97,16 +103,16 @@ export function underLimit<T>(limit: () => number, open: (limit: number) => T): 
 
 /** Counts failed authentications per address (ruling R4). Requests with a valid key are never throttled. */
 export interface Throttle {
-  /** Whether the next failure of this address would be throttled. Counts nothing. */
+  /** Whether the next failure of this address would be throttled. Does not count a failure. */
   isThrottled(ip: string): boolean
   /** Counts a failure. Failures beyond the limit of the window are throttled. */
   fail(ip: string): Promise<FailedAuth>
 }
 
-/** The result of a failed authentication: whether the client is throttled, and how long it should wait then. */
+/** The result of a failed authentication: whether the client is throttled, and how long it should then wait. */
 export type FailedAuth = { throttled: boolean; retryAfterSeconds: number }
 
-/** A throttle in the memory of the only serving process, which answers at once. */
+/** A throttle in the memory of the only serving process. It answers synchronously. */
 export type LocalThrottle = { isThrottled(ip: string): boolean; fail(ip: string): FailedAuth }
 
 export function createThrottle(options: WindowOptions): LocalThrottle {
@@ -121,8 +127,8 @@ export function createThrottle(options: WindowOptions): LocalThrottle {
 }
 
 /**
- * The unit in which addresses are counted (ruling R4): an IPv4 address, also if mapped into IPv6, or the /64 of an IPv6
- * address. A client with one address of a /64 has them all.
+ * Returns the unit in which addresses are counted (ruling R4). This is an IPv4 address, also if it is mapped into IPv6,
+ * or the /64 of an IPv6 address. A client with one address of a /64 controls them all.
  */
 export function ipKey(ip: string): string {
   if (!ip.includes(':')) return ip
@@ -133,7 +139,10 @@ export function ipKey(ip: string): string {
   return octets.flatMap((pair) => [pair >> 8, pair & 255]).join('.')
 }
 
-/** The eight groups of an IPv6 address in hex. `URL` reads every spelling but no zone, which is therefore cut off. */
+/**
+ * Returns the eight groups of an IPv6 address in hex. `URL` accepts every spelling but no zone, so the zone is removed
+ * first.
+ */
 function readGroups(ip: string): string[] {
   const { hostname } = new URL(`http://[${ip.replace(/%.*$/, '')}]`)
   const [front, back = ''] = hostname.slice(1, -1).split('::')

@@ -1,27 +1,36 @@
 import { type Budget, type Spend, spentAt } from './budget.ts'
 import { type KeyBounds, keyBounds } from './key-bounds.ts'
 
-/** The limits of a key, of several of one line, or of an account or a person, as last reported by the store. All requests share one live object. */
+/**
+ * The limits of a line of keys, an account or a person, as the store last reported them. All requests share one live
+ * object.
+ */
 export type LiveBounds = KeyBounds & {
-  /** Names the line of keys that is counted together (ruling R15). */
+  /** The id of the line of keys whose requests are counted together (ruling R15). */
   readonly scope: string
-  /** The spending of its budget, as the store last reported it. A store that others use too is asked instead. */
+  /**
+   * The spending of the budget, as the store last reported it. With a store that other servers share, the store is
+   * queried instead.
+   */
   spend: Spend | undefined
-  /** Sum of the holds of its requests that are running in this process. */
+  /** The sum of the holds of requests that run in this process. */
   heldNanos: bigint
   readonly keyIds: Set<string>
 }
 
-/** A key as the store reports it; or an account or a person, who have their own id as their scope. */
+/** A key as the store reports it. For an account or a person, `scope` equals `id`. */
 type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
 export type BoundsBook = ReturnType<typeof createBoundsBook>
 
-/** The limits of all keys that have some, and the debits that are owed on their budgets. */
+/**
+ * Keeps the limits of all keys that have some, and the debits that count against their budgets but are not in the store
+ * yet.
+ */
 export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
-  // Counted by the key and not by its scope: a key may get or lose limits before its debit is in the ledger.
+  // Counted by key and not by scope, because a key may get or lose limits before its debit is in the ledger.
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
   return { note, forget, of, set, owe, left }
@@ -31,7 +40,7 @@ export function createBoundsBook() {
     leaving.delete(id)
     const known = byScope.get(scope)
     if (!keyBounds.isBounded(bounds)) {
-      // Running requests still have this object, and the key may get limits again while they run.
+      // Running requests still use this object, and the key may get limits again while they run.
       if (known) Object.assign(known, keyBounds.none)
       return undefined
     }
@@ -44,8 +53,8 @@ export function createBoundsBook() {
   }
 
   /**
-   * Forgets keys that no longer exist. Each is kept while requests of its line run or a debit of it is owed. Call this
-   * again now and then, also without keys.
+   * Forgets keys that no longer exist. A key is kept while requests of its line run, or while a debit of it is not in
+   * the store. Call this again from time to time, also without keys.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
@@ -64,20 +73,20 @@ export function createBoundsBook() {
     return byKey.get(keyId)
   }
 
-  /** Sets the spending that the store reports. Debits that it does not have yet stay owed. */
+  /** Sets the spending that the store reports. Debits that the store does not have yet stay added to it. */
   function set(scope: string, spend: Spend): void {
     const live = byScope.get(scope)
     if (live) live.spend = spend
   }
 
-  /** Adds a due debit that the store has not taken; called with the negative amount once it has. */
+  /** Adds a debit that is due but not in the store yet. Called with the negative amount once the store has it. */
   function owe(keyId: string, amountNanos: bigint): void {
     const sum = (owed.get(keyId) ?? 0n) + amountNanos
     if (sum === 0n) owed.delete(keyId)
     else owed.set(keyId, sum)
   }
 
-  /** The unspent part of a budget now, in nano-credits, and the part of it that no request holds. */
+  /** Returns the unspent part of a budget now, in nano-credits, and how much of that part no request holds. */
   function left({ spend, heldNanos, keyIds }: LiveBounds, budget: Budget, nowMs: number) {
     let creditNanos = budget.nanos - spentAt(spend, nowMs)
     if (owed.size > 0) for (const id of keyIds) creditNanos -= owed.get(id) ?? 0n

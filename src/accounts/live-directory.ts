@@ -5,7 +5,7 @@ import { monthOfGrant } from './grants.ts'
 import { keyBounds } from './key-bounds.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
-/** Whole accounts in their present state in the store, each with all its valid keys. */
+/** Whole accounts as the store has them now, each with all its valid keys. */
 export type AccountChanges = {
   /** Whether the store has keys of another gateway that are not revoked. */
   hasForeignKeys: boolean
@@ -26,23 +26,26 @@ export type AccountChanges = {
   >[]
 }
 
-/** Accounts and valid keys as last reported by the store. An account keeps its object until `clear`: running requests have it. */
+/**
+ * Accounts and valid keys as the store last reported them. An account keeps its object until `clear`, because running
+ * requests refer to it.
+ */
 export type LiveDirectory = Directory & {
   accounts: ReadonlyMap<string, Account>
   apply(changes: AccountChanges): void
-  /** Forgets everything before all of it is read anew. */
+  /** Forgets everything before the whole store is read again. */
   clear(): void
-  /** The last use of each key that was used since the previous call. Unix milliseconds. */
+  /** Returns the last use of each key since the previous call, in Unix milliseconds. */
   takeUses(): [keyId: string, usedMs: number][]
 }
 
 type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
-  /** The limits of keys that have their own. */
+  /** The limits of keys that have limits of their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
-  /** Reads this key, or all that is new in the store, and passes it to `apply` before it resolves. */
+  /** Reads this key, or everything new in the store, and passes it to `apply` before it resolves. */
   readAgain(digest: string): Promise<void>
-  /** The most accounts to keep in memory; beyond it the least recently used are forgotten. */
+  /** The most accounts to keep in memory. With more, the least recently used accounts are forgotten. */
   accountsMax?: number | undefined
 }
 
@@ -68,13 +71,13 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // Whichever key is looked up, all that is new is read, or the store is asked about credit anyway.
+    // The digest does not matter here. Either everything new is read, or the store decides credit itself.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),
     touch(key) {
-      // If accounts can be forgotten, the order of the last uses decides which, so the key moves to the end.
+      // If accounts can be forgotten, the order of last uses decides which. The key therefore moves to the end.
       if (accountsMax !== undefined) uses.delete(key)
       uses.set(key, Date.now())
     },
@@ -104,7 +107,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       else accounts.set(id, { id, name, state, bounds: own, grantMonth, plan: bounds.plan })
       balances.set(id, balanceNanos)
       hearChange?.(id)
-      // Each account comes with all its valid keys: a key that does not come is revoked.
+      // Each account arrives with all its valid keys, so a key that is missing was revoked.
       for (const key of takeKeys(id)) before.push(...scopesOf(key))
       digestsOf.set(id, [])
     }
@@ -139,7 +142,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** Forgets a sixteenth of the maximum at once, since the order must be brought up to date each time before. */
+  /** Forgets a sixteenth of the maximum at once, because the order must be updated before each call. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break
@@ -157,7 +160,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
   }
 }
 
-/** The ids by which the limits of a key are known. */
+/** Returns the ids under which the limits of a key are stored. */
 function scopesOf({ id, personBounds }: ApiKey): string[] {
   return personBounds ? [id, personBounds.scope] : [id]
 }

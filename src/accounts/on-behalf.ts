@@ -8,8 +8,8 @@ import { type Act, auditRow } from './trail.ts'
 export const onceMs = 24 * 3_600_000
 
 /**
- * Adds to a change what belongs into the same commit: its record in the audit trail, and its result. The result is
- * returned if the same creation is asked for again.
+ * Adds to a change the parts that belong in the same commit: its record in the audit trail, and its stored result. If
+ * the same creation is requested again, the stored result is returned.
  */
 export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: number): BookChange<T> {
   const { actor, once } = act
@@ -32,12 +32,15 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
   }
 }
 
-/** Refuses credit while the clock is in doubt. Without a server's judgment only the newest entry can show that (ruling Y15). */
+/**
+ * Refuses credit while the clock is in doubt. Without a server that watches the clock, only the newest entry can show a
+ * doubt (ruling Y15).
+ */
 function refuseDoubt({ clock, nowMs }: Facts, { isClockRight = !isPastRest(clock!) }: Act): void {
   if (!isClockRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
 }
 
-/** Secrets by their names in results: they must not be shown twice. */
+/** The names of secrets in results. Secrets must not be shown twice. */
 const secrets = new Set(['key', 'token', 'digest'])
 
 function toMade(asked: string, result: unknown, madeMs: number): Made {

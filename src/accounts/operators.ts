@@ -6,9 +6,11 @@ import { formatTime } from './calendar.ts'
 import { digestKey, mayHoldKey } from './keys.ts'
 import type { BookRow } from './registers.ts'
 
-/* The rules for operators and their sessions, as book-rules.ts has those for accounts. */
+/*
+ * The rules for operators and their sessions. book-rules.ts has the rules for accounts.
+ */
 
-/** A newly created operator. The token is shown once, in answer to the creation. */
+/** A newly created operator. The token is shown only once, in the response to the creation. */
 export type IssuedOperator = { operator: OperatorRow; token: string }
 
 export type IssuedSession = { session: SessionRow; token: string }
@@ -52,7 +54,10 @@ export function createOperator(
   }
 }
 
-/** Revokes an operator for good; doing it again does no harm. A name means the operator of that name who is not revoked. */
+/**
+ * Revokes an operator for good. Repeating it does no harm. A name refers to the operator of that name who is not
+ * revoked.
+ */
 export function revokeOperator(idOrName: string, nowMs: number): BookChange<OperatorRow> {
   return {
     about: { operator: idOrName },
@@ -87,7 +92,10 @@ export function signIn(whose: { operatorId: string; expiresMs: number } | { keyI
   )
 }
 
-/** Somebody who has signed in at the identity provider. @property keyId the key of their session, unless their role is an operator's */
+/**
+ * A person who has signed in at the identity provider. @property keyId the key of their session; undefined if their
+ * role is an operator's
+ */
 export type PersonSession = {
   personId: string
   role: PersonRole
@@ -95,7 +103,9 @@ export type PersonSession = {
   sealed?: string | undefined
 }
 
-/** Opens a session for the browser of a person. It is short, because the provider is not asked again before it ends. */
+/**
+ * Opens a browser session for a person. The session is short, because the provider is not asked again before it ends.
+ */
 export function signInPerson({ personId, role, keyId, sealed }: PersonSession, nowMs: number) {
   const expiresMs = nowMs + sessionIdleMs
   const own = { kind: 'cookie', operatorId: undefined, keyId, actor: undefined, expiresMs } as const
@@ -104,15 +114,16 @@ export function signInPerson({ personId, role, keyId, sealed }: PersonSession, n
   return { ...opened, decide: (facts: Facts) => ({ ...opened.decide(facts), trail }) }
 }
 
-/** Makes a token for the command line, which has the store itself and so needs no permission. */
+/** Makes a token for the command line, which has direct access to the store and therefore needs no permission. */
 export function makeCommandToken(actor: string, nowMs: number) {
   const expiresMs = nowMs + commandTokenMs
   return openSession({ kind: 'command', operatorId: undefined, keyId: undefined, actor, expiresMs }, nowMs)
 }
 
 /**
- * Makes the token of a link that signs in one browser, for a person at the terminal of a server, who has the store itself.
- * @param actor as the audit trail names that person
+ * Makes the token of a link that signs in one browser. The person at the server's terminal has direct access to the
+ * store.
+ * @param actor the name of that person in the audit trail
  */
 export function makeLinkToken(actor: string, nowMs: number) {
   const own = { kind: 'command', operatorId: undefined, keyId: undefined, actor } as const
@@ -120,7 +131,10 @@ export function makeLinkToken(actor: string, nowMs: number) {
   return openSession({ ...own, expiresMs: nowMs + linkTokenMs }, nowMs, ofLink)
 }
 
-/** Opens the session of a link as an admin. The link is over with it. @returns undefined if it is over, or is no link */
+/**
+ * Opens the session of a link, with the role of an admin. The link is then used up. @returns undefined if the link has
+ * expired, was used, or does not exist
+ */
 export function openLink(digest: string, nowMs: number): BookChange<IssuedSession | undefined> {
   return {
     about: { session: digest },
@@ -134,7 +148,7 @@ export function openLink(digest: string, nowMs: number): BookChange<IssuedSessio
   }
 }
 
-/** Whether a session is a link that no browser has opened. */
+/** Whether a session is a link that no browser has opened yet. */
 export function isLink({ kind, role }: Pick<SessionRow, 'kind' | 'role'>): boolean {
   return kind === 'command' && role === linkRole
 }
@@ -166,14 +180,17 @@ function isLive({ revokedMs, expiresMs }: OperatorRow, nowMs: number): boolean {
 }
 
 /**
- * Roles of operators (Y22). An admin may do everything. A viewer reads everything but cost and margin. Finance reads sums,
- * prices and statements of all accounts, and cost and margin.
+ * Roles of operators (Y22). An admin may do everything. A viewer reads everything except cost and margin. Finance reads
+ * sums, prices, statements, cost and margin of all accounts.
  */
 export const operatorRoles = ['admin', 'viewer', 'finance'] as const
 
 export type OperatorRole = (typeof operatorRoles)[number]
 
-/** Roles of owners of keys who have signed in (Y22). A member sees what is their own. A lead sees the people of the account. */
+/**
+ * Roles of key owners who have signed in (Y22). A member sees their own data. A lead also sees the people of the
+ * account.
+ */
 export const ownerRoles = ['lead', 'member'] as const
 
 export type OwnerRole = (typeof ownerRoles)[number]
@@ -187,38 +204,41 @@ export function roleOf({ role, duty }: OperatorRow): OperatorRole {
 export type OperatorRow = BookRow<'operators'>
 export type SessionRow = BookRow<'sessions'>
 
-/** A cookie ends after the first time if it is not used, and after the second in any case, in ms (operate §6). */
+/** The lifetime of a browser session in ms: without use, and in any case (operate §6). */
 export const [sessionIdleMs, sessionMaxMs] = [12 * 3_600_000, 7 * 86_400_000]
 
-/** The most cookies for one token or key. */
+/** The most browser sessions of one token or key. */
 export const sessionsMax = 20
 
-/** How long a token of the command line is valid, in ms; it makes one for each question. */
+/** How long a token of the command line is valid, in ms. The command line makes one for each query. */
 const commandTokenMs = 60_000
 
-/** Marks the token of a link, which is good for nothing but `openLink`. */
+/** The role in the row of a link's token. Such a token can be used only with `openLink`. */
 const linkRole = 'link'
 
-/** How long a link may be opened, and how long its session lasts at most, in ms: time to make an operator with a token. */
+/**
+ * How long a link may be opened, and how long its session lasts at most, in ms. That is enough time to create an
+ * operator with a token.
+ */
 export const [linkTokenMs, linkSessionMs] = [600_000, 86_400_000]
 
 /** How far `seenMs` may lag, in ms. Each write is a commit, so not every use of a token is written. */
 export const seenLagMs = 300_000
 
 const scheme = 'tri-op-'
-/** Gives a little more than 256 random bits. */
+/** The number of random characters. They have a little more than 256 bits. */
 const randomChars = 43
 const form = new RegExp(`^${scheme}[0-9A-Za-z]{${randomChars}}$`)
 
 type NewToken = { token: string; prefix: string; digest: string }
 
-/** A token of an operator or of a session. The token is shown once and kept nowhere. */
+/** Makes a token of an operator or of a session. The token is shown once and stored nowhere. */
 export function createToken(): NewToken {
   const token = scheme + randomText(randomChars)
   return { token, prefix: token.slice(0, scheme.length + 6), digest: digestKey(token) }
 }
 
-/** @returns the digest of a text that has the form of a token; garbage costs no digest and no lookup. */
+/** @returns the digest of a text that has the form of a token; garbage costs no digest and no lookup */
 export function readToken(text: string): string | undefined {
   return form.test(text) ? digestKey(text) : undefined
 }

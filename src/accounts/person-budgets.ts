@@ -5,16 +5,19 @@ import { personBounds } from './key-bounds.ts'
 import type { PersonRow } from './persons.ts'
 
 /*
- * How the spending of people is counted when their bounds, accounts or identities change (ruling Y20).
+ * Counts the spending of people when their bounds, accounts or identities change (ruling Y20).
  */
 
-/** Sums of entries of an account before a change of budgets, by the people that the entries name. */
+/** The spending in an account, by the people that its entries name. Summed before budgets change. */
 export type PersonSums = TimeSpan & { spent: ReadonlyMap<string, bigint>; throughSeq: number }
 
-/** The account and the period of a budget whose spending is counted anew. */
+/** The account and period of a budget whose spending must be counted again. */
 export type UncountedBudget = { accountId: string; per: BudgetPeriod | undefined }
 
-/** A change that wrote nothing: it needs these sums, which would take too long while accounts are locked. */
+/**
+ * The result of a change that wrote nothing, because it needs these sums. Summing would take too long while accounts
+ * are locked.
+ */
 export class Uncounted {
   readonly budgets: readonly UncountedBudget[]
 
@@ -23,31 +26,34 @@ export class Uncounted {
   }
 }
 
-/** The sums that the caller has read so far. */
+/** Returns the sums that the caller has read so far. */
 type SumsOf = (budget: UncountedBudget) => PersonSums | undefined
 
-/** The calendar of the reporting zone, by which budgets begin, and the sums that were read before. */
+/** The calendar of the reporting zone, by which budgets begin, and the sums that were read so far. */
 export type PersonCounting = { calendar: Calendar; sumsOf: SumsOf }
 
-/** A new person, whom no entry names. */
+/** Makes the writes for a new person, whom no entry names yet. */
 export function insertPerson(person: PersonRow, calendar: Calendar, facts: Facts): BookWrite[] {
   const { accountId, bounds, id } = person
   const counts = bounds.budget ? beginSpend(accountId!, id, bounds.budget, calendar, facts) : []
   return [{ kind: 'insert_person', person }, ...counts]
 }
 
-/** The ids by which entries name a person. */
+/** Returns the ids by which entries name a person. */
 export function identitiesOf({ persons }: Facts, { id }: PersonRow): string[] {
   return [id, ...persons.filter(({ linkedId }) => linkedId === id).map((one) => one.id)]
 }
 
-/** Budgets of people whose counting a change begins, moves or ends. Entries of a person in their account count. */
+/**
+ * Begins, moves or ends the counting of people's budgets in a change. A person's budget counts their entries in their
+ * account.
+ */
 export class BudgetCount {
   readonly #facts: Facts
   readonly #counting: PersonCounting | undefined
   readonly #missing: UncountedBudget[] = []
 
-  /** @param counting without it only `end` may be called */
+  /** @param counting may be left out if only `end` is called */
   constructor(facts: Facts, counting?: PersonCounting) {
     this.#facts = facts
     this.#counting = counting
@@ -61,7 +67,7 @@ export class BudgetCount {
     return { writes: [], result: new Uncounted(this.#missing) }
   }
 
-  /** @param ids by which entries name the person from now on */
+  /** @param ids the ids by which entries name the person from now on */
   move(after: PersonRow, before: PersonRow, ids: readonly string[]): BookWrite[] {
     const accountId = (after.accountId ?? before.accountId)!
     const { budget } = after.bounds
@@ -76,14 +82,17 @@ export class BudgetCount {
     return [set, ...moveSpend({ accountId, scope: after.id }, after, known, moment)]
   }
 
-  /** The person is gone, or is another one's identity. */
+  /** Ends the counting, because the person was erased or became another person's identity. */
   end({ id: personId, accountId, bounds }: PersonRow): BookWrite[] {
     if (!personBounds.isBounded(bounds)) return []
     const set: BookWrite = { kind: 'set_person_bounds', accountId: accountId!, personId, bounds: personBounds.none }
     return bounds.budget ? [set, { kind: 'clear_spend', accountId: accountId!, scope: personId }] : [set]
   }
 
-  /** @returns the writes after the locks of all accounts that they count in, which are always taken in one order */
+  /**
+   * @returns the writes, preceded by the locks of all accounts that they count in; locks are always taken in the same
+   *   order
+   */
   locking(writes: readonly BookWrite[]): BookWrite[] {
     const counted = writes.filter(isOfBudget)
     if (counted.length === 0) return [...writes]

@@ -20,16 +20,20 @@ import type { SignedIn } from './sign-in/rows.ts'
 import type { ActDetails } from './trail.ts'
 
 /*
- * The rules for people who use keys, as book-rules.ts has those for accounts (ruling Y21). Their names are in the rows of
- * their register and nowhere else. The audit trail is a chain too: it names them by id, and the fields that changed by name.
+ * The rules for people who use keys (ruling Y21). book-rules.ts has the rules for accounts. People's names are stored
+ * only in their own register. The audit trail is a chain that cannot be changed later. It therefore contains the
+ * person's id and the names of changed fields, but no values.
  */
 
-/** A field that is left out stays as it is, or empty. Null takes it away. `account`: an id or a name. */
+/**
+ * The wanted fields of a person. A field that is left out keeps its value, or is empty for a new person. Null removes
+ * the value. `account` is an id or a name.
+ */
 export type PersonWishes = BoundWishes<PersonBounds> & {
   [Field in Exclude<PersonField, 'accountId'>]?: string | null | undefined
 } & { account?: string | null | undefined }
 
-/** The result is kept for repetitions of the request, and has no name for that reason. */
+/** Creates a person. The result is stored for repetitions of the request, so it does not contain the name. */
 export function createPerson(wishes: PersonWishes, { nowMs, calendar }: Moment): BookChange<{ id: string }> {
   return {
     about: aboutPerson(wishes),
@@ -43,7 +47,7 @@ export function createPerson(wishes: PersonWishes, { nowMs, calendar }: Moment):
   }
 }
 
-/** @param seen the version that the caller has seen, if any. */
+/** @param seen the version that the caller has seen, if any */
 export function updatePerson(
   asked: string,
   wishes: PersonWishes,
@@ -72,15 +76,16 @@ export function updatePerson(
   }
 }
 
-/** A person as a line of a list has them. @property line its number in the file, for messages */
+/** A person as a line of an imported list. @property line the number of the line in the file, for messages */
 export type PersonLine = PersonWishes & { line: number }
 
 export type ImportCounts = { created: number; changed: number; unchanged: number }
 
 /**
- * Brings in a list of people, whole or not at all. A line is of the person who has its external id. Without one, or if nobody has
- * it, the line is of the person with its e-mail address, and last of the one with its name. A line is never of a person who has
- * another external id or another address. A line of a second identity changes nothing. An empty field leaves its value as it is.
+ * Imports a list of people, either all or none. A line is matched to a person by external id. If the line has none, or
+ * nobody has it, the line is matched by e-mail address, and last by name. A line never matches a person who has another
+ * external id or another address. A line that matches a second identity changes nothing. An empty field keeps its
+ * value.
  * @throws BookError with the number of the line
  */
 export function importPersons(
@@ -112,7 +117,7 @@ export function importPersons(
           if (!found) writes.push(...insertPerson(person, counting.calendar, facts))
           else if (!isSame)
             writes.push(...setPerson(after, changed), ...count.move(after, found, identitiesOf(facts, found)))
-          // A later line may be of the same person by what is new.
+          // A later line may match the same person by the new values.
           for (const list of indexesOf(known, { ...nobody, ...pick(after, found ? changed : personFields) }))
             list.push(after)
           result[!found ? 'created' : isSame ? 'unchanged' : 'changed']++
@@ -127,8 +132,8 @@ export function importPersons(
 }
 
 /**
- * Records that two people are one with two identities. All keys are the first one's from then on, and reports count the entries
- * of both together. The external id of the second one stays, and means the first one.
+ * Records that two people are one person with two identities. From then on, all keys belong to the first person, and
+ * reports count both people's entries together. The external id of the second person stays, and refers to the first.
  */
 export function linkPersons(asked: string, other: string, counting: PersonCounting): BookChange<PersonRow | Uncounted> {
   return {
@@ -160,8 +165,8 @@ export function linkPersons(asked: string, other: string, counting: PersonCounti
 }
 
 /**
- * Takes away all that is known of a person and of their identities: a person who comes back is a new one. Their sessions end. Their
- * keys stay as they are, and are nobody's. Entries keep the id.
+ * Deletes everything known of a person and of their identities. If the person returns, they are a new person. Their
+ * sessions end. Their keys stay valid and belong to nobody. Entries keep the id.
  */
 export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow> {
   return {
@@ -184,7 +189,10 @@ export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow>
   }
 }
 
-/** Ends all that a person has by signing in: sessions, keys that they made for agents, and browsers in the consoles. */
+/**
+ * Ends everything that a person got by signing in: sessions, keys that they made for agents, and browser sessions of
+ * the consoles.
+ */
 export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRow> {
   return {
     about: { persons: [asked] },
@@ -200,9 +208,10 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
 }
 
 /**
- * Finds the person of an identity, or makes a new one. A name and an address that the operator has not given are taken from the
- * provider, if they can be shown. The rules of signing in decide the account of a person who has one, and bounds if they have any.
- * @param accountId undefined for an operator who has none
+ * Finds the person with an identity, or creates a new person. A name and an address that the operator has not set are
+ * taken from the provider, if they can be shown. For a person of an account, the sign-in rules decide the account, and
+ * the bounds if the rules have any.
+ * @param accountId undefined for an operator, who has no account
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */
 export function personOfIdentity(
@@ -242,8 +251,8 @@ function aboutPerson({ externalId, account }: PersonWishes, asked?: string) {
 const shown = (most: number) => (text: string) => isShownWhole(text, most) && !mayHoldKey(text)
 
 /**
- * The longest address has 254 characters (RFC 5321 4.5.3.1.3). A name in the form of an id is refused, because a search would
- * take it for an id.
+ * The longest address has 254 characters (RFC 5321 4.5.3.1.3). A name in the form of an id is refused, because a search
+ * would take it for an id.
  */
 const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wrong: BookErrorCode }>> = {
   externalId: { isRight: shown(200), wrong: 'external_id_invalid' },
@@ -256,7 +265,7 @@ export function isPersonField(field: IdentityField, text: string): boolean {
   return forms[field].isRight(text)
 }
 
-/** @returns the fields that are wished, checked, as a row has them */
+/** @returns the wanted fields, checked and in the form of a row */
 function fieldsOf(
   { account, budget, requestsPerMinute, ...texts }: PersonWishes,
   { accounts }: Pick<Facts, 'accounts'>,
@@ -280,17 +289,19 @@ const nobody = {
   ...{ bounds: personBounds.none, spend: undefined, heldNanos: undefined },
 }
 
-/** Fields of a row, with the bounds that are wished. */
+/** Fields of a row, with the wanted bounds. */
 type PersonFields = Partial<Pick<PersonRow, PersonField>> & { wishes: BoundWishes<PersonBounds> }
 
-/** Makes a person of these fields. @throws BookError if none of them names one, or one has a wrong form */
+/**
+ * Makes a person from these fields. @throws BookError if no field identifies the person, or a field has an invalid form
+ */
 export function newPerson(fields: PersonFields, nowMs: number): PersonRow {
   const person = changedPerson({ ...nobody, id: `per_${randomText(16)}`, createdMs: nowMs }, fields)
   refuseUnnamed(person)
   return person
 }
 
-/** @throws BookError if it has bounds, and no account */
+/** @throws BookError if the person has bounds but no account */
 function changedPerson(person: PersonRow, { wishes, ...fields }: PersonFields): PersonRow {
   const after = { ...person, ...fields, bounds: personBounds.after(person.bounds, wishes) }
   refuseUnbound(after)
@@ -324,7 +335,10 @@ function giveKeys({ personKeys }: Facts, from: string, to: string | null): BookW
   return theirs.map(({ accountId }) => ({ kind: 'give_keys', accountId, from, to }))
 }
 
-/** The audit is a chain as well, so it has which fields have values, and no value but the account's id (ruling Y21). */
+/**
+ * Describes fields for the audit trail. The trail is a chain too, so it records which fields have values. The only
+ * value it contains is the account's id (ruling Y21).
+ */
 function sayFields(person: PersonRow, fields: readonly PersonField[]): ActDetails {
   const said = fields.map((field) => [
     field,
@@ -355,7 +369,7 @@ function indexesOf(index: PersonIndex, person: Pick<PersonRow, IdentityField>): 
   })
 }
 
-/** The people that a line may mean, see `importPersons`. */
+/** Finds the people that a line may match, see `importPersons`. */
 function matches(index: PersonIndex, fields: Partial<PersonRow>): readonly PersonRow[] {
   for (const [at, field] of identities.entries()) {
     const surer = identities.slice(0, at)

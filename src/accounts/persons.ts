@@ -4,40 +4,48 @@ import type { Spend } from './budget.ts'
 import { type PersonBounds, personBounds } from './key-bounds.ts'
 import { type BookRow, readFields, registers } from './registers.ts'
 
-/* People who use keys: their rows, and how they are found. The rules are in person-rules.ts. */
+/*
+ * People who use keys: their rows, and how they are found. The rules are in person-rules.ts.
+ */
 
-/** @property spend of its budget, as of a key @property heldNanos by running requests, if the store knows it */
+/**
+ * @property spend the spending of the person's budget, in the same form as a key's @property heldNanos the holds of
+ *   running requests, if the store knows them
+ */
 export type PersonRow = BookRow<'persons'> & {
   bounds: PersonBounds
   spend: Spend | undefined
   heldNanos: bigint | undefined
 }
 
-/** @param row of the person's columns, with what they have spent */
+/** @param row the person's columns, with the columns of their spending */
 export function readPersonRow(row: StoreRow): PersonRow {
   const heldNanos = (row.held as bigint | null) ?? undefined
   return { ...readFields(registers.persons, row), bounds: personBounds.read(row), spend: readSpent(row), heldNanos }
 }
 
-/** A page of people after a place. @property q a part of the name, external id or address, or the start of the id */
+/**
+ * A request for a page of people after a position. @property q a part of the name, external id or address, or the start
+ * of the id
+ */
 export type PersonPage = {
   q?: string | undefined
   accountId?: string | undefined
-  /** Those of this account, and all who have a key of it. */
+  /** Only people of this account, and people who have a key of it. */
   usingAccountId?: string | undefined
   beyond?: readonly (string | number)[] | undefined
   limit: number
 }
 
-/** An account that has keys of a person, revoked ones left out. */
+/** An account that has keys of a person, not counting revoked keys. */
 export type PersonKeys = { personId: string; accountId: string }
 
-/** All that an operator may say of a person, by the fields of a row. */
+/** The fields of a row that an operator may set for a person. */
 export const personFields = ['name', 'externalId', 'email', 'accountId'] as const
 
 export type PersonField = (typeof personFields)[number]
 
-/** Fields by which a person is found, the surest first. */
+/** Fields by which a person is found, the most reliable first. */
 export const identities = ['externalId', 'email', 'name'] as const
 
 export type IdentityField = (typeof identities)[number]
@@ -45,8 +53,8 @@ export type IdentityField = (typeof identities)[number]
 type Persons = { persons: readonly PersonRow[] }
 
 /**
- * The person that a text means: by id, by external id, or by an e-mail address or a name that only one person has. A second
- * identity means the person that it belongs to.
+ * Finds the person that a text refers to: by id or external id, or by an e-mail address or name that only one person
+ * has. A second identity stands for the person that it belongs to.
  * @throws BookError `no_person`, `person_ambiguous`
  */
 export function findPerson({ persons }: Persons, asked: string): PersonRow {
@@ -59,20 +67,20 @@ export function findPerson({ persons }: Persons, asked: string): PersonRow {
   throw new BookError('no_person', asked)
 }
 
-/** The person that a key of an account is to have. @throws BookError also if the person is of another account */
+/** Finds the person for a key of an account. @throws BookError, also if the person belongs to another account */
 export function personOfKey(facts: Persons, asked: string, accountId: string): string {
   const person = findPerson(facts, asked)
   refuseElsewhere(person, [{ personId: person.id, accountId }])
   return person.id
 }
 
-/** Another one whenever something that can be edited is another. */
+/** Returns a version that changes whenever an editable field changes. */
 export function versionOfPerson(person: PersonRow): string {
   const fields = personFields.map((field) => person[field] ?? null)
   return versionOf([person.id, ...fields, personBounds.tell(person.bounds)])
 }
 
-/** A person of an account has no keys of others. @throws BookError */
+/** Refuses a change after which a person of one account would have keys of another. @throws BookError */
 export function refuseElsewhere({ id, accountId }: PersonRow, keys: readonly PersonKeys[]): void {
   const isElsewhere = keys.some((one) => one.personId === id && one.accountId !== accountId)
   if (accountId !== undefined && isElsewhere) throw new BookError('person_elsewhere', id)

@@ -1,15 +1,18 @@
 import type { AccountRow } from './book-rows.ts'
 import type { Books } from './books.ts'
 
-/** The most accounts that a warning names. */
+/** The most accounts that a warning lists. */
 const namedMax = 10
 
-/** The accounts that have another plan than these, by name; one more than a warning names at most. */
+/** Finds accounts whose plan is not among these, sorted by name. Returns at most one more than a warning lists. */
 export function findPlanless(books: Pick<Books, 'pageAccounts'>, plans: readonly string[]): Promise<AccountRow[]> {
   return books.pageAccounts({ otherPlans: plans, sort: 'name', limit: namedMax + 1 })
 }
 
-/** The fields of a warning of accounts that pay the prices of models because the configuration lacks their plan (ruling C11). */
+/**
+ * The log fields of a warning about accounts whose plan is missing from the configuration. They pay the prices of the
+ * models (ruling C11).
+ */
 export function sayPlanless(found: readonly AccountRow[]) {
   return {
     accounts: found.slice(0, namedMax).map(({ name, bounds }) => ({ account: name, plan: bounds.plan })),

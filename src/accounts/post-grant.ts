@@ -5,19 +5,21 @@ import { formatCredits } from './credit.ts'
 import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant } from './grants.ts'
 
 /*
- * Monthly grants of accounts. The law says that a month has one grant of an account at most, and one lapse of the grant before.
- * It holds for any number of servers, killed at any moment. Months are those of the reporting zone.
+ * Monthly grants of accounts. The law: an account has at most one grant for a month, and one lapse of the previous
+ * grant. The law holds for any number of servers, even if they are killed at any moment. Months are those of the
+ * reporting zone.
  *
  *     lapse = min(rest, balance), and 0 at least     rest = the grant − what was spent of it, from 0 to the grant
  *
- * Debits and negative credits since its entry spend a grant before credit that was bought, which follows from the entries alone.
- * A debit that is given back counts as not spent, if it came after the grant.
+ * Debits and negative credits after the grant's entry spend the grant before bought credit. This follows from the
+ * entries alone. A debit that is given back counts as unspent if it came after the grant.
  */
 
 /**
- * Posts the grant of the current month if it is due, and lets the rest of the one before lapse. Both are one step (see `stepsOf`),
- * so nobody is warned of a balance between them.
- * @param calendar of the reporting zone @param base as it was read before @returns `again`: the base is of another grant, or lacks what was spent
+ * Posts the grant of the current month if it is due, and lets the rest of the previous grant lapse. Both are one step
+ * (see `stepsOf`), so no warning is sent for the balance in between.
+ * @param calendar of the reporting zone @param base the last grant as it was read before the change @returns `again` if
+ *   the base is of another grant, or lacks the spent amount
  */
 export function postGrant(
   accountId: string,
@@ -31,7 +33,7 @@ export function postGrant(
       const { grant } = account.bounds
       const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
       if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
-      // `--lapse` may have been set since the base was read.
+      // `--lapse` may have been set after the base was read.
       const isSummed = !grant.lapses || !base || base.throughSeq !== undefined
       if (account.lastGrant !== base?.reference || !isSummed) return { writes: [], result: 'again' }
       const { taken, spentNanos } = grants
@@ -58,7 +60,10 @@ function lapseOf(grantNanos: bigint, spentNanos: bigint, balanceNanos: bigint): 
   return lapseNanos > 0n ? lapseNanos : 0n
 }
 
-/** Before the prefixes were reserved, a top-up may have taken the reference: then the next number is taken (ruling C8). */
+/**
+ * Returns the first unused reference. Before these prefixes were reserved, a top-up may have used a reference; the next
+ * number is then taken (ruling C8).
+ */
 function freeReference(taken: ReadonlySet<string>, kind: GrantEntryKind, accountId: string, month: string): string {
   const first = grantPrefix(kind, accountId) + month
   let reference = first

@@ -1,16 +1,17 @@
 import { accountBounds, keyBounds, personBounds } from './key-bounds.ts'
 
 /*
- * The registers: what a store keeps beside entries and figures for reports. Their columns are written once, here. Statements that
- * insert, select and copy rows follow, and a test compares both schemas with them (test/store/registers.test.ts).
+ * The registers: the tables of a store besides entries and figures for reports. Their columns are defined only here.
+ * Statements that insert, select and copy rows are made from these definitions. A test compares the schemas of both
+ * databases with them (test/store/registers.test.ts).
  */
 
-/** A column of a register. `read` makes of a value of the database what the field of its row is. */
+/** A column of a register. `read` converts a database value to the field of a row. */
 type RegisterColumn<T> = { kind: 'text' | 'integer'; isOptional: boolean; read(value: unknown): T }
 
 type Columns = Readonly<Record<string, RegisterColumn<unknown>>>
 
-/** `created_ms` is the field `createdMs`. */
+/** Converts a column name to a field name: `created_ms` becomes `createdMs`. */
 type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
 
 type RegisterFields<C extends Columns> = {
@@ -21,13 +22,13 @@ const text = <T extends string = string>(): RegisterColumn<T> => column('text', 
 const number = () => column('integer', Number)
 const amount = () => column('integer', (value) => value as bigint)
 
-/** Empty fields are undefined. */
+/** A column whose empty fields are undefined. */
 const optional = <T>({ kind, read }: RegisterColumn<T>): RegisterColumn<T | undefined> => ({
   ...{ kind, isOptional: true },
   read: (value) => (value === null ? undefined : read(value)),
 })
 
-/** Empty fields are null. */
+/** A column whose empty fields are null. */
 const nullable = <T>({ kind, read }: RegisterColumn<T>): RegisterColumn<T | null> => ({
   ...{ kind, isOptional: true },
   read: (value) => (value === null ? null : read(value)),
@@ -38,7 +39,7 @@ function column<T>(kind: 'text' | 'integer', read: (value: unknown) => T): Regis
 }
 
 export const registers = {
-  /** Customers. Beside these they have the columns of their bounds. */
+  /** Customers. The columns of their bounds are added to these. */
   accounts: {
     id: text(),
     name: text(),
@@ -47,29 +48,35 @@ export const registers = {
     /** The reference of the last monthly grant. */
     last_grant: optional(text()),
   },
-  /** Keys by their digests, never themselves. Beside these they have the columns of their bounds. */
+  /** Keys, identified by digest; the secret is never stored. The columns of their bounds are added to these. */
   keys: {
     id: text(),
     account_id: text(),
     digest: text(),
     prefix: text(),
-    /** The name that the owner gave it. Several keys may have the same: a rotated one and its successor do. */
+    /**
+     * The name that the owner gave the key. Several keys may have the same name, for example a rotated key and its
+     * successor.
+     */
     label: optional(text()),
     created_ms: number(),
-    /** Its own end, or that of its grace where it was rotated and that is earlier. */
+    /** When the key expires: its own expiry, or the end of the grace period after a rotation if that is earlier. */
     expires_ms: optional(number()),
     revoked_ms: optional(number()),
     last_used_ms: optional(number()),
-    /** The id of the first key of its line of rotations, which shares its bounds and what was spent. */
+    /** The id of the first key of its line of rotations. All keys of the line share bounds and spending. */
     scope: optional(text()),
-    /** The end that people gave it: what its successor has too. */
+    /** The expiry that people set. A successor gets it too. */
     own_expires_ms: optional(number()),
-    /** The sign-in that it is the key of (ruling Y20). */
+    /** The sign-in to which the key belongs (ruling Y20). */
     session: optional(text()),
-    /** The gateway that made a foreign key. Empty for keys of ours. The second release reads such a row and refuses the key. */
+    /**
+     * The gateway that made a foreign key; empty for our own keys. The second release of triwire can read such a row
+     * and refuses the key.
+     */
     origin: optional(text()),
   },
-  /** The content of price versions. */
+  /** The prices of each price version. */
   prices: {
     version: text(),
     input: amount(),
@@ -77,41 +84,44 @@ export const registers = {
     cache_write: amount(),
     cache_write_1h: amount(),
     output: amount(),
-    /** Steps and calls, see `formatTerms`. */
+    /** Steps and calls as text, see `formatTerms`. */
     terms: optional(text()),
   },
-  /** The texts of price lists that entries of form 3 name. */
+  /** The texts of price lists to which entries of form 3 refer. */
   lists: { digest: text(), text: text() },
   /**
-   * People who use keys. They stand beside the chain, and entries name them by id alone (ruling Y21). The row of a person who was
-   * erased stays, with its id and nothing of theirs. Beside these they have the columns of their bounds.
+   * People who use keys. They are not in the chain; entries contain only their ids (ruling Y21). The row of an erased
+   * person stays, with only its id. The columns of their bounds are added to these.
    */
   persons: {
     id: text(),
     name: optional(text()),
-    /** Their id in the operator's own directory. */
+    /** The person's id in the operator's own directory. */
     external_id: optional(text()),
-    /** In lower case. */
+    /** The e-mail address in lower case. */
     email: optional(text()),
-    /** If it has a value, all keys of the person are of this account. A person with bounds has one. */
+    /** If set, all keys of the person belong to this account. A person with bounds always has an account. */
     account_id: optional(text()),
     created_ms: number(),
     erased_ms: optional(number()),
-    /** The person that this identity belongs to, if it is a second one of theirs. */
+    /** If this row is a second identity, the person that it belongs to. */
     linked_id: optional(text()),
-    /** Their identity at the provider, if they have signed in: a subject of an issuer. */
+    /** The person's identity at the provider, if they have signed in: a subject of an issuer. */
     issuer: optional(text()),
     subject: optional(text()),
   },
   /** Entries that a correction names, with the times at which they count (src/accounts/corrections.ts). */
   shifted: { account_id: text(), seq: number(), posted_ms: number(), effective_ms: number() },
-  /** Persons who may operate the gateway. The books have the digest of a token, never the token. */
+  /** People who may operate the gateway. The store has the digest of a token, never the token. */
   operators: {
     id: text(),
     name: text(),
-    /** `duty` narrows it. The second release knows these two only, and reads none of the other columns. */
+    /**
+     * The role, which `duty` may narrow. The second release of triwire knows only these two roles and ignores the other
+     * columns.
+     */
     role: text<'admin' | 'viewer'>(),
-    /** Whether a viewer sees sums, prices and statements, and nothing else (Y22). */
+    /** If set, a viewer may read only sums, prices and statements (Y22). */
     duty: optional(text<'finance'>()),
     digest: text(),
     /** The token's first characters. */
@@ -121,8 +131,8 @@ export const registers = {
     revoked_ms: optional(number()),
   },
   /**
-   * A browser that has shown a token or a key, known by its cookie, or the command line with a token of one minute. A
-   * session ends with the operator or key that it was made for.
+   * Sessions: browsers that have shown a token or a key, known by their cookie, and one-minute tokens of the command
+   * line. A session ends with the operator or key that it was made for.
    */
   sessions: {
     digest: text(),
@@ -132,19 +142,22 @@ export const registers = {
     /** For a `command`: the person who runs it, as named in the audit trail. */
     actor: optional(text()),
     created_ms: number(),
-    /** Time of the last request, to within some minutes. */
+    /** The time of the last request, accurate to some minutes. */
     seen_ms: number(),
-    /** The session ends then, however often it is used. */
+    /** When the session ends, however often it is used. */
     expires_ms: number(),
-    /** The person who signed in at the identity provider, and their role there (ruling Y22). `link`: see `makeLinkToken`. */
+    /**
+     * The person who signed in at the identity provider, and their role (ruling Y22). For the role `link`, see
+     * `makeLinkToken`.
+     */
     person_id: optional(text()),
     role: optional(text()),
-    /** Tokens of the provider, sealed. */
+    /** Tokens of the provider, encrypted. */
     sealed: optional(text()),
   },
   /**
-   * People who have signed in on a machine (ruling Y20). Tokens name the key by its digest, and are made anew from the generation
-   * at each refresh. So the store has none of them.
+   * People who have signed in on a machine (ruling Y20). Tokens contain the digest of the key, and are computed from
+   * the generation at each refresh. The store therefore contains no token.
    */
   sign_ins: {
     id: text(),
@@ -157,26 +170,26 @@ export const registers = {
     /** When the tokens of this generation were made. */
     refreshed_ms: number(),
     created_ms: number(),
-    /** The sign-in ends then, however often it is refreshed. */
+    /** When the sign-in ends, however often it is refreshed. */
     expires_ms: number(),
     ended_ms: optional(number()),
     ended_why: optional(text()),
-    /** The program that asked, as it calls itself. */
+    /** The program that signed in, as it calls itself. */
     agent: optional(text()),
     address: optional(text()),
-    /** The provider's token for refreshes, sealed. */
+    /** The provider's refresh token, encrypted. */
     sealed: optional(text()),
-    /** The last good answer of the provider. */
+    /** When the provider last confirmed the person. */
     asked_ms: number(),
-    /** When a server began to ask the provider for the next refresh. */
+    /** When a server began to query the provider for the next refresh. */
     claimed_ms: optional(number()),
   },
-  /** Sign-ins that were begun: device codes (RFC 8628) and authorization codes, by their digests. */
+  /** Sign-ins that have begun: device codes (RFC 8628) and authorization codes, by their digests. */
   oauth_grants: {
     id: text(),
     kind: text<'device' | 'code'>(),
     digest: text(),
-    /** Of the code that a person types. */
+    /** The digest of the code that a person types. */
     user_digest: optional(text()),
     state: text<'pending' | 'approved' | 'denied' | 'used'>(),
     created_ms: number(),
@@ -184,7 +197,7 @@ export const registers = {
     polled_ms: optional(number()),
     agent: optional(text()),
     address: optional(text()),
-    /** Of an authorization code: the challenge (RFC 7636), and where the code is sent. */
+    /** For an authorization code: the challenge (RFC 7636), and the address to which the code is sent. */
     challenge: optional(text()),
     redirect_uri: optional(text()),
     person_id: optional(text()),
@@ -193,9 +206,9 @@ export const registers = {
     models: optional(text()),
     sealed: optional(text()),
   },
-  /** The parts of statements of closed months that are in no entry, as JSON (`StatementHeader`). */
+  /** The parts of closed months' statements that no entry contains, as JSON (`StatementHeader`). */
   statements: { account_id: text(), month: text(), header: text() },
-  /** Apart from their statement, since names can be erased (ruling Y21). */
+  /** The people of a statement. Separate from the statement, because names can be erased (ruling Y21). */
   statement_people: {
     account_id: text(),
     month: text(),
@@ -204,23 +217,26 @@ export const registers = {
     counts_as: text(),
     name: text(),
   },
-  /** Spending of keys, accounts and people with budgets. */
+  /** The spending of keys, accounts and people with budgets. */
   spends: {
     scope: text(),
     from_ms: number(),
     until_ms: number(),
     spent: amount(),
     warned: number(),
-    /** The last entry that is counted, of an account. */
+    /** The number of the last counted entry of the account. */
     seq: nullable(number()),
   },
   /** Warnings that wait to be sent. */
   outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
-  /** Lines of the list of needs that were noticed, so that each is announced once (src/accounts/warnings.ts). */
+  /**
+   * Lines of the list of needs that were noticed. They are stored so that each line is announced once
+   * (src/accounts/warnings.ts).
+   */
   needs: { id: text(), since_ms: number(), gone_ms: nullable(number()), is_told: number() },
-  /** Results of creations that may be asked for again (Idempotency-Key), as JSON without secrets. */
+  /** Results of creations that may be requested again (Idempotency-Key), as JSON without secrets. */
   made: { actor: text(), once: text(), asked: text(), result: text(), made_ms: number() },
-  /** The audit trail; its records are never changed. */
+  /** The audit trail. Its records are never changed. */
   audit: {
     seq: number(),
     at_ms: number(),
@@ -228,7 +244,7 @@ export const registers = {
     address: nullable(text()),
     operation: text(),
     object: text(),
-    /** JSON objects with what has changed; null if there was, or is, nothing. */
+    /** JSON objects with the changed fields. Null if the object did not exist before, or no longer exists after. */
     before: nullable(text()),
     after: nullable(text()),
     digest: text(),
@@ -237,28 +253,28 @@ export const registers = {
 
 export type RegisterName = keyof typeof registers
 
-/** A row of a register as the books have it: times in Unix milliseconds, amounts in nano-credits. */
+/** A row of a register in the books: times are Unix milliseconds, amounts are nano-credits. */
 export type BookRow<N extends RegisterName> = RegisterFields<(typeof registers)[N]>
 
-/** All columns of a register, whose kinds both schemas have. */
+/** Returns all columns of a register with their kinds, which are the same in both schemas. */
 export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {
   const bounds = { keys: keyBounds, accounts: accountBounds, persons: personBounds }[name as string]?.columns ?? {}
   const added = Object.entries(bounds).map(([column, kind]) => [column, { kind, isOptional: true }])
   return { ...registers[name], ...Object.fromEntries(added) }
 }
 
-/** @param row of the database, with all columns of the register. */
+/** @param row a database row with all columns of the register */
 export function readFields<C extends Columns>(columns: C, row: Readonly<Record<string, unknown>>): RegisterFields<C> {
   const read = Object.entries(columns).map(([name, column]) => [fieldOf(name), column.read(row[name])])
   return Object.fromEntries(read) as RegisterFields<C>
 }
 
-/** The inverse: values by columns. */
+/** Converts the fields of a row to values by column. The inverse of `readFields`. */
 export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<C>): Record<keyof C & string, Stored> {
   return valuesOf(Object.keys(columns), fields) as Record<keyof C & string, Stored>
 }
 
-/** The stored values of those fields that change, and of no others. */
+/** Converts only the given fields to stored values by column. */
 export function changesOf<C extends Columns>(columns: C, fields: Partial<RegisterFields<C>>): Record<string, Stored> {
   return valuesOf(
     Object.keys(columns).filter((name) => fieldOf(name) in fields),
@@ -271,10 +287,10 @@ function valuesOf(columns: readonly string[], fields: object): Record<string, St
   return Object.fromEntries(columns.map((name) => [name, of[fieldOf(name)] ?? null]))
 }
 
-/** A value as a database takes it. */
+/** A value in the form that a database accepts. */
 type Stored = string | number | bigint | null
 
-/** The field of each column, made once: when a server starts it reads a row for each account and key. */
+/** The field name of each column. Computed once, because a starting server reads a row for each account and key. */
 const fields = new Map(
   Object.values(registers)
     .flatMap((columns) => Object.keys(columns))

@@ -19,38 +19,43 @@ import { narrower, type WindowFigures } from './limits.ts'
 import type { LiveBounds } from './live-bounds.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
-/** The most accounts and keys whose figures are remembered; beyond it, the one reported the longest ago is forgotten. */
+/**
+ * The most accounts and keys whose figures are remembered. With more, the one whose last report is the oldest is
+ * forgotten.
+ */
 const standingsMax = 100_000
 
 /**
- * The server's side of admission by a store that several servers use. The store decides, and is asked through a desk.
- * Its answers are remembered for three purposes only. A full window stays full until it ends. An account that had
- * credit is not asked about at the head of a request, since the hold will ask anyway. Answers show clients their
- * balance and window (ruling R13).
+ * The server's side of admission by a store that several servers share. The store decides, and is queried through a
+ * desk. Its answers are remembered for three purposes only. A full window stays full until it ends. For an account that
+ * had credit, no query is made at the head of a request, because the hold makes one anyway. Responses show clients
+ * their balance and window (ruling R13).
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** Holds that are not released and debits that the store has not taken; a new desk gets them first. */
+  /** Holds that are not released, and debits that are due but not in the store yet. A new desk receives them first. */
   readonly #claims = new Map<string, Claim>()
-  /** For each key or person with owed debits, the budget on which they are owed. */
+  /** For each key or person with such debits, the budget against which the debits count. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
-  /** Whether the store was silent to everybody when it last refused a request, and has said nothing since (BRK-14). */
+  /**
+   * Whether the store was silent for all servers when it last refused a request, and has not answered since (BRK-14).
+   */
   isStoreSilent = false
   #lastId = 0
   #outbox: DeskOrder[] = []
   #send: ((orders: DeskOrder[]) => void) | undefined
   #lost: Error | undefined
 
-  /** @param boundsOf the limits of a key, an account or a person that has some. */
+  /** @param boundsOf returns the limits of a key, an account or a person that has some */
   constructor(whyBlocked: Ledger['whyBlocked'], boundsOf: (id: string) => LiveBounds | undefined) {
     this.#whyBlocked = whyBlocked
     this.#boundsOf = boundsOf
   }
 
-  /** Debits that the store has not taken yet count as held, and balances that it reports are remembered. */
+  /** Debits that are not in the store yet count as held. Balances that the store reports are remembered. */
   readonly balances: Pick<Balances, 'set' | 'owe'> = {
     set: (accountId, storedNanos) => {
       const known = this.#standings.get(accountId)
@@ -67,7 +72,9 @@ export class RemoteAdmission {
     },
   }
 
-  /** Connects a desk, the first or a later one. It gets the amounts that are held and the questions without an answer. */
+  /**
+   * Connects a desk, the first or a later one. The desk receives all held amounts and the questions without an answer.
+   */
   connect(send: (orders: DeskOrder[]) => void): void {
     const claims = Array.from(this.#claims.values(), (claim): DeskOrder => ({ say: 'owe', ...claim }))
     const asks = Array.from(this.#waiting.values(), ({ order }) => order)
@@ -77,7 +84,7 @@ export class RemoteAdmission {
     if (claims.length + asks.length > 0) send([...claims, ...asks])
   }
 
-  /** The desk is gone. Requests wait for another one, unless there will be none (`forGood`). */
+  /** Called when the desk is gone. Requests wait for another desk, unless there will be none (`forGood`). */
   disconnect(forGood?: Error): void {
     this.#send = undefined
     this.#lost = forGood
@@ -86,7 +93,7 @@ export class RemoteAdmission {
     this.#waiting.clear()
   }
 
-  /** Takes the desk's answers; none at all say that the store has answered somebody else. */
+  /** Receives the desk's answers. An empty list means that the store has answered another server. */
   hear(answers: readonly DeskAnswer[]): void {
     this.isStoreSilent = answers.some((answer) => answer.isStoreSilent)
     for (const answer of answers) {
@@ -104,7 +111,7 @@ export class RemoteAdmission {
       lookBudget: ({ scope, spend, budget }) => {
         const nowMs = limits.nowMs()
         const known = this.#standings.get(scope)
-        // Until the store was asked about this key or person, the spending that came with the key counts.
+        // Until the store was queried about this key or person, the spending that came with the key counts.
         if (!known) return budget.nanos - spentAt(spend, nowMs)
         return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
       },
@@ -118,7 +125,8 @@ export class RemoteAdmission {
     const known = this.#standings.get(account.id)
     const own = bounds && this.#standings.get(bounds.scope)
     const theirs = person && this.#standings.get(person.scope)
-    // Remembered figures never refuse a request for credit, since they may be out of date: the store is asked.
+    // Remembered figures may be out of date, so they never refuse a request for lack of credit. The store is queried
+    // instead.
     const isShort = !known || known.freeNanos <= 0n || (known.spareNanos ?? 1n) <= 0n
     if (isShort || (own && own.freeNanos <= 0n) || (theirs && theirs.freeNanos <= 0n)) {
       return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
@@ -133,7 +141,7 @@ export class RemoteAdmission {
     )
   }
 
-  /** A lack of credit is reported before the refusal for load (ruling R1). No place in the window is used. */
+  /** Reports a lack of credit before the refusal for load (ruling R1). No place in the window is used. */
   async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<AdmissionRefusal> {
     const outcome = await this.#ask(limits, key, 0n, noPlace)
     return outcome.refused ?? { ok: false, why: 'busy' }
@@ -233,7 +241,10 @@ export class RemoteAdmission {
     }
   }
 
-  /** A claim on a key or a person is kept apart from those on its account alone, so that a new desk gets each once. */
+  /**
+   * Changes a claim. A claim on a key or a person is stored separately from claims on the account alone. A new desk
+   * therefore receives each claim once.
+   */
   #claim(scopes: ClaimScopes, nanos: bigint): void {
     const { accountId, keyId = accountId, personId } = scopes
     const name = personId === undefined ? keyId : `${keyId} ${personId}`
@@ -242,7 +253,10 @@ export class RemoteAdmission {
     else this.#claims.set(name, { ...scopes, amountNanos })
   }
 
-  /** Finds the budget that owes a debit. The key may lose or get limits meanwhile; the amount must leave the budget it was added to. */
+  /**
+   * Finds the budget against which a debit counts. The key's limits may change in the meantime, but the amount must
+   * leave the budget to which it was added.
+   */
   #noteDebtor(keyId: string, nanos: bigint): string | undefined {
     const known = this.#debtors.get(keyId)
     const scope = known ? known.scope : this.#boundsOf(keyId)?.scope
@@ -252,7 +266,7 @@ export class RemoteAdmission {
     return scope
   }
 
-  /** Orders of one turn of the event loop are sent together. */
+  /** Queues an order. The orders of one turn of the event loop are sent together. */
   #tell(order: DeskOrder): void {
     if (!this.#send) return
     if (this.#outbox.length === 0) setImmediate(() => this.#sendOutbox())
@@ -295,7 +309,10 @@ function claimOf(accountId: string, keyId: string | undefined, personId: string 
   return personId === undefined ? { accountId, keyId } : { accountId, keyId, personId }
 }
 
-/** @property own bounds of the account @property bounds those of the key @property person those of its person */
+/**
+ * @property own the limits of the account @property bounds the limits of the key @property person the limits of its
+ *   person
+ */
 type HoldQuestion = {
   accountId: string
   own: LiveBounds | undefined
@@ -304,12 +321,12 @@ type HoldQuestion = {
   holdNanos: bigint
 }
 
-/** The limit of an account's window: its own, or that of the configuration. */
+/** Returns the limit of an account's window: its own limit, or that of the configuration. */
 function rateOf(limits: AdmissionLimits, own: LiveBounds | undefined): number {
   return own?.requestsPerMinute ?? limits.requestsPerMinute()
 }
 
-/** The limits of a key or a person that the store must know; undefined if only models are limited. */
+/** Returns the limits of a key or a person that the store must know. Undefined if only models are limited. */
 function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
   if (requestsPerMinute === undefined && budget === undefined) return undefined
   return { id: scope, requestsPerMinute, budgetNanos: budget?.nanos }
@@ -320,21 +337,27 @@ function withoutBudget(
   bounds: LiveBounds | undefined,
   { leftNanos, renewsMs }: Pick<BudgetLeft, 'leftNanos' | 'renewsMs'> = { leftNanos: 0n, renewsMs: undefined },
 ): AdmissionRefusal {
-  // A reload of the account may have taken the budget away since the question.
+  // A reload of the account may have removed the budget since the question.
   const budget = bounds?.budget ?? { nanos: 0n, per: undefined }
   const renews = budget.per === undefined ? undefined : renewsMs
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
 }
 
-/** The figures of an account, or of a key or a person with their budget, as they were last reported. */
+/** The last reported figures of an account, or of a key or a person with their budget. */
 type Remembered = {
   balanceNanos: bigint
   freeNanos: bigint
-  /** Of an account: the part of its budget that nobody holds; undefined if it has none, or that is unknown. */
+  /**
+   * For an account: the part of its budget that no request holds. Undefined if it has no budget, or if the part is
+   * unknown.
+   */
   spareNanos?: bigint | undefined
-  /** Undefined if only the balance was reported. `endsMs` is by the clock of this process; 0 if none was open. */
+  /**
+   * The rate window; undefined if only the balance was reported. `endsMs` is by the clock of this process; 0 if no
+   * window was open.
+   */
   window: { taken: number; endsMs: number } | undefined
-  /** When a budget renews, in Unix milliseconds; undefined if it never does. */
+  /** When the budget renews, in Unix milliseconds. Undefined if it never renews. */
   renewsMs?: number | undefined
 }
 
@@ -346,10 +369,10 @@ type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } 
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: Admitted['release'] }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
-/** The place of a question that takes none and has none. */
+/** The place of a question that takes none and had none before. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
-/** A request without a hold yet. The first question that the store answers takes its place in the window. */
+/** A request that holds no credit yet. The first question that the store answers takes its place in the window. */
 class RemoteEntry implements Entered {
   readonly ok = true
   readonly #ask: AskStore
@@ -375,7 +398,7 @@ class RemoteEntry implements Entered {
   }
 
   [Symbol.dispose](): void {
-    // Nobody waits for the result: the client is gone, or gets an error of ours.
+    // The result is not awaited, because the client is gone or gets an error of ours.
     if (!this.#hasAsked) this.#takePlace().catch(() => {})
   }
 

@@ -1,30 +1,33 @@
 import { createThrottle, type FailedAuth, ipKey, type Throttle, underLimit } from './limits.ts'
 import type { ThrottleLimits } from './server-store.ts'
 
-/** Failures of one address so far in its window, over all servers, and the time until it ends. */
+/** The failures of one address so far in its window, over all servers, and the time until the window ends. */
 export type CountedFailures = { count: number; endsInMs: number }
 
-/** Adds failures to the store's counts; the results have the same order. @throws if the store does not answer in time. */
+/**
+ * Adds failures to the store's counts. The results have the order of the failures. @throws if the store does not answer
+ * in time
+ */
 type CountFailures = (failures: readonly (readonly [ipKey: string, count: number])[]) => Promise<CountedFailures[]>
 
-/** The most addresses to remember as over the limit. */
+/** The most addresses over the limit that are remembered. */
 const knownMax = 100_000
 
-/** Time between two calls to the store, in ms, however many authentications fail. */
+/** The shortest time between two calls to the store, in ms, however many authentications fail. */
 const apartMs = 10
 
 const windowMs = 60_000
 
 /**
- * Counts failed authentications over all servers of a store (ruling R4), in one call at a time. An address that is over
- * its limit needs no call until its window ends. While the store is silent, each server counts for itself.
+ * Counts failed authentications over all servers of a store (ruling R4). One call to the store runs at a time. An
+ * address over its limit needs no call until its window ends. While the store is silent, each server counts for itself.
  */
 export function createRemoteThrottle(
   countFailures: CountFailures,
   { failedAuthPerMinute, clockMs }: ThrottleLimits,
 ): Throttle {
   const local = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
-  /** The addresses over the limit, in the order in which that was found. */
+  /** The addresses over the limit, in the order in which they were found to be over it. */
   const over = new Map<string, { count: number; endsMs: number }>()
   let waiting = new Map<string, UncountedFailure[]>()
   let isCounting = false
@@ -46,7 +49,7 @@ export function createRemoteThrottle(
       else waiting.set(key, [{ counted, resolve }])
     })
     if (!isCounting) void countAll()
-    // No client waits for a store that was silent a moment ago.
+    // If the store was silent a moment ago, no client waits for it.
     return isSilent ? counted : told
   }
 

@@ -4,14 +4,15 @@ import type { Sealed } from '../inference/request.ts'
 /** Makes and opens envelopes for a provider's signatures (ruling T7). */
 export type Sealer = ReturnType<typeof createSealer>
 
-/** The beginning of all our envelopes, which distinguishes them from a provider's own `encrypted_content`. */
+/** The prefix of all our envelopes. It distinguishes them from a provider's own `encrypted_content`. */
 export const envelopePrefix = 'tw1.'
 const ivBytes = 12
 const tagBytes = 16
 
 /**
- * Envelopes carry a provider's signature through a client, which only returns them (ruling T7). They are encrypted with
- * AES-256-GCM and bound to the account and the model: a changed one, or another account's, does not open.
+ * Makes and opens envelopes, which carry a provider's signature through a client that only returns them (ruling T7).
+ * They are encrypted with AES-256-GCM and bound to the account and the model. A changed envelope, or one of another
+ * account, cannot be opened.
  */
 export function createSealer(key: Buffer) {
   return {
@@ -33,7 +34,7 @@ export function createSealer(key: Buffer) {
         const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()])
         return JSON.parse(text.toString('utf8')) as Sealed
       } catch {
-        // Not ours, not for this account and model, or changed: treated as missing.
+        // The envelope is not ours, is of another account or model, or was changed. It is treated as missing.
         return undefined
       }
     },
@@ -41,7 +42,10 @@ export function createSealer(key: Buffer) {
   }
 }
 
-/** Begins digests of requests, keyed by a secret that all replicas have, and by the account (ruling Y24). */
+/**
+ * Returns a function that begins the digest of a request. Digests are keyed by a secret that all replicas share, and by
+ * the account (ruling Y24).
+ */
 export function createDigests(sealKey: Buffer): (accountId: string) => Hash {
   const key = createHmac('sha256', sealKey).update('likeness').digest('base64url')
   return (accountId) => createHash('sha256').update(`${key} ${accountId}`)
@@ -52,8 +56,8 @@ function binding(accountId: string, modelId: string): Buffer {
 }
 
 /**
- * The conversation key that an upstream sees: the same for one account, never the same for two. Equal keys of two
- * customers therefore do not meet in a provider's cache (R-CACHE). 63 hex characters are within every wire's limit.
+ * Returns the conversation key for an upstream. Two accounts never get the same key, so equal keys of two customers
+ * cannot meet in a provider's cache (R-CACHE). The key has 63 hex characters, which every wire allows.
  */
 export function scopeKey(accountId: string, key: string): string {
   return createHmac('sha256', accountId).update(key).digest('hex').slice(0, 63)

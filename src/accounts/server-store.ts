@@ -7,7 +7,7 @@ import type { Throttle } from './limits.ts'
 import type { Reporting } from './usage/reporting.ts'
 import type { TrafficCell } from './usage/traffic.ts'
 
-/** A store as a server uses it: one file that it alone serves, or a database that replicas share. */
+/** A store as a server uses it: a file that only this server uses, or a database that replicas share. */
 export type ServerStore = {
   ledger: Ledger
   directory: Directory
@@ -15,24 +15,28 @@ export type ServerStore = {
   openThrottle(limits: ThrottleLimits): Throttle
   /** Whether the clock that dates entries is right (ruling Y15). */
   clock: Pick<ClockBook, 'news' | 'text' | 'doubt' | 'aheadMs'>
-  /** The number of accounts that are known here; undefined while it is unknown. */
+  /** Returns the number of accounts in memory; undefined while it is unknown. */
   countAccounts(): number | undefined
-  /** Finds the debit of a request. @throws StoreSilent if it cannot be read now. */
+  /** Finds the debit of a request. @throws StoreSilent if the store cannot be read now */
   findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** Undefined if no other process serves with the same store. */
+  /** Shared cooldowns; undefined if no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
   /**
-   * Stores counters of traffic, which cost nothing. They may be lost with the process, and never delay anything.
-   * @returns whether they can be read by now; false: they are kept until they can be written. @throws StoreSilent
+   * Stores counters of traffic that cost nothing. The counters may be lost with the process, and never delay a request.
+   * @returns whether they can be read now; `false` means that they are kept until they can be written @throws
+   *   StoreSilent
    */
   noteTraffic(cells: readonly TrafficCell[]): Promise<boolean>
-  /** Undefined if no other process serves with the same store. */
+  /** Shared counters; undefined if no other process serves with the same store. */
   sharedTraffic: SharedTraffic | undefined
-  /** The other servers of the store. Undefined if no other process serves with it. */
+  /** The other servers of the store; undefined if no other process serves with it. */
   replicas: SharedReplicas | undefined
-  /** A reload has put another configuration in force. Servers of the same store compare it. */
+  /**
+   * Called when a reload has put another configuration in force. Servers of the same store compare their
+   * configurations.
+   */
   reconfigure(configDigest: string): void
-  /** Settles the debits that are under way, in the database or in the spool, and closes the store. */
+  /** Writes the unsettled debits to the database or the spool, and closes the store. */
   close(): Promise<void>
 }
 
@@ -40,104 +44,116 @@ export type ServerStore = {
 export type ServingOptions = {
   /** How long a debit waits for the store before it is spooled, in ms. */
   settleDeadlineMs: number
-  /** Monotonic milliseconds. */
+  /** A monotonic clock in ms. */
   clockMs: () => number
-  /** The ledger is lost: a file of it is gone, or its thread died twice. The server must drain and exit. Called once. */
+  /**
+   * Called once when the ledger is lost: a file of it is gone, or its thread died twice. The server must drain and
+   * exit.
+   */
   onFatal: (error: Error) => void
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
   /** How long a request with an unknown key waits for the store, in ms (ruling R16). */
   lookMs?: number
   /** How often `last_used` is written, in ms. */
   touchMs?: number
-  /** The zone in whose days, weeks and months keys spend their budgets (ruling R15), and how long figures of reports are kept. */
+  /** The zone by whose periods budgets renew (ruling R15), and how long figures for reports are kept. */
   reporting?: Reporting
 }
 
-/** Facts about a server, for all that use the same store. */
+/** Facts that a server reports about itself, for all servers of the same store. */
 export type Introduction = {
-  /** A name for people. */
+  /** The name of the server, shown to people. */
   name: string
   version: string
-  /** Covers all settings that replicas should have in common. */
+  /** Covers all settings that replicas should share. */
   configDigest: string
-  /** Identifies the key of the envelopes, which all must have in common (ruling T7). */
+  /** Identifies the seal key of the envelopes, which all replicas must share (ruling T7). */
   sealFingerprint: string
-  /** Its `ReplicaDoor` as JSON, once it listens. */
+  /** The server's `ReplicaDoor` as JSON, once the server listens. */
   door?: string | undefined
 }
 
-/** How other servers of the store reach the admin side of one, as it stands in the store (ruling X9). */
+/** How other servers of the store reach the admin side of a server, as recorded in the store (ruling X9). */
 export type ReplicaDoor = {
-  /** Names this run of the server. The token that others show is made of it and of the seal key (src/live/replica-door.ts). */
+  /**
+   * Identifies this run of the server. The token that other servers show is computed from it and from the seal key
+   * (src/live/replica-door.ts).
+   */
   key: string
-  /** The origin of a loopback address, and the name of the loopback interface that has it. */
+  /** The origin of a loopback address, and the name of the loopback interface that has the address. */
   local?: { origin: string; loopback: string } | undefined
-  /** The origin, with a path if it has one, that reaches it from other machines. */
+  /** The origin, with a path if needed, at which other machines reach the server. */
   url?: string | undefined
 }
 
-/** Another server that lives. `name` is for people. */
+/** Another running server. `name` is for people. */
 export type OtherReplica = { name: string; door: ReplicaDoor | undefined }
 
-/** The servers of one store, as each of them knows the others. */
+/** The servers of one store, as each server sees the others. */
 export type SharedReplicas = {
   /** The name of this server, as `triwire replicas` lists it. */
   name: string
-  /** Lets the others reach this server. The store has it within seconds, and after an outage again. */
+  /** Lets other servers reach this server. The store records this within seconds, and again after an outage. */
   openDoor(door: ReplicaDoor): void
-  /** The others that were seen in the last ten seconds, by age. @throws StoreSilent */
+  /** Lists the other servers that were seen in the last ten seconds, oldest first. @throws StoreSilent */
   listOthers(): Promise<readonly OtherReplica[]>
 }
 
-/** Limits that are read at each use, since a reload may change them. */
+/** Limits, read at each use because a reload may change them. */
 export type AdmissionLimits = {
   requestsPerMinute(): number
-  /** Whether the process refuses new requests so that running ones finish. */
+  /** Whether the process refuses new requests so that running ones can finish. */
   isShedding(): boolean
-  /** Monotonic milliseconds, for windows that are kept in this process. */
+  /** A monotonic clock in ms, for windows that this process keeps. */
   clockMs(): number
-  /** Unix milliseconds, by which budgets renew if this process decides that. */
+  /** The current time in Unix milliseconds. Budgets renew by it if this process decides their renewal. */
   nowMs(): number
 }
 
-/** The limit is read at each use, since a reload may change it. */
+/** The limit of failed authentications, read at each use because a reload may change it. */
 export type ThrottleLimits = {
   failedAuthPerMinute(): number
-  /** Monotonic milliseconds, for windows that are kept in this process. */
+  /** A monotonic clock in ms, for windows that this process keeps. */
   clockMs(): number
 }
 
-/** Upstream accounts that all servers of a store leave alone for a while. The longest wait wins. */
+/** Cooldowns of upstream accounts, shared by all servers of a store. The longest cooldown applies. */
 export type SharedCooldowns = {
   /** Reports a cooldown to the other servers. */
   cool(cooldown: Cooldown): void
   /** Listens for cooldowns of the other servers. */
   onCooled(hear: (cooldown: Cooldown) => void): void
-  /** Ends a cooldown before its time, for all servers, because an operator asks for it. */
+  /** Ends a cooldown early, for all servers, at an operator's request. */
   lift(place: string): void
-  /** Disables or enables an account for all servers, until changed again. If the store cannot take that now, it is sent later. */
+  /**
+   * Disables or enables an upstream account for all servers, until changed again. If the store cannot record it now, it
+   * is sent later.
+   */
   steer(steering: 'disable' | 'enable', place: string): void
-  /** Listens for cooldowns that were ended, with their causes. */
+  /** Listens for cooldowns that ended early, with their causes. */
   onLifted(hear: (lifted: Pick<Cooldown, 'place' | 'cause'>) => void): void
 }
 
-/** Counters that several servers write into one store. */
+/** Counters that several servers write to one store. */
 type SharedTraffic = {
-  /** Asks all servers to write their counters, since somebody reads them. */
+  /** Asks all servers to write their counters, because somebody wants to read them. */
   want(): void
-  /** Listens for such requests, from any server. */
+  /** Listens for `want` calls of any server. */
   onWanted(hear: () => void): void
 }
 
 export type Cooldown = {
-  /** Names the account's service of a model (src/upstream/pool-memory.ts). */
+  /** Identifies an upstream account for a model (src/upstream/pool-memory.ts). */
   place: string
   forMs: number
-  /** The cause in the words of the log; `disabled` if an operator asked for it. */
+  /** The cause in the words of the log. `disabled` means that an operator disabled the account. */
   cause: string
-  /** As in `Verdict` (src/upstream/verdict.ts): what clients are shown, and whether it may cool all of a pool. */
+  /**
+   * The meaning is that of `Verdict` (src/upstream/verdict.ts): what clients are shown, and whether the whole pool may
+   * be put into cooldown.
+   */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'
   cool: 'now' | 'repeated'
-  /** For people, the other server that has met it; undefined if it was this one. */
+  /** The name of the other server that observed the cause, for people. Undefined if this server observed it. */
   by?: string | undefined
 }

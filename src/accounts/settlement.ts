@@ -1,18 +1,20 @@
 /*
- * Makes debits durable, whatever the store (ruling C3). The module knows no engine, thread, file or clock of its own.
+ * Makes debits durable, with any store (ruling C3). The module has no engine, thread, file or clock of its own.
  *
- * A debit stays here until a poster reports that it is in the ledger: `waiting`, and `overdue` after its deadline. So a
- * poster that dies loses nothing. The spool is for the death of the process. Every debit ends in one of three ways:
+ * A debit stays here until a poster reports that it is in the ledger. It is `waiting`, and `overdue` after its
+ * deadline. If a poster dies, nothing is lost. The spool protects debits against the death of the process. Every debit
+ * ends in one of three ways:
  *
  *     waiting ──posted in time─────────────▶ settled
  *     waiting ──deadline──▶ overdue, spooled ──posted later──▶ settled, and the spool is emptied
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
- * While a debit is overdue, or withdrawn and no commit has worked since, its account gets no new inference. The amount
- * that is owed cannot be spent. Other accounts go on (rulings C5, C13, Y16, faults F-S1). All accounts are blocked
+ * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. After a
+ * withdrawal the same holds until a commit succeeds. Other accounts continue (rulings C5, C13, Y16, faults F-S1). All
+ * accounts are blocked
  *
- *     until a first commit has worked: the run before may have ended because none did;
- *     from the moment when the spool fails and the store has not committed lately, until one of them takes a write;
+ *     until a first commit succeeds: the previous run may have ended because none did;
+ *     while the spool fails and the store has no recent commit, until one of them accepts a write;
  *     when the ledger is lost, which ends the server.
  */
 
@@ -27,36 +29,39 @@ type SettlementOptions = {
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
   balances: BalanceListener
-  /** Why the clock that dates entries is in doubt (ruling Y15). Meanwhile new requests are refused, and the poster posts nothing. */
+  /**
+   * Returns why the clock that dates entries is in doubt (ruling Y15). While it is, new requests are refused and the
+   * poster posts nothing.
+   */
   whyDoubtful: () => string | undefined
   /** How long a debit waits for the store before it is spooled, in ms. */
   settleDeadlineMs: number
-  /** Monotonic milliseconds. */
+  /** A monotonic clock in ms. */
   clockMs: () => number
-  /** The ledger is lost: its poster died twice, or `lose` was called. Called once. */
+  /** Called once when the ledger is lost: its poster died twice, or `lose` was called. */
   onFatal: (error: Error) => void
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 }
 
 /**
- * A commit no older than this, or than the settle deadline if that is shorter, shows that the store takes writes. Also
- * how often a failed spool is probed, in ms.
+ * A commit in this time, in ms, shows that the store accepts writes. The settle deadline applies instead if it is
+ * shorter. This is also the interval at which a failed spool is probed.
  */
 const recentMs = 1_000
 
-/** The most accounts to name in a line of the log. */
+/** The most accounts that a log line lists. */
 const namedMax = 20
 
 export class Settlement implements Ledger {
   readonly #options: SettlementOptions
   readonly #waiting = new Register<WaitingDebit>()
   readonly #overdue = new Map<string, WaitingDebit>()
-  /** The overdue debits that are on the disk, in the spool. */
+  /** The overdue debits that are on disk, in the spool. */
   readonly #spooled = new Set<string>()
   readonly #withdrawals: Withdrawals
   /** The number of overdue or withdrawn debits of each account that has any. */
   readonly #owing = new Map<string, number>()
-  /** Resolves when the last late debit is in the spool, or the spool has refused it. */
+  /** Resolves when the last overdue debit is in the spool, or when the spool has failed to store it. */
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
   #outbox: Debit[] = []
@@ -66,7 +71,7 @@ export class Settlement implements Ledger {
   #isClosed = false
   #hasCommitted = false
   #committedMs = Number.NEGATIVE_INFINITY
-  /** Whether neither the store nor the spool takes a write. */
+  /** Whether neither the store nor the spool accepts writes. */
   #isStuck = false
   #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
@@ -82,8 +87,9 @@ export class Settlement implements Ledger {
 
   /**
    * Starts the poster. Call it before the first debit and after `sweepOften`. Resolves when a commit has written, or
-   * when none has within the settle deadline: then the store is not writable until one does.
-   * @throws what the first start of the poster throws, or the cause if the ledger is lost meanwhile.
+   * when the settle deadline passes without one. In the second case the store counts as not writable until a commit
+   * succeeds.
+   * @throws the error of the poster's first start, or the cause if the ledger is lost meanwhile
    */
   async open(): Promise<void> {
     const poster = await this.#options.startPoster(true)
@@ -113,8 +119,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Takes over debits of earlier runs, which are in a spool and which the store could not take at the start. They are
-   * owed and block their accounts until the store takes them.
+   * Takes over debits of earlier runs that are in a spool and that the store did not accept at the start. They block
+   * their accounts until the store accepts them.
    */
   adopt(rows: readonly Debit[]): void {
     const nowMs = this.#options.clockMs()
@@ -138,7 +144,10 @@ export class Settlement implements Ledger {
     return accountId !== undefined && this.#owing.has(accountId) ? 'owing' : undefined
   }
 
-  /** The number of debits that are not in the ledger yet. Includes spooled ones, and refused ones that may have to be given back. */
+  /**
+   * The number of debits that are not in the ledger yet. Includes spooled debits, and refused debits that may have to
+   * be given back.
+   */
   get unsettled(): number {
     return this.#waiting.size + this.#overdue.size + this.#withdrawals.size
   }
@@ -163,8 +172,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Spools debits that have waited too long. Call it several times within the deadline. The poster goes on trying, and
-   * posts each debit once.
+   * Spools debits that have waited too long. Call it several times within the deadline. The poster keeps trying them,
+   * and posts each debit once.
    */
   sweep(): void {
     const nowMs = this.#options.clockMs()
@@ -183,7 +192,10 @@ export class Settlement implements Ledger {
     if (late.length > 0) this.#spoolLate(late)
   }
 
-  /** The ledger cannot be opened again while this process lives: waiting debits are spooled now, and no new ones are taken. */
+  /**
+   * Called when the ledger cannot be opened again while this process lives. Waiting debits are spooled now, and no new
+   * ones are accepted.
+   */
   lose(error: Error): void {
     if (this.#isLost) return
     this.#isLost = true
@@ -196,13 +208,13 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Waits for debits that are not on the disk yet, for one deadline at most, and spools the rest. The store cannot make
-   * it take longer (B14). No debit may come after it.
+   * Waits for debits that are not on disk yet, for at most one deadline, and spools the rest. The store cannot extend
+   * the wait (B14). No debit may be added afterwards.
    */
   async close(): Promise<void> {
     if (!this.#isLost && !this.#isSafe()) await this.#settled()
     this.#isClosed = true
-    // Debits that have not reached their deadline are spooled now: the poster, which might post them, is closed next.
+    // Debits before their deadline are spooled now, because the poster is closed next.
     this.#isLost = true
     this.sweep()
     await this.#spooling
@@ -232,14 +244,14 @@ export class Settlement implements Ledger {
 
   #post(debits: readonly Debit[]): void {
     if (debits.length === 0) return
-    // Debits of a poster that died are posted by its successor.
+    // If the poster dies, its successor posts the debits.
     this.#poster?.post(debits).then(
       (posted) => this.#settle(debits, posted),
       () => {},
     )
   }
 
-  /** Posts each account by itself. Debits that were withdrawn meanwhile are not posted again. */
+  /** Posts the debits of each account separately. Debits that were withdrawn meanwhile are not posted again. */
   #postApart(debits: readonly Debit[]): void {
     const open = debits.filter(({ requestId }) => this.#waiting.has(requestId) || this.#overdue.has(requestId))
     for (const rows of Map.groupBy(open, ({ accountId }) => accountId).values()) this.#post(rows)
@@ -252,13 +264,16 @@ export class Settlement implements Ledger {
     }
     this.#poster = poster
     poster.death.then((error) => this.#replacePoster(error))
-    // Debits of the outbox are also waiting, so they are sent twice; each is posted once.
+    // Debits in the outbox are also in `#waiting`, so they are sent twice. Each is still posted only once.
     this.#post(Array.from([...this.#overdue.values(), ...this.#waiting.values()], ({ row }) => row))
     this.#withdrawals.resend()
     if (!this.#hasCommitted || this.#isStuck) this.#tryCommit(poster)
   }
 
-  /** Commits without a debit, down to the disk (C13), to see if the store takes writes. If the poster dies, its successor tries. */
+  /**
+   * Makes a commit without a debit and syncs it to disk (C13), to check whether the store accepts writes. If the poster
+   * dies, its successor tries again.
+   */
   #tryCommit(poster: Poster): void {
     poster.giveBack([]).then(
       () => this.#noteCommit(this.#options.clockMs()),
@@ -278,7 +293,7 @@ export class Settlement implements Ledger {
     this.#opening?.proceed()
   }
 
-  /** Restarts the poster once. A second death is no accident (faults F-P15). */
+  /** Restarts the poster once. A second death is not treated as an accident (faults F-P15). */
   #replacePoster(error: Error): void {
     this.#poster = undefined
     if (this.#isClosed) return
@@ -297,10 +312,10 @@ export class Settlement implements Ledger {
   #settle(debits: readonly Debit[], { postings, ...figures }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
-    // Debits that were found in the ledger do not show that a commit has written.
+    // If all debits were already in the ledger, nothing shows that a commit has written.
     if (postings.includes('posted')) this.#noteCommit(nowMs)
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
-    // Balances come after the debits, since a debit that is settled is part of the balance that the store reports.
+    // Balances are set after the debits are settled, because the reported balance includes settled debits.
     setFigures(this.#options.balances, figures)
     if (postings.includes('deferred')) this.#postApart(debits.filter((_, index) => postings[index] === 'deferred'))
     if (wasBehind || this.#closing) this.#moveOn()
@@ -311,7 +326,8 @@ export class Settlement implements Ledger {
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
-    // Settled before, and posted again by a second poster; or refused, and then it is given back.
+    // The debit was already settled and then posted again by a second poster. Or its client was refused, and the debit
+    // is given back.
     if (!debit) return
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)
@@ -370,7 +386,7 @@ export class Settlement implements Ledger {
     if (this.#isSafe()) this.#closing?.proceed()
   }
 
-  /** Refuses the debits that were not posted while the spool failed. */
+  /** Refuses the clients of the debits that were not posted while the spool failed. */
   #withdraw(late: readonly WaitingDebit[], cause: Error): void {
     const open = late.filter(({ row }) => this.#overdue.delete(row.requestId))
     this.#tellUnsettled(late, { unspooled: open.length, error: cause.message })
@@ -382,7 +398,7 @@ export class Settlement implements Ledger {
     this.#withdrawals.withdraw(open, new Error('neither database nor spool can be written', { cause }))
   }
 
-  /** Continues after something that others waited for is over. */
+  /** Continues work that waited for something else to end. */
   #moveOn(): void {
     if (this.#hasCaughtUp()) this.#clearSpool()
     if (this.#isSafe()) this.#closing?.proceed()
@@ -395,7 +411,7 @@ export class Settlement implements Ledger {
   }
 }
 
-/** Calls `sweep` as often as the deadline requires. @returns a function that stops it */
+/** Calls `sweep` as often as the deadline requires. @returns a function that stops the calls */
 export function sweepOften(settlement: Settlement, settleDeadlineMs: number): () => void {
   const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, settleDeadlineMs / 10)))
   return () => clearInterval(sweeps)

@@ -1,20 +1,23 @@
 import { StoreSilent } from './account.ts'
 
 type SharedReadingOptions = {
-  /** Reads new data from the store. When it resolves, everything that was committed before the call is known. */
+  /** Reads new data from the store. When it resolves, everything that was committed before the call is in memory. */
   read(): Promise<void>
-  /** Monotonic milliseconds. */
+  /** A monotonic clock in ms. */
   clockMs: () => number
   /** How long a caller waits, in ms. */
   patienceMs?: number
-  /** Least time between the starts of two readings, in ms: requests with invented keys must not keep a store busy (ruling R16). */
+  /**
+   * The shortest time between the starts of two readings, in ms. Requests with invented keys must not keep a store busy
+   * (ruling R16).
+   */
   apartMs?: number
 }
 
 /**
- * Shares readings of the store. At most one is under way. A caller that comes after it began waits for the next, since
- * the data that it needs may be newer.
- * @returns a function that asks for a reading; it throws StoreSilent if none completes in time.
+ * Lets callers share readings of the store. At most one reading runs. A caller that arrives during a reading waits for
+ * the next, because it may need newer data.
+ * @returns a function that requests a reading; it throws StoreSilent if none completes in time
  */
 export function shareReadings({ read, clockMs, patienceMs = 1_000, apartMs = 5 }: SharedReadingOptions) {
   let isReading = false

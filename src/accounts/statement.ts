@@ -1,40 +1,41 @@
 import type { Prices } from '../catalog/model.ts'
 
 /*
- * The statement of an account's month: what was credited, used and given back between two balances, and which entries prove it.
+ * The statement of an account's month. It shows what was credited, used and given back between two balances, and which
+ * entries prove it.
  *
  *     opening + credits - use + returns = closing        the closing of a month is the opening of the next
  *
- * A month is closed when no entry can be posted in it any more. Its statement has the same bytes whenever it is made. They follow
- * from the entries and from a header, which is kept with the first statement of the closed month.
+ * A month is closed when no more entries can be posted in it. Every statement of a closed month has the same bytes.
+ * They depend only on the entries and on a header, which is stored with the month's first statement.
  */
 
-/** So long after its end nothing of a month is being posted any more, in ms. */
+/** The time after the end of a month at which no entry of the month is still being posted, in ms. */
 export const closingMs = 60_000
 
-/** How credits are called on statements, and who sells them. */
+/** The words for credits on statements, and the name of the seller. */
 export type CreditWords = { symbol: string; name: string; seller: string }
 
-/** How they are called where nothing says it. */
+/** The default words, used if the configuration has none. */
 export const usualWords: CreditWords = { symbol: '', name: 'credits', seller: '' }
 
-/** A span of an account's entries, by the times at which they were posted; `toMs` is the first moment after it. */
+/** A span of an account's entries, by their posting times. `toMs` is the first moment after it. */
 export type StatementMonth = { accountId: string; fromMs: number; toMs: number }
 
-/** The part of a statement that is in no entry, as it was when the first statement of the month was made. */
+/** The part of a statement that no entry contains, as it was when the month's first statement was made. */
 export type StatementHeader = {
   buyer: string
   words: CreditWords
   timeZone: string
-  /** Covers all entries of the store up to the end of the month (ruling C15). */
+  /** A head that covers all entries of the store up to the end of the month (ruling C15). */
   head: string
-  /** The line of rotations of each key that was used, and its name. */
+  /** For each key that was used: its line of rotations, and the name of the line. */
   keys: [id: string, line: { id: string; name: string }][]
-  /** Each person by the id in entries: the person it counts as, and the name. A person who was erased is left out. */
+  /** For each person id in entries: the person it counts as, and the person's name. Erased people are left out. */
   persons: [id: string, person: { id: string; name: string }][]
 }
 
-/** The sums of entries with the same words and prices. Amounts and counts of returns are negative. */
+/** The sums of entries with equal words and prices. For returns, amounts and counts are negative. */
 export type StatementGroup = {
   isReturn: boolean
   keyId: string
@@ -45,7 +46,7 @@ export type StatementGroup = {
   labels: string
   amountNanos: bigint
   requests: bigint
-  /** In the order of `tokenNames`. */
+  /** Token counts, in the order of `tokenNames`. */
   tokens: readonly bigint[]
   /** Undefined for returns. */
   prices: Prices | undefined
@@ -58,7 +59,7 @@ export const tokenNames = [
 export type StatementSums = {
   openingNanos: bigint
   closingNanos: bigint
-  /** The digest of the last entry of the account up to the end of the span; null if it has none. */
+  /** The digest of the account's last entry up to the end of the span; null if there is none. */
   digest: string | null
   /** The numbers of the first and last entry; undefined in a month without entries. */
   entries: { from: number; to: number } | undefined
@@ -73,7 +74,10 @@ export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
   prices: Prices | undefined
 }
 
-/** Sums groups by some of their words, in the order of these. @param wordsOf the words of a group, and more that tells rows apart */
+/**
+ * Sums groups that share some of their words, and sorts the rows by these words. @param wordsOf returns the words of a
+ * group, and more values that separate rows
+ */
 export function sumLines(
   groups: readonly StatementGroup[],
   wordsOf: (group: StatementGroup) => readonly [of: readonly string[], id?: string],

@@ -2,8 +2,8 @@ import type { Budget, TimeSpan } from './budget.ts'
 import { readLevels } from './key-bounds.ts'
 
 /*
- * Warnings for operators (ruling X15). A warning that follows from the ledger is stored once, in the commit that
- * crosses the line, until it is sent. A warning that only a process can notice is sent by that process.
+ * Warnings for operators (ruling X15). If a warning follows from the ledger, the commit that crosses the limit stores
+ * it once, until it is sent. If only a process can notice it, that process sends it.
  */
 
 /** Events that the store writes. */
@@ -17,49 +17,60 @@ export const seenEvents = ['upstream_down', 'ledger_unwritable', 'clock_wrong'] 
 
 export const webhookEvents = [...storedEvents, ...seenEvents] as const
 
-/** Events of a webhook that names none. Lines of the list of needs repeat what other events say, so they must be asked for. */
+/**
+ * The default events of a webhook. `needs_changed` must be requested explicitly, because it repeats what other events
+ * report.
+ */
 export const usualEvents = webhookEvents.filter((event) => event !== 'needs_changed')
 
 export type WebhookEvent = (typeof webhookEvents)[number]
 export type StoredEvent = (typeof storedEvents)[number]
 
-/** The limits that the store is to warn of. */
+/** The limits of which the store warns. */
 export type Watched = {
-  /** Warns of an account whose balance falls below one of these, in nano-credits. */
+  /** The balances below which the store warns of an account, in nano-credits. */
   lowNanos: readonly bigint[]
-  /** Warns of an account with levels of its own at those instead. */
+  /** Whether an account with limits of its own is warned of at those instead. */
   ownLows: boolean
-  /** Warns of a key, an account or a person that has spent four fifths of its budget, or all of it. */
+  /** Whether to warn of a key, an account or a person that has spent four fifths of its budget, or all of it. */
   budgets: boolean
 }
 
-/** Whether anybody wants warnings of budgets. */
+/** Whether any webhook wants warnings of budgets. */
 export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
   return budgetEvents.some((event) => events.has(event))
 }
 
-/** How long a warning is kept and its sending tried, in ms; after that it is of no use. */
+/** How long a warning is kept and its sending retried, in ms. Older warnings are of no use. */
 export const warningKeptMs = 24 * 3_600_000
 
-/** A warning that is not stored yet. The same crossing has the same id on every store, however often it is written. */
+/**
+ * A warning that is not stored yet. The same crossing of a limit has the same id on every store, however often it is
+ * written.
+ */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 
-/** Ids, periods and times, and nano-credits as decimal digits, so that both stores write the same. */
+/** Ids, periods and times, and nano-credits as decimal digits. Both stores write the same values. */
 type WarningData = Readonly<Record<string, string | number | null>>
 
 /** A line of the list of needs, as a store remembers it. @property data of the message to webhooks */
 export type NoticedNeed = { id: string; data: WarningData }
 
 /**
- * A line that no server finds for so long is over, in ms: if it comes back later, it is a new one. A line at the edge of its rule
- * comes and goes, and replicas do not see the same upstreams at the same time.
+ * If no server finds a line for this long, in ms, the line is over; if it returns later, it is new. A line near its
+ * threshold comes and goes, and replicas do not see the same upstreams at the same time.
  */
 export const needKeptMs = 3_600_000
 
-/** A warning that waits to be sent. @property tries the result of the tries so far, in a form that only the sender reads */
+/**
+ * A warning that waits to be sent. @property tries the results of earlier attempts, in a form that only the sender
+ * reads
+ */
 export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }
 
-/** @param ownLows levels of the account itself, as its column `warn` has them @param seq the number of the account's last entry */
+/**
+ * @param ownLows the account's own limits, as in its column `warn` @param seq the number of the account's last entry
+ */
 export function warnOfCredit(
   { lowNanos, ownLows: areOwnWanted }: Watched,
   ownLows: string | null,
@@ -85,7 +96,9 @@ export function warnOfCredit(
     }))
 }
 
-/** The level that a budget has reached: 0, 80 or 100. 80 and 100 are each warned of once in a window. */
+/**
+ * The threshold that a budget has reached: 0, 80 or 100 per cent. The store warns of 80 and of 100 once in each window.
+ */
 export function warningLevel(spentNanos: bigint, budgetNanos: bigint): number {
   if (spentNanos >= budgetNanos) return 100
   return spentNanos >= budgetNanos - budgetNanos / 5n ? 80 : 0
@@ -106,13 +119,13 @@ const levels = {
   ],
 } as const
 
-/** Whose budget a scope is. */
+/** Returns whether a scope's budget belongs to a key, an account or a person. */
 export function kindOfScope(scope: string): keyof typeof levels {
   if (scope.startsWith('acct_')) return 'account'
   return scope.startsWith('per_') ? 'person' : 'key'
 }
 
-/** @param warned the highest level that was warned of in this window */
+/** @param warned the highest threshold already warned of in this window */
 export function warnOfBudget({
   scope,
   budget,

@@ -1,23 +1,23 @@
 /*
- * Debits that neither database nor spool could take, until their clients are refused (ruling C13):
+ * Debits that neither the database nor the spool could store, until their clients are refused (ruling C13):
  *
  *     asked ──the poster has it on record after all──▶ settled, and its client has its answer
  *     asked ──it has not, or does not say in time────▶ refused: its client gets a 500
  *     refused ──a commit has written──▶ over: the ledger has no debit of it, or one and its return
  *
- * A debit comes here when the spool has been cut back. From then on no poster tries it again. If a failed commit may
- * have left it in the store, or the spool could not be cut, a line of the spool notes it. The line is written before
- * the client is refused, or as soon as the spool can be written. With it the next start gives the debit back. If the
- * process dies before that, the debit may stay; `ledger verify --log` finds it.
+ * A debit comes here after the spool was cut back. From then on, no poster retries it. A failed commit may have left
+ * the debit in the store, or the spool could not be cut. In both cases a line in the spool records the debit. The line
+ * is written before the client is refused, or as soon as the spool can be written. With that line, the next start gives
+ * the debit back. If the process dies before the line is written, the debit may stay; `ledger verify --log` finds it.
  */
 import { type BalanceListener, setFigures } from './balances.ts'
 import type { Debit } from './ledger.ts'
 import type { GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
-/** A debit and the request that waits for it. */
+/** A debit, and the request that waits for it. */
 export type WaitingDebit = {
   row: Debit
-  /** When the wait began, and when it ends at the latest, in monotonic milliseconds. */
+  /** When the wait began, and when it ends at the latest, in ms of the monotonic clock. */
   sinceMs: number
   dueMs: number
   resolve(result: 'posted' | 'exists' | 'spooled'): void
@@ -27,23 +27,23 @@ export type WaitingDebit = {
 type WithdrawalOptions = {
   spool: Spool
   balances: BalanceListener
-  /** Monotonic milliseconds. */
+  /** A monotonic clock in ms. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
-  /** The present poster, if there is one. */
+  /** Returns the present poster; undefined if there is none. */
   poster: () => Poster | undefined
-  /** Called when a withdrawal was decided, noted or ended. */
+  /** Called when a withdrawal was decided, noted in the spool or ended. */
   onChange: () => void
-  /** A debit that was taken over is over: it no longer blocks its account (ruling Y16). */
+  /** Called when the withdrawal of a debit has ended. The debit no longer blocks its account (ruling Y16). */
   onOver: (accountId: string) => void
-  /** The store has written a commit. */
+  /** Called when the store has written a commit. */
   onCommit: () => void
 }
 
-/** How long the poster may take to answer, in ms: longer than one of its tries at a locked file takes. */
+/** How long the poster may take to answer, in ms. This is longer than one attempt of the poster at a locked file. */
 const answerMs = 2_500
 
-/** How often a note is tried while the spool cannot be written, in ms. */
+/** How often writing a note is retried while the spool cannot be written, in ms. */
 const noteMs = 1_000
 
 type WithdrawalState = 'asked' | 'refused'
@@ -51,7 +51,7 @@ type WithdrawalState = 'asked' | 'refused'
 type Withdrawal = {
   debit: WaitingDebit
   state: WithdrawalState
-  /** Whether it may turn up in the ledger after the death of this process. */
+  /** Whether the debit may appear in the ledger after this process has died. */
   isDoubtful: boolean
   isNoted: boolean
 }
@@ -76,14 +76,17 @@ export class Withdrawals {
     return this.#withdrawals.has(requestId)
   }
 
-  /** Whether the process may exit: every client has its answer, and every debit that may have to be given back is noted. */
+  /**
+   * Whether the process may exit: every client has its answer, and every debit that may have to be given back is noted
+   * in the spool.
+   */
   isSafe(): boolean {
     return [...this.#withdrawals.values()].every(
       ({ state, isDoubtful, isNoted }) => state === 'refused' && (!isDoubtful || isNoted),
     )
   }
 
-  /** Takes over debits that are owed by their accounts. Each is resolved, or rejected with the error. */
+  /** Takes over debits that block their accounts. Each waiting request is resolved, or rejected with the error. */
   withdraw(debits: readonly WaitingDebit[], error: Error): void {
     for (const debit of debits)
       this.#withdrawals.set(debit.row.requestId, { debit, state: 'asked', isDoubtful: false, isNoted: false })
@@ -91,7 +94,10 @@ export class Withdrawals {
     this.#running.add(running)
   }
 
-  /** Called when a post reports that the debit is in the ledger. @returns the debit if its client still waits; the client is not refused */
+  /**
+   * Called when a post reports that a debit is in the ledger. @returns the debit if its client still waits; that client
+   * is then not refused
+   */
   take(requestId: string): WaitingDebit | undefined {
     const withdrawal = this.#withdrawals.get(requestId)
     if (withdrawal?.state !== 'asked') return undefined
@@ -99,7 +105,7 @@ export class Withdrawals {
     return withdrawal.debit
   }
 
-  /** Gives the refused debits to a new poster, which has none of them yet. */
+  /** Passes the refused debits to a new poster, which has received none of them yet. */
   resend(): void {
     const refused = [...this.#withdrawals].filter(([, { state }]) => state === 'refused')
     if (refused.length > 0) this.#giveBack(refused.map(([requestId]) => requestId))
@@ -136,7 +142,7 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /** @returns whether the debit's client is to be refused. */
+  /** @returns whether the debit's client must be refused */
   #decide(debit: WaitingDebit, fate: WithdrawalFate): boolean {
     const { requestId, accountId, amountNanos, keyId, details } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)
@@ -153,7 +159,7 @@ export class Withdrawals {
     return true
   }
 
-  /** Asks the poster for the fates of debits. @returns undefined if it does not answer in time. */
+  /** Asks the poster for the fates of debits. @returns undefined if the poster does not answer in time */
   #ask(rows: readonly Debit[]): Promise<Withdrawn | undefined> {
     const { poster, clockMs } = this.#options
     const { promise, resolve } = Promise.withResolvers<Withdrawn | undefined>()
@@ -166,7 +172,9 @@ export class Withdrawals {
     return promise.finally(() => this.#questions.delete(question))
   }
 
-  /** Writes down what the next start has to give back, if the spool can be written. One write runs at a time. */
+  /**
+   * Writes to the spool what the next start must give back, if the spool can be written. Only one write runs at a time.
+   */
   async #note(): Promise<void> {
     while (this.#noting) await this.#noting
     this.#noting = this.#writeNotes().finally(() => {
@@ -183,16 +191,16 @@ export class Withdrawals {
     try {
       await spool.appendReturns(open.map(([requestId]) => requestId))
     } catch {
-      // The next sweep tries again. The failure was logged when the debits themselves could not be written.
+      // The next sweep retries. The failure was logged when the debits themselves could not be written.
       return
     }
     for (const [, withdrawal] of open) withdrawal.isNoted = true
     this.#options.onChange()
   }
 
-  /** Also called without debits: the commit shows that the store can be written. */
+  /** Also called without debits, because the commit shows whether the store can be written. */
   #giveBack(requestIds: readonly string[]): void {
-    // The successor of a poster that died gives them back.
+    // If the poster dies, its successor gives the debits back.
     this.#options
       .poster()
       ?.giveBack(requestIds)
@@ -205,7 +213,7 @@ export class Withdrawals {
   #end(requestIds: readonly string[], given: GivenBack): void {
     this.#options.onCommit()
     const over = requestIds.flatMap((requestId) => this.#withdrawals.get(requestId) ?? [])
-    // Another poster has given them back already.
+    // Another poster has already given them back.
     if (over.length === 0) return
     for (const { debit } of over) {
       this.#withdrawals.delete(debit.row.requestId)

@@ -15,30 +15,33 @@ export type ExportProvider = (typeof exportProviders)[number]
 
 export const tokenKinds = ['input', 'cache_read', 'cache_write', 'output'] as const
 
-/** Tokens by kind. Where an export has one count for the whole prompt, that is `input` on both sides. */
+/**
+ * Tokens by kind. If an export has one count for the whole prompt, `input` is the whole prompt in the export and in the
+ * ledger.
+ */
 export type KindCounts = Record<(typeof tokenKinds)[number], number>
 
-/** One row of an export: the usage of a model in a window. Refunds have counts below zero. */
+/** One row of an export: the usage of a model in a window. Refunds have negative counts. */
 export type ExportRow = {
   fromMs: number
   untilMs: number
   model: string
-  /** The key, project, workspace or user that the export names. */
+  /** The key, project, workspace or user in the row. */
   owners: readonly string[]
   tokens: KindCounts
-  /** Undefined if the export does not count them. */
+  /** The number of requests; undefined if the export does not count them. */
   requests: number | undefined
 }
 
-/** Whether a provider takes back with a row what it counted elsewhere. */
+/** Whether a row is a refund: the provider subtracts usage that it counted in another row. */
 export function isRefund({ tokens, requests = 0 }: ExportRow): boolean {
   return requests < 0 || tokenKinds.some((kind) => tokens[kind] < 0)
 }
 
 type ExportFormat = {
-  /** Whether the prompt is one count. */
+  /** Whether the export has one count for the whole prompt. */
   isWhole: boolean
-  /** @throws Error with a text for the person whose file it is */
+  /** @throws Error with a message for the person whose file it is */
   read(text: string): ExportRow[]
 }
 
@@ -83,7 +86,10 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
   },
 }
 
-/** Rows of pages with buckets, each with its bucket. A bucket with `usage` is one row, which its `group` names. */
+/**
+ * Returns the rows of all pages, each with its bucket. A bucket with `usage` is itself one row, whose names are in its
+ * `group`.
+ */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
   const rowsOf = (bucket: ExportObject): ExportObject[] =>
     bucket['usage'] === undefined
@@ -94,7 +100,7 @@ function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[]
   )
 }
 
-/** One page of an API, a list of them, or one on each line. */
+/** Reads one page of an API, a list of pages, or one page on each line. */
 function pagesOf(text: string): ExportObject[] {
   const read = (part: string): unknown => {
     try {
@@ -148,7 +154,7 @@ function moment(value: unknown): number {
   return ms
 }
 
-/** Usage types end in the kind of tokens, after region and model. */
+/** A usage type consists of region, model, and at the end the kind of tokens. */
 const usageType =
   /^(?:[A-Z]{2,4}\d?-)?(?:MP:)?(.+?)-(?:mantle-)?(cache-read-input-token-count|cache-write-input-token-count|input-tokens|output-tokens)(?:-|$)/
 const kindOfType: Readonly<Record<string, keyof KindCounts>> = {
@@ -158,7 +164,7 @@ const kindOfType: Readonly<Record<string, keyof KindCounts>> = {
   'cache-write-input-token-count': 'cache_write',
 }
 
-/** CUR 2.0 as CSV. Amounts are thousands of tokens, unless `pricing_unit` says millions or single ones. */
+/** Reads CUR 2.0 as CSV. Amounts are thousands of tokens, unless `pricing_unit` says millions or single tokens. */
 function readCostAndUsage(text: string): ExportRow[] {
   const [head = [], ...rows] = readCsv(text)
   const at = (name: string) => head.indexOf(name)
@@ -185,7 +191,7 @@ function readCostAndUsage(text: string): ExportRow[] {
   })
 }
 
-/** Cells of RFC 4180. */
+/** Reads the cells of a CSV file by RFC 4180. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = [[]]
   for (const [, quoted, plain = '', end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {

@@ -3,14 +3,15 @@ import type { Entry } from '../entries.ts'
 import { type ExportProvider, type ExportRow, exportFormats, isRefund, type KindCounts, tokenKinds } from './exports.ts'
 
 /*
- * Compares an export of a provider with the ledger, by the export's own windows. The law: in each window, of each model and kind,
+ * Compares an export of a provider with the ledger, by the export's own windows. The law, for each window, model and
+ * kind of tokens:
  *
  *     export − billed = the sum of the classes + unexplained
  *
- * where a class needs evidence, and explains no more than that evidence bears.
+ * A class needs evidence, and explains no more than its evidence supports.
  */
 
-/** Named reasons for a difference, in the order in which they are looked for. */
+/** Named reasons for a difference, in the order in which they are applied. */
 export const differenceClasses = {
   not_ours:
     'of a key or project that is not named as ours, or, if none is named, of a model that this ledger has nothing of',
@@ -23,7 +24,7 @@ export const differenceClasses = {
 
 export type DifferenceClass = keyof typeof differenceClasses
 
-/** A difference of one kind of tokens in a window. */
+/** A difference in one kind of tokens in a window. */
 type ReconciledRow = {
   from: string
   until: string
@@ -36,17 +37,17 @@ type ReconciledRow = {
   unexplained: number
 }
 
-/** Its times are spelled only if it is shown: most windows of an export have no difference. */
+/** A difference whose times are not formatted yet. Only differences that are shown need formatted times. */
 type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
 
 /**
- * @property rows those with any difference
- * @property compared how many figures were compared
- * @property unexplained tokens, of differences in either direction
- * @property ours debits of the provider
- * @property matched rows of the export that are ours, and of a model that the ledger has
- * @property models those of the debits, without owner and day
- * @property negative lines of the export that were skipped: refunds
+ * @property rows the rows with a difference
+ * @property compared the number of compared figures
+ * @property unexplained unexplained tokens, of differences in either direction
+ * @property ours the number of the provider's debits
+ * @property matched the number of export rows that are ours and have a model of the ledger
+ * @property models the models of the debits, without owner and date
+ * @property negative the number of skipped export rows, which are refunds
  */
 type Reconciliation = {
   rows: ReconciledRow[]
@@ -60,20 +61,20 @@ type Reconciliation = {
 
 type ReconcileOptions = {
   provider: ExportProvider
-  /** Whether an entry was served by the provider, by the name of its upstream. */
+  /** Whether the provider served an entry, by the name of the entry's upstream. */
   isOf(upstream: string | undefined): boolean
-  /** Keys, projects, workspaces and users of the export that are ours; undefined: all. */
+  /** Our keys, projects, workspaces and users in the export. Undefined means that all are ours. */
   owners?: ReadonlySet<string> | undefined
-  /** Our models by the names of the export in any case, if they differ by more than owner and day. */
+  /** Our models by the export's names, in any case. Needed only if names differ by more than owner and date. */
   names?: ReadonlyMap<string, string> | undefined
-  /** Attempts that lost, by the request, from an access log. The requests that an export counts stand above it. */
+  /** The number of unsuccessful attempts by request, from an access log. An export counts these attempts too. */
   attempts?: ReadonlyMap<string, number> | undefined
 }
 
-/** An answer near the edge of a window may be counted in the next one: the longest distance, in ms. */
+/** How far from the edge of a window an answer may be and still be counted in the next window, in ms. */
 const edgeMs = 15 * 60_000
 
-/** The most output that is explained by one answer that was not read to its end. */
+/** The most output tokens that one answer that was not read to its end can explain. */
 const cutTokensMax = 8_192
 
 type Use = {
@@ -83,14 +84,14 @@ type Use = {
   isUnbilled: boolean
   isCut: boolean
   isEstimated: boolean
-  /** Attempts beside the one that was billed. */
+  /** The number of attempts besides the billed one. */
   lost: number
 }
 
 /**
- * @property natural the uses by their own times
- * @property uses the same after some were moved over an edge
- * @property left what the export has beyond `uses`
+ * @property natural the uses that belong here by their own times
+ * @property uses the uses after some were moved over an edge
+ * @property left the tokens of the export minus those of `uses`
  */
 type WindowGroup = {
   fromMs: number
@@ -103,7 +104,7 @@ type WindowGroup = {
   natural: Use[]
 }
 
-/** @param entries of the time of the export, and `edgeMs` around it */
+/** @param entries of the export's time span, extended by `edgeMs` at both ends */
 export async function reconcile(
   rows: readonly ExportRow[],
   entries: AsyncIterable<Entry> | Iterable<Entry>,
@@ -124,7 +125,7 @@ export async function reconcile(
     }
     const model = plainName(ourName(row.model) ?? row.model)
     const isKnown = models.has(model)
-    // Rows that the operator names are ours, even if the ledger has nothing of them.
+    // Rows that the operator lists are ours, even if the ledger has nothing of them.
     const isOurs = owners ? row.owners.some((owner) => owners.has(owner)) : isKnown || ourName(row.model) !== undefined
     if (isOurs && isKnown) matched += 1
     if (isOurs) addRow(groups, row, model)
@@ -139,7 +140,7 @@ export async function reconcile(
   return { rows: shown, compared: found.length, unexplained, ours, matched, models: [...models], negative }
 }
 
-/** A model without the parts by which its provider and ours may spell it otherwise: owner, day, case. */
+/** Removes the parts of a model's name that a provider may spell differently: owner, date, case. */
 function plainName(model: string): string {
   return model
     .toLowerCase()
@@ -147,7 +148,7 @@ function plainName(model: string): string {
     .replace(/[-@](?:\d{4}-\d\d-\d\d|\d{8})(?:-v\d+(?::\d+)?)?$/, '')
 }
 
-/** Keeps debits of the export's time only. */
+/** Keeps only debits of the export's time span. */
 async function readUses(
   entries: AsyncIterable<Entry> | Iterable<Entry>,
   { fromMs, untilMs }: TimeSpan,
@@ -196,10 +197,13 @@ function createGroup({ fromMs, untilMs }: TimeSpan, model: string): WindowGroup 
   return { fromMs, untilMs, model, ...counts, uses: new Set(), natural: [] }
 }
 
-/** Windows without a gap from the first to the last of an export. */
+/** Windows without gaps, from the first to the last of an export. */
 type Cover = TimeSpan & { at: ReturnType<typeof findSpans<TimeSpan>> }
 
-/** The windows of an export, and the gaps between them: the export has nothing there, but the ledger may. Refunds are left out. */
+/**
+ * Returns the windows of an export and the gaps between them. In a gap the export has no usage, but the ledger may have
+ * some. Refunds are left out.
+ */
 export function coverSpan(rows: readonly ExportRow[]): Cover {
   const windows = new Map<string, TimeSpan>()
   for (const row of rows) if (!isRefund(row)) windows.set(`${row.fromMs} ${row.untilMs}`, row)
@@ -213,11 +217,11 @@ export function coverSpan(rows: readonly ExportRow[]): Cover {
   return { fromMs: sorted[0]?.fromMs ?? 0, untilMs: endMs, at: findSpans([...sorted, ...gaps]) }
 }
 
-/** @returns a search for the spans at a moment, or so many ms beside it, the latest first */
+/** @returns a function that finds the spans at a moment, or up to `besideMs` beside it, the latest first */
 function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Generator<Span> {
   const sorted = spans.toSorted((one, other) => one.fromMs - other.fromMs)
   let reachMs = -Infinity
-  // How far the spans until here reach, as some may overlap.
+  // The latest end of all spans so far, because some spans may overlap.
   const reaches = sorted.map(({ untilMs }) => (reachMs = Math.max(reachMs, untilMs)))
   return function* (ms, besideMs) {
     let [low, high] = [0, sorted.length]
@@ -231,7 +235,7 @@ function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, 
   }
 }
 
-/** Puts each use into its window, and those just outside of the export where they make a difference smaller. */
+/** Assigns each use to its window. A use just outside the export is added if it makes a difference smaller. */
 function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: Cover): void {
   const outside: Use[] = []
   for (const use of uses) {
@@ -242,7 +246,7 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
       outside.push(use)
       continue
     }
-    // The export may have nothing of the model in this window.
+    // The export may lack the model in this window.
     const group = groups.get(nameIn(span)) ?? createGroup(span, use.model)
     groups.set(nameIn(span), group)
     add(group, use)
@@ -255,7 +259,10 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
   }
 }
 
-/** @returns a search for the nearest window of a use's model that is better off with it by more than so many tokens */
+/**
+ * @returns a function that finds the nearest window of a use's model whose difference shrinks by more than `moreThan`
+ *   tokens with the use
+ */
 function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: number) => WindowGroup | undefined {
   const byModel = new Map(
     Array.from(
@@ -281,7 +288,7 @@ function add(group: WindowGroup, use: Use): void {
 
 const noTokens: KindCounts = { input: 0, cache_read: 0, cache_write: 0, output: 0 }
 
-/** Moves uses near an edge into the window beside it, or out of the export, if that makes the differences smaller. */
+/** Moves uses near an edge into the adjacent window, or out of the export, if that makes the differences smaller. */
 function moveEdges(groups: Map<string, WindowGroup>, windows: Cover): void {
   const near = groupsNear(groups)
   for (const group of groups.values())
@@ -300,7 +307,7 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
   return createdMs - fromMs <= edgeMs || untilMs - createdMs <= edgeMs
 }
 
-/** By how much the differences become smaller if a use is added (1) or taken away (−1). */
+/** Returns by how much the differences shrink if a use is added (1) or removed (−1). */
 function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
   return tokenKinds.reduce((sum, kind) => sum + Math.abs(left[kind]) - Math.abs(left[kind] - sign * tokens[kind]), 0)
 }
@@ -311,7 +318,7 @@ function total(uses: Iterable<Use>, kind: keyof KindCounts): number {
   return sum
 }
 
-/** Each class takes as much of the rest as its evidence bears. */
+/** Assigns the difference to the classes in order. Each class takes as much of the rest as its evidence supports. */
 function explain(group: WindowGroup, kind: keyof KindCounts): FoundDifference {
   const { fromMs, untilMs, model, row } = group
   const uses = [...group.uses]

@@ -11,22 +11,26 @@ import type { GrantRow, IssuedTokens, SessionLives, SignedIn } from './rows.ts'
 import { openSession } from './session-rules.ts'
 
 /*
- * Sign-ins that are begun on a machine and approved in a browser: device codes (RFC 8628) and authorization codes (RFC 6749 4.1
- * with RFC 7636). A grant is pending, approved or denied, and last used: its session is made when its code is redeemed, once. All
- * of it is in the store, so any replica answers any poll, and a server that is killed loses nothing.
+ * Sign-ins that begin on a machine and are approved in a browser. They use device codes (RFC 8628) or authorization
+ * codes (RFC 6749 4.1 with RFC 7636). A grant is pending, then approved or denied, and finally used. Its session is
+ * made when its code is redeemed, which is possible once. Everything is in the store, so any replica answers any poll,
+ * and a server that is killed loses nothing.
  */
 
-/** How long a code is good, in ms. */
+/** How long a code is valid, in ms. */
 export const grantMs = 600_000
 
-/** How often a client may ask, in s. It is refused if it asks again a second earlier. */
+/** The interval at which a client may poll, in s. A client that polls more than a second early is refused. */
 export const pollSeconds = 5
 
-/** No vowels and no letters that look alike, so that a code spells nothing (RFC 8628 6.1). */
+/** The letters of user codes. Without vowels a code spells no word, and no two letters look alike (RFC 8628 6.1). */
 const codeLetters = 'BCDFGHJKLMNPQRSTVWXZ'
 const codeChars = 8
 
-/** The beginning of a sign-in. @property agent how the program calls itself @property challenge S256, of an authorization code */
+/**
+ * The start of a sign-in. @property agent the program's own name @property challenge the S256 challenge of an
+ * authorization code
+ */
 export type GrantWishes = {
   kind: GrantRow['kind']
   agent?: string | undefined
@@ -35,7 +39,10 @@ export type GrantWishes = {
   redirectUri?: string | undefined
 }
 
-/** @property code the device code or authorization code, shown this once @property userCode the code that a person compares */
+/**
+ * @property code the device code or authorization code, shown only once @property userCode the code that a person
+ *   compares
+ */
 export type BegunGrant = { id: string; code: string; userCode: string | undefined; expiresMs: number }
 
 export function beginGrant(wishes: GrantWishes): BookChange<BegunGrant> {
@@ -69,7 +76,9 @@ const blank = {
   ...{ role: undefined, models: undefined, sealed: undefined },
 }
 
-/** Programs are anybody's, so what they call themselves is cut to what lists can show. */
+/**
+ * Shortens a program's name to a form that lists can show. Anybody may write a program, so its name can be any text.
+ */
 function nameAgent(agent: string | undefined): string | undefined {
   const shown = agent
     ?.replace(/[^\w .:/@()-]+/g, ' ')
@@ -84,14 +93,17 @@ function createUserCode(): string {
   return `${letters.slice(0, codeChars / 2)}-${letters.slice(codeChars / 2)}`
 }
 
-/** Reads a code as people type it, in any case, with or without the dash. @returns undefined if no code is so written */
+/**
+ * Reads a code as people type it, in any case, with or without the dash. @returns undefined if the text does not have
+ * the form of a code
+ */
 export function digestUserCode(typed: string): string | undefined {
   const letters = typed.toUpperCase().replace(/[\s-]/g, '')
   return new RegExp(`^[${codeLetters}]{${codeChars}}$`).test(letters) ? digestKey(letters) : undefined
 }
 
 /**
- * Decides a pending grant: the person who has signed in is found by their identity, or is a new one.
+ * Decides a pending grant. The person who has signed in is found by their identity, or is created.
  * @throws BookError `no_grant`, `grant_decided`, `no_account`, `person_elsewhere`
  */
 export function decideGrant(
@@ -138,7 +150,7 @@ export function decideGrant(
 }
 
 /**
- * Keeps who is about to be signed in, sealed, until they approve.
+ * Stores the person who is about to sign in, encrypted, until they approve.
  * @throws BookError `no_grant`, `grant_decided`
  */
 export function holdGrant(id: string, sealed: string): BookChange<void> {
@@ -157,7 +169,7 @@ function pendingGrant({ oauthGrant: grant, nowMs }: Facts, id: string): GrantRow
   return grant
 }
 
-/** Finds the person of an operator who has signed in, or makes a new one, without an account and bounds. */
+/** Finds the person of an operator who has signed in. If there is none, creates one without an account and bounds. */
 export function identifyOperator(
   { issuer, subject, name, email }: Pick<SignedIn, 'issuer' | 'subject' | 'name' | 'email'>,
   counting: PersonCounting,
@@ -176,14 +188,14 @@ function sayWhere({ agent, address }: GrantRow) {
   return { agent: agent ?? null, from: address ?? null }
 }
 
-/** The errors of RFC 8628 3.5 and RFC 6749 5.2 that a poll or a code can get. */
+/** The errors of RFC 8628 3.5 and RFC 6749 5.2 that a poll or a redemption can get. */
 type GrantError = 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' | 'invalid_grant'
 
 export type Redemption = { error: GrantError } | IssuedTokens
 
 /**
- * Answers a poll. A code that is decided or used gets its own answer before the pace is looked at. An unknown code gets the
- * answer of an old one, so that nobody learns which codes there are.
+ * Answers a poll. For a code that is decided or used, the result is returned before the polling interval is checked. An
+ * unknown code gets the same answer as an expired code, so nobody learns which codes exist.
  */
 export function pollGrant(code: string, lives: SessionLives): BookChange<Redemption> {
   return {
@@ -195,14 +207,17 @@ export function pollGrant(code: string, lives: SessionLives): BookChange<Redempt
       if (grant.state === 'denied') return { ...refused('access_denied'), writes: [use({ state: 'used' })] }
       if (grant.state === 'approved') return redeem(facts, grant, lives)
       const sinceMs = facts.nowMs - (grant.polledMs ?? Number.NEGATIVE_INFINITY)
-      // After a clock was set back, no program is to slow down for as long.
+      // The clock may have been set back. The program must not be slowed down for that long.
       if (sinceMs >= 0 && sinceMs < (pollSeconds - 1) * 1000) return refused('slow_down')
       return { ...refused('authorization_pending'), writes: [use({ polledMs: facts.nowMs })] }
     },
   }
 }
 
-/** Redeems an authorization code. A wrong verifier or address is of another program than the one that began, so the code is used up. */
+/**
+ * Redeems an authorization code. A wrong verifier or address comes from another program than the one that began, so the
+ * code is used up.
+ */
 export function redeemCode(
   code: string,
   shown: { verifier: string; redirectUri: string },

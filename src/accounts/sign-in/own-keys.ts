@@ -6,21 +6,22 @@ import { checkLabel, issueKey } from '../book-rules.ts'
 import { ownKeyMark, type SignInFacts } from './rows.ts'
 
 /*
- * Keys that people make for agents which run no command for a token (ruling Y20). The mark at the beginning of their label tells
- * them from other keys of the person. Each ends seven days after the last good answer of the identity provider. A good answer moves
- * that end, also of a key that it has passed: so the key pauses. A no pauses it at once.
+ * Keys that people make for agents that cannot run a command to get a token (ruling Y20). A mark at the beginning of
+ * their label distinguishes them from the person's other keys. Each key ends seven days after the last good answer of
+ * the identity provider. A good answer moves this end, even if it has passed; an expired key therefore works again. If
+ * the provider rejects the person, the key stops working at once.
  */
 
 const dayMs = 86_400_000
 const ownKeyMs = 7 * dayMs
 
-/** A person may have so many that work, in one account. */
+/** The most working keys of this kind that a person may have in one account. */
 export const ownKeysMax = 20
 
 /**
  * Makes a key with the person, the account and the models of a session.
- * @param name of the agent and its machine
- * @returns `unconfirmed` if the provider's last good answer is too old, and `many` if the person has as many as they may
+ * @param name the name of the agent and its machine
+ * @returns `unconfirmed` if the provider's last good answer is too old; `many` if the person has the most keys allowed
  * @throws BookError `no_session`, `label_invalid`, `label_secret`
  */
 export function createOwnKey(sessionKeyId: string, name: string): BookChange<IssuedKey | 'unconfirmed' | 'many'> {
@@ -51,7 +52,7 @@ export function confirmOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWri
   return ownKeys.filter(isDue).map((key) => setEnd(key, nowMs + ownKeyMs))
 }
 
-/** Pauses a person's own keys, since the provider knows them no more. */
+/** Ends a person's own keys for now, because the provider no longer confirms the person. */
 export function pauseOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite[] {
   return ownKeys.flatMap((key) => (hasEnded(key.expiresMs, nowMs) ? [] : [setEnd(key, nowMs)]))
 }
@@ -66,7 +67,10 @@ function setEnd(key: KeyRow, endMs: number): BookWrite {
   }
 }
 
-/** A key that was rotated ends with its grace, and one that an operator has shortened at that end, whatever the provider says. */
+/**
+ * Whether the provider's answers do not move the end of a key. A rotated key ends with its grace period. A key that an
+ * operator has shortened keeps that end.
+ */
 function isFixed({ expiresMs, ownExpiresMs }: KeyRow): boolean {
   return expiresMs !== ownExpiresMs
 }

@@ -2,39 +2,42 @@ import type { KeyRow } from '../book-rows.ts'
 import type { Budget } from '../budget.ts'
 import type { BookRow } from '../registers.ts'
 
-/** The roles of people who sign in (ruling Y22). The first three are those of operators. */
+/** The roles of people who sign in (ruling Y22). The first three are also roles of operators. */
 export const signInRoles = ['admin', 'finance', 'viewer', 'lead', 'member'] as const
 
 export type SignInRole = (typeof signInRoles)[number]
 
-/** A person as the identity provider knows them, and what the rules of the configuration give them. */
+/** A person as the identity provider describes them, and what the rules of the configuration grant them. */
 export type SignedIn = {
   issuer: string
-  /** With the issuer this is the identity of the person. */
+  /** The provider's id of the person. Together with the issuer, it is the person's identity. */
   subject: string
   email?: string | undefined
   name?: string | undefined
-  /** By name or id. */
+  /** The name or id of the account. */
   account: string
   role: SignInRole
   models?: readonly string[] | undefined
   /** Bounds of the person, shared by all their keys and sessions (ruling Y20). */
   budget?: Budget | undefined
   requestsPerMinute?: number | undefined
-  /** The provider's token for refreshes, sealed. */
+  /** The provider's refresh token, encrypted. */
   sealed?: string | undefined
 }
 
-/** A session of a person on a machine. Its tokens are made of it (tokens.ts). */
+/** A session of a person on a machine. Its tokens are computed from it (tokens.ts). */
 export type SignInRow = BookRow<'sign_ins'>
 
-/** A sign-in that was begun. */
+/** A sign-in that has begun. */
 export type GrantRow = BookRow<'oauth_grants'>
 
-/** The beginning of the labels of keys that people made for their agents (own-keys.ts). */
+/** The prefix of the labels of keys that people made for their agents (own-keys.ts). */
 export const ownKeyMark = 'own: '
 
-/** A session with its key. @property ownKeys keys that its person made in the account, paused ones too */
+/**
+ * A session with its key. @property ownKeys the keys that its person made for agents in the account, including expired
+ * ones
+ */
 export type SignInFacts = { signIn: SignInRow; key: KeyRow; ownKeys: readonly KeyRow[] }
 
 /** Finds a session by its id, its key's id, or the digest of its tokens. */
@@ -47,7 +50,7 @@ export type ListedSession = SignInRow & {
   lastUsedMs: number | undefined
 }
 
-/** A page of sessions, the newest first. @property isLive only those that have not ended */
+/** A request for a page of sessions, the newest first. @property isLive only sessions that have not ended */
 export type SessionPage = {
   id?: string | undefined
   keyId?: string | undefined
@@ -58,13 +61,13 @@ export type SessionPage = {
   limit: number
 }
 
-/** How long sessions live, in ms: an access token, a session that nobody refreshes, and any session. */
+/** The longest lifetimes in ms: of an access token, of a session that is not refreshed, and of any session. */
 export type SessionLives = { accessMs: number; idleMs: number; absoluteMs: number }
 
-/** A session with all that its tokens are made of (`SessionTokens.issue`). */
+/** A session with everything that its tokens are computed from (`SessionTokens.issue`). */
 export type IssuedTokens = {
   session: SignInRow
-  /** Undefined after a refresh: the client has shown it. */
+  /** Undefined after a refresh, because the client has shown the secret itself. */
   secret: string | undefined
   generation: number
   accessExpiresMs: number

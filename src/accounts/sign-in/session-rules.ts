@@ -11,24 +11,28 @@ import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignI
 import { createSecret } from './tokens.ts'
 
 /*
- * Sessions of people (ruling Y20). A session is a key with a person, and its row in `sign_ins` counts the refreshes:
+ * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes:
  *
  *     refresh of generation n     at n: n + 1       at n + 1, for 60 s: the same answer again      later: the session ends
  *
- * So all who show one token at once get one successor, on every replica. A token of a later generation than the store has is of a
- * store that was put back, and goes on. A session ends once, with its key, and never goes on.
+ * If several programs show the same token at once, all get the same successor, on every replica. If a token has a later
+ * generation than the store, the store was restored from a backup; the session then continues. A session ends once,
+ * together with its key, and never continues afterwards.
  */
 
-/** How long the tokens that follow a refresh token are sent again, in ms. Programs of one person share it, and networks fail. */
+/**
+ * How long the successors of a refresh token are sent again, in ms. Programs of one person share the token, and
+ * networks fail.
+ */
 export const graceMs = 60_000
 
-/** How long a server may ask the provider for a session before another asks, in ms. */
+/** How long one server may query the provider about a session before another server queries it, in ms. */
 const claimMs = 5_000
 
-/** Why a session ended, for the audit and for lists. */
+/** Why a session ended, for the audit trail and for lists. */
 export type SessionEnd = 'signed_out' | 'ended' | 'revoked' | 'reuse' | 'provider' | 'person_erased'
 
-/** Makes the session of a grant that is approved, with its key. */
+/** Makes the session of an approved grant, with its key. */
 export function openSession(facts: Facts, grant: GrantRow, { absoluteMs, accessMs }: SessionLives) {
   const { nowMs } = facts
   const { agent, address, sealed, models } = grant
@@ -56,21 +60,22 @@ export function openSession(facts: Facts, grant: GrantRow, { absoluteMs, accessM
   return { writes, result, trail }
 }
 
-/** A refresh token as it was read, and whether the identity provider is to be asked. */
+/** A refresh token after parsing. `isAsking` says whether the identity provider must be queried. */
 type Refreshing = { digest: string; generation: number; isAsking: boolean }
 
 /**
- * The answer to a refresh. `ask`: this server asks the provider and then calls `settleRefresh`. `wait`: another server is asking.
+ * The answer to a refresh. `ask`: this server queries the provider and then calls `settleRefresh`. `wait`: another
+ * server is querying it.
  */
 export type Refresh =
   | ({ kind: 'issued' } & IssuedTokens)
   | { kind: 'ended'; why: SessionEnd | 'unknown' | 'expired' | 'idle' | 'suspended' }
   | { kind: 'ask'; session: SignInRow; issuer: string | undefined; subject: string | undefined }
   | { kind: 'wait' }
-  /** The provider is silent for longer than `offline`: the token is as good as before. */
+  /** The provider has been silent for longer than `offline` allows. The token stays valid. */
   | { kind: 'silent' }
 
-/** Refreshes a session, or finds that the provider is to be asked first. */
+/** Refreshes a session, or finds that the provider must be queried first. */
 export function refreshSession({ digest, generation, isAsking }: Refreshing, lives: SessionLives): BookChange<Refresh> {
   return {
     about: { signIn: { digest } },
@@ -89,9 +94,10 @@ export function refreshSession({ digest, generation, isAsking }: Refreshing, liv
 }
 
 /**
- * The provider's word about a person.
- * @property signedIn how the rules map them now; undefined: as before
- * @property isUnasked the session must end because the provider cannot be asked; it has said nothing of the person
+ * The provider's answer about a person.
+ * @property signedIn what the rules now grant the person; undefined means no change
+ * @property isUnasked whether the session must end because the provider cannot be queried, although it has not rejected
+ *   the person
  */
 export type ProviderWord =
   | { kind: 'yes'; signedIn?: SignedIn | undefined }
@@ -99,8 +105,8 @@ export type ProviderWord =
   | { kind: 'silent' }
 
 /**
- * Ends a refresh by what the provider said. Silence counts as a yes for `offlineMs` since its last good answer. With a yes, role,
- * models, budget and requests a minute are those of the rules of now.
+ * Completes a refresh after the provider's answer. Silence counts as a yes for `offlineMs` after its last good answer.
+ * After a yes, the current rules set role, models, budget and requests a minute.
  */
 export function settleRefresh(
   { digest, generation }: Pick<Refreshing, 'digest' | 'generation'>,
@@ -139,13 +145,15 @@ export function settleRefresh(
   }
 }
 
-/** The models that the rules give now. */
+/** Sets the models that the rules grant now. */
 function narrow({ accountId, scope, bounds }: KeyRow, { models }: SignedIn): BookWrite[] {
   if (models?.join() === bounds.models?.join()) return []
   return [{ kind: 'set_bounds', accountId, scope, bounds: { ...bounds, models } }]
 }
 
-/** The bounds that the rules give the person now. Those of a person who has keys of another account too stay as they are. */
+/**
+ * Sets the bounds that the rules grant the person now. If the person has keys of another account too, the bounds stay.
+ */
 function bind(
   facts: Facts,
   { personId, accountId }: SignInRow,
@@ -155,7 +163,7 @@ function bind(
   const person = facts.persons.find(({ id }) => id === personId)
   const { budget, requestsPerMinute } = signedIn
   const bounds = person && personBounds.after(person.bounds, { budget, requestsPerMinute })
-  // A write of the same bounds would lock the account for nothing.
+  // Writing unchanged bounds would lock the account for nothing.
   if (!bounds || !whatDiffers(personBounds.tell(person.bounds), personBounds.tell(bounds))) return []
   try {
     const found = personOfIdentity(facts, signedIn, accountId, counting)
@@ -170,7 +178,7 @@ type RefreshDecision = ReturnType<BookChange<Refresh>['decide']>
 
 const answered = (result: Refresh): RefreshDecision => ({ writes: [], result })
 
-/** Finds the session of a refresh token, or the answer that needs no new generation. */
+/** Finds the session of a refresh token, or the answer if no new generation is needed. */
 function judge(facts: Facts, generation: number, lives: SessionLives): SignInFacts | { answer: RefreshDecision } {
   const { signIn: found, account, nowMs } = facts
   if (!found) return { answer: answered({ kind: 'ended', why: 'unknown' }) }
@@ -180,12 +188,12 @@ function judge(facts: Facts, generation: number, lives: SessionLives): SignInFac
   if (generation >= signIn.generation) return found
   const isPrevious = generation === signIn.generation - 1
   if (isPrevious && nowMs < signIn.refreshedMs + graceMs) return { answer: answered(issue(signIn, lives)) }
-  // Nobody has used what followed: its answer was lost, as when a machine slept.
+  // Nobody has used the successor token, so its answer was lost, for example because the machine slept.
   if (isPrevious && (key.lastUsedMs ?? 0) < signIn.refreshedMs) return found
   return { answer: ended(found, 'reuse', nowMs) }
 }
 
-/** Returns why a session has ended, if it has. */
+/** Returns why a session has ended; undefined if it has not. */
 function endOf({ signIn, key }: SignInFacts, nowMs: number, idleMs: number) {
   if (signIn.endedMs !== undefined) return (signIn.endedWhy ?? 'ended') as SessionEnd
   if (key.revokedMs !== undefined) return 'revoked'
@@ -206,7 +214,7 @@ function advance(
   return { writes, result: issue({ ...signIn, ...fields }, lives) }
 }
 
-/** The tokens of the present generation: the same whenever they are asked for. */
+/** Makes the tokens of the present generation. They are the same at every call. */
 function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
   const accessExpiresMs = Math.min(session.refreshedMs + accessMs, session.expiresMs)
   return { kind: 'issued', session, secret: undefined, generation: session.generation, accessExpiresMs }
@@ -216,7 +224,10 @@ function ended(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked?: b
   return { ...endWrites(found, why, nowMs, isUnasked), result: { kind: 'ended', why } }
 }
 
-/** Ends a session with its key, on every replica at once, as a revoked key. A no of the provider is about the person's own keys too. */
+/**
+ * Ends a session with its key, on every replica at once, like a revoked key. If the provider rejected the person, the
+ * person's own keys stop working too.
+ */
 function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked = false) {
   const { signIn, key } = found
   const { accountId, id: keyId } = key
@@ -230,8 +241,9 @@ function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked
 }
 
 /**
- * Ends a session; doing it again does no harm. @returns the session as it is now
- * @throws BookError `no_session`, unless it is named by a token: the answer must not tell whether there is one (RFC 7009 2.2)
+ * Ends a session. Repeating it does no harm. @returns the session as it is now
+ * @throws BookError `no_session`, except for a token: the answer must not reveal whether the session exists (RFC 7009
+ *   2.2)
  */
 export function endSession(name: SessionName, why: SessionEnd): BookChange<SignInRow | undefined> {
   return {
@@ -245,7 +257,10 @@ export function endSession(name: SessionName, why: SessionEnd): BookChange<SignI
   }
 }
 
-/** Keeps an answer of the provider that came after the limit of a refresh, because its token replaces the one that was kept. */
+/**
+ * Stores an answer of the provider that arrived after the time limit of a refresh. Its token replaces the stored one,
+ * which is no longer valid.
+ */
 export function keepAnswer(id: string, sealed: string | undefined): BookChange<void> {
   return {
     about: { signIn: { id } },

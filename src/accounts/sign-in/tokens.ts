@@ -3,20 +3,21 @@ import { base62, randomText } from '../../ids/base62.ts'
 import { digestKey } from '../keys.ts'
 
 /*
- * The tokens of a session (rulings Y20, Y28). Both are made anew whenever they are needed and are kept nowhere:
+ * The tokens of a session (rulings Y20, Y28). Both are computed whenever they are needed, and stored nowhere:
  *
  *     tri-at-  secret  generation  end in seconds  check value        tri-rt-  secret  generation  check value
  *
- * The secret is random and names the session's key by its digest. The check value is an HMAC of all before it under a key that is
- * derived from the seal key. So nobody makes a refresh token of an access token, and every replica makes the same successor.
+ * The secret is random. Its digest identifies the session's key. The check value is an HMAC of everything before it,
+ * with a key derived from the seal key. An access token therefore cannot be turned into a refresh token, and every
+ * replica makes the same successor.
  */
 
 const schemes = { access: 'tri-at-', refresh: 'tri-rt-' } as const
-/** 131 random bits. */
+/** The number of random characters, which have 131 bits. */
 const secretChars = 22
 const generationChars = 4
 const endChars = 6
-/** 128 bits of the HMAC. */
+/** The number of characters of the check value: 128 bits of the HMAC. */
 const checkChars = 22
 
 const digits = (chars: number) => `([0-9A-Za-z]{${chars}})`
@@ -26,12 +27,12 @@ const forms = {
   refresh: new RegExp(`^${schemes.refresh}${secretAndGeneration}${digits(checkChars)}$`),
 }
 
-/** Whether the first characters of a key are those of a session. */
+/** Whether a prefix belongs to the key of a session. */
 export function isOfSession(prefix: string): boolean {
   return prefix.startsWith(schemes.access)
 }
 
-/** A secret, which tokens of every generation have. */
+/** Makes a secret, which the tokens of all generations share. */
 export function createSecret(): { secret: string; digest: string; prefix: string } {
   const secret = randomText(secretChars)
   return { secret, digest: digestKey(secret), prefix: schemes.access + secret.slice(0, 6) }
@@ -42,7 +43,7 @@ export function createTokens(sealKey: Uint8Array) {
   const key = createHmac('sha256', sealKey).update('triwire session tokens 1').digest()
   return { issue, readAccess, readRefresh }
 
-  /** @param expiresMs when the access token ends, in Unix milliseconds */
+  /** @param expiresMs when the access token expires, in Unix milliseconds */
   function issue(secret: string, generation: number, expiresMs: number): { access: string; refresh: string } {
     const begin = secret + spell(generation, generationChars)
     return {
@@ -51,15 +52,15 @@ export function createTokens(sealKey: Uint8Array) {
     }
   }
 
-  /** @returns undefined unless we have made it; it may have ended */
+  /** @returns undefined if we did not make the token; a returned token may have expired */
   function readAccess(text: string): { digest: string; expiresMs: number } | undefined {
-    // Keys, which most requests have, cost one comparison.
+    // Most requests have a key, which costs only this comparison.
     if (!text.startsWith(schemes.access)) return undefined
     const [, secret, , end] = (isOurs(text) && forms.access.exec(text)) || []
     return secret === undefined ? undefined : { digest: digestKey(secret), expiresMs: read(end!) * 1000 }
   }
 
-  /** @returns undefined unless we have made it; its session may have ended */
+  /** @returns undefined if we did not make the token; the session of a returned token may have ended */
   function readRefresh(text: string): { digest: string; secret: string; generation: number } | undefined {
     const [, secret, generation] = (isOurs(text) && forms.refresh.exec(text)) || []
     return secret === undefined ? undefined : { digest: digestKey(secret), secret, generation: read(generation!) }

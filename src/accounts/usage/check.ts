@@ -9,9 +9,12 @@ import {
   wordsOf,
 } from './rollup.ts'
 
-/** Of one day: sums of the entries below their accounts' marks, by quarter, and the rows of that day. */
+/**
+ * One day of figures: sums, by quarter hour, of the entries below their accounts' watermarks, and the stored rows of
+ * that day.
+ */
 type UsageDay = {
-  /** The quarter with which it begins, and the one after its last. */
+  /** The day's first quarter hour, and the one after its last. */
   from: number
   to: number
   entries: readonly SummedEntries[]
@@ -19,7 +22,7 @@ type UsageDay = {
 }
 
 /**
- * Compares figures for reports with the ledger, row by row, account by account (ruling C9).
+ * Compares the stored figures for reports with the ledger, row by row, account by account (ruling C9).
  * @returns findings in words, one for each account that differs
  */
 export function findDifferences(
@@ -38,8 +41,9 @@ export function findDifferences(
 }
 
 /**
- * The same of all that the keys of one account have cost since they were made.
- * @param entries sums of those below the mark @param mark and the number of the account's last entry
+ * Compares the total cost of each key of one account with the ledger, since the keys were created.
+ * @param entries sums of the entries below the watermark @param mark the watermark, and the number of the account's
+ *   last entry
  */
 export function findKeyDifferences(
   account: string,
@@ -58,7 +62,10 @@ export function findKeyDifferences(
   return findings
 }
 
-/** Returns the accounts whose rows differ between the two lists; an empty text if the table has no column of accounts. */
+/**
+ * Returns the accounts whose rows differ between the two lists. Returns an empty text if the table has no account
+ * column.
+ */
 function differing(table: UsageTable, expected: readonly SumRow[], rows: readonly SumRow[]): string[] {
   const hasAccounts = (usageTables[table] as readonly string[]).includes('account')
   const left = new Map<string, { account: string; sums: bigint[] }>()

@@ -1,18 +1,22 @@
 /*
- * Times, as counts in buckets that grow by an eighth root of two. This is scale 3 of exponential histograms, as
- * OpenTelemetry and Prometheus have them. Two are merged by adding. A percentile of merged ones is as exact as of each:
- * within `percentileError`, whatever the times.
+ * Distributions of times, as counts in exponential buckets. Each bucket is wider than the previous one by a factor of
+ * 2^(1/8). This is scale 3 of exponential histograms in OpenTelemetry and Prometheus. Two histograms are merged by
+ * adding their counts. Percentiles are within `percentileError`, for any times, before and after merging.
  */
 
 /**
- * Bucket `n` counts times up to 2^(n/8) ms that are longer than bucket `n - 1` has. The last one ends after four hours.
+ * The number of the last bucket. Bucket `n` counts times up to 2^(n/8) ms that are too long for bucket `n - 1`. The
+ * last bucket ends after four hours.
  */
 const bucketMax = 191
 
-/** Half the width of a bucket, since its middle is reported, and the rounding. */
+/**
+ * The largest relative error of a percentile: half the width of a bucket, because its middle is reported, plus
+ * rounding.
+ */
 export const percentileError = 0.044
 
-/** How many fell into each bucket; shorter than the buckets where the last ones are empty. */
+/** The count of each bucket. Empty buckets at the end are left out. */
 export type BucketCounts = number[]
 
 export function bucketOf(ms: number): number {
@@ -24,7 +28,7 @@ export function addCounts(to: BucketCounts, from: readonly number[], sign: 1 | -
   for (const [at, count] of from.entries()) to[at]! += sign * count
 }
 
-/** @param share of all that were counted, such as 0.95 @returns ms; undefined if nothing was counted */
+/** @param share the share of all counted times, such as 0.95 @returns ms; undefined if nothing was counted */
 export function percentileOf(counts: readonly number[], share: number): number | undefined {
   const all = counts.reduce((sum, count) => sum + count, 0)
   if (all <= 0) return undefined
@@ -36,11 +40,14 @@ export function percentileOf(counts: readonly number[], share: number): number |
   })
   if (bucket <= 0) return 1
   const [above, upTo] = [2 ** ((bucket - 1) / 8), 2 ** (bucket / 8)]
-  // As far from one end as from the other, by their size.
+  // The harmonic mean of the bucket's ends, which has the same relative distance from both.
   return Number(((2 * above * upTo) / (above + upTo)).toPrecision(4))
 }
 
-/** Pairs of numbers of seven bits a byte: how many buckets are skipped, and what is in the next one. */
+/**
+ * Encodes counts as pairs of numbers, seven bits to a byte: how many buckets are skipped, and the count of the next
+ * one.
+ */
 export function encodeCounts(counts: readonly number[]): Uint8Array {
   const bytes: number[] = []
   let skipped = 0
@@ -56,12 +63,12 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
 }
 
 /**
- * The separator between encodings that follow one another, in hexadecimal: a bucket with a count of 0, which is never
+ * The separator between consecutive encodings, in hexadecimal. It stands for a bucket with count 0, which is never
  * written.
  */
 export const countsBreakHex = '0000'
 
-/** Adds what was encoded, one or several with breaks between. Bytes that are no such pairs add what can be made of them. */
+/** Adds one encoding, or several with separators between them. From invalid bytes, only the valid pairs are added. */
 export function addEncoded(to: BucketCounts, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let [bucket, value, factor, isCount] = [0, 0, 1, false]

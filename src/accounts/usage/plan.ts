@@ -13,40 +13,40 @@ import {
 } from './question.ts'
 import { paidDimensions, type SummedEntries, wordsOf } from './rollup.ts'
 
-/** Tables of figures: of hours, of days by account and key, of days. */
+/** The tables of figures: by hour (`h`), by day for each account and key (`d`), and by day in total (`t`). */
 export type Grain = 'h' | 'd' | 't'
 
-/** The readings that a store makes for an answer, all of one snapshot. `S` is what its steps yield. */
+/** The queries that a store makes for one answer, all of the same snapshot. `S` is the type that its steps yield. */
 type UsageReader<S> = {
   state(): Generator<S, UsageState, unknown>
-  /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
+  /** Sums the entries that are not in any row yet. A row has `quarter` and all columns that distinguish figures. */
   tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
-  /** The same for rows of `usage`, from the entries themselves. */
+  /** Computes the same rows as `rows`, but from the entries themselves. */
   entries(reading: RowReading): Generator<S, FoundRow[], unknown>
-  /** The line of rotations of each key that is in one, by their ids: the first key of it. */
+  /** Returns, for each key that belongs to a line of rotations, the first key of that line. */
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
-  /** The people that ids in entries mean, without those who were erased. */
+  /** Returns the people to whom ids in entries refer, without erased people. */
   persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
 }
 
-/** @property folding set if the entries are too many to be read, and `rows` has none of them */
+/** @property folding set if there are too many entries to read; `rows` is then empty */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
-/** Rows of a table summed by buckets and groups; where times are wanted, as they are. */
+/** A query for rows of a table, summed by bucket and group. Rows with times are not summed. */
 export type RowReading = {
   table: 'usage' | 'traffic'
   grain: Grain
   bounds: readonly number[]
   by: readonly UsageGrouping[]
   only: UsageQuestion['only']
-  /** Only these groups. */
+  /** Only rows of these groups. */
   within?: readonly (readonly string[])[] | undefined
   sums: readonly SumName[]
   times: readonly TimeName[]
 }
 
-/** @property bucket from 0 on */
+/** @property bucket counted from 0 */
 export type FoundRow = {
   bucket: number
   of: readonly string[]
@@ -56,12 +56,13 @@ export type FoundRow = {
   times: readonly (Uint8Array | null)[]
 }
 
-/** The sums that are counted beside the ledger: of requests that cost nothing, and of those whose conversation moved. */
+/** The sums that are counted outside the ledger: requests that cost nothing, and requests whose conversation moved. */
 const ofTraffic: readonly SumName[] = ['requests', 'errors', 'moved']
 
 /**
- * Makes the readings, one after the other, and the answer of them. Rows and the tail above the watermarks count, so
- * figures are as exact as the ledger at any moment. The named groups and `other` add up to the total.
+ * Makes the queries, one after the other, and computes the answer. It adds up the stored rows and the entries above the
+ * watermarks. Figures are therefore as exact as the ledger at any moment. The named groups and `other` add up to the
+ * total.
  */
 export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): Generator<S, UsageAnswer, unknown> {
   const { by, only, sums, times, sort, isWhole = false } = question
@@ -83,7 +84,8 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
   const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'h'
   const asked = { bounds, only, sums, times, grain, isOfEntries, isWhole }
-  // Keys and accounts are many. So figures by bucket, and all times, are read only for groups that the answer names.
+  // There may be many keys and accounts. Figures by bucket, and all times, are therefore read only for groups that the
+  // answer names.
   const isPlain = bounds.length === 2 && times.length === 0
   if (!isNarrow || by.length === 0 || isPlain) {
     const all = new Groups(question)
@@ -111,16 +113,16 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   return { ...wanted.answerOf(whole, ranked.size), keptFrom, folding }
 }
 
-/** Whether each bound begins an hour of the zone; no figures are kept for shorter times. */
+/** Whether each bound begins an hour of the zone. No figures are stored for shorter times. */
 function areHours(bounds: readonly number[], zone: UsageState): boolean {
   const calendar = createCalendar(zone)
   return bounds.every((quarter) => calendar.periodOf(quarter * quarterMs, 'hour').startMs === quarter * quarterMs)
 }
 
-/** Dimensions that the days of all accounts lack. */
+/** Dimensions that the table of daily totals lacks. */
 const narrow = ['account', 'key', 'person', 'labels']
 
-/** Usage, and of traffic what is asked of it. */
+/** Reads the usage, and the traffic figures that the question asks for. */
 function* readInto<S>(
   reader: UsageReader<S>,
   groups: Groups,
@@ -140,7 +142,10 @@ function* readInto<S>(
     )
 }
 
-/** Keys of a line of rotations are one group, and so are the identities of a person. Who was erased is nobody. */
+/**
+ * Joins the keys of a line of rotations into one group, and the identities of a person too. Entries of erased people
+ * count as nobody's.
+ */
 function* joinLines<S>(
   reader: UsageReader<S>,
   { by }: Pick<RowReading, 'by'>,
@@ -153,7 +158,7 @@ function* joinLines<S>(
   return rows.map((row) => ({ ...row, of: join(row.of), own: row.of }))
 }
 
-/** Returns a function that replaces the words of keys and people in a group by those that they count with. */
+/** Returns a function that replaces the keys and people in a group by the keys and people that they count as. */
 function* readJoin<S>(
   reader: UsageReader<S>,
   by: readonly UsageGrouping[],
@@ -184,10 +189,10 @@ function isOfTraffic(name: SumName): boolean {
   return ofTraffic.includes(name)
 }
 
-/** Rows of a group as they came. Figures by bucket are made only for groups that the answer names. */
+/** The unprocessed rows of a group. Figures by bucket are made only for groups that the answer names. */
 type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: FigureColumns }[] }
 
-/** The columns for the figures of a row, in the order of the question's. */
+/** The columns for the figures of a row, in the order of the question's figures. */
 type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
 /** Figures by group and bucket. */
@@ -224,7 +229,7 @@ class Groups {
     }
   }
 
-  /** @param within keys of the groups that are wanted; all without it */
+  /** @param within the keys of the wanted groups; without it, all groups */
   addTail(rows: readonly TailRow[], within?: ReadonlySet<string>): void {
     const { only, bounds } = this.#question
     if (this.sums.length === 0) return
@@ -239,7 +244,7 @@ class Groups {
     this.add(found, this.sums, [])
   }
 
-  /** The named groups: those with most, among equals in the order of their words. */
+  /** Returns the named groups, those with the highest amounts first. Equal groups are sorted by their words. */
   first(): Group[] {
     return this.#sorted().slice(0, this.#question.top)
   }
@@ -248,12 +253,12 @@ class Groups {
     return this.#tell(this.first(), this.#total, this.size)
   }
 
-  /** The answer that names these groups, of all that exist. @param whole without groups */
+  /** Makes the answer, which names these groups. @param whole figures of the total, without groups */
   answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     return this.#tell(this.#sorted(), whole.#total, size)
   }
 
-  /** The named groups and the others, which together are the total. */
+  /** Makes the figures of the named groups and of all other groups. Together they are the total. */
   #tell(told: readonly Group[], total: Series, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     const groups = told.map(({ of, parts }) => {
       const series = this.#empty()
@@ -299,7 +304,7 @@ function addRow(to: Series, { bucket, sums, times }: FoundRow, places: FigureCol
   for (let at = 0; at < times.length; at++) addEncoded(to.times[places.times[at]!]![bucket]!, times[at]!)
 }
 
-/** Words have no line breaks, or it would not matter: they are looked up by it and by nothing else. */
+/** Joins words into a key for lookups only, with line breaks between them. Words contain no line breaks. */
 function keyOf(of: readonly string[]): string {
   return of.join('\n')
 }
@@ -311,13 +316,13 @@ function join(to: Series, from: Series, sign: 1 | -1 = 1): void {
     for (const [bucket, counts] of times.entries()) addCounts(to.times[at]![bucket]!, counts, sign)
 }
 
-/** @param row of the tail @param name `errors`: of its requests, where its outcome says so */
+/** @param row a row of unfolded entries @param name if `errors`, the row's requests count only for a failed outcome */
 function tailSum(row: SummedEntries, name: SumName, outcome: string): bigint {
   if (name === 'errors') return soundOutcomes.includes(outcome) ? 0n : BigInt(row['requests'] as bigint)
   return BigInt((row[name] as bigint | string | null) ?? 0n)
 }
 
-/** The bucket that a quarter hour falls into; undefined where it is in none. */
+/** Returns the bucket that contains a quarter hour; undefined if no bucket does. */
 export function bucketAt(bounds: readonly number[], quarter: number): number | undefined {
   let [low, high] = [0, bounds.length - 1]
   if (quarter < bounds[low]! || quarter >= bounds[high]!) return undefined

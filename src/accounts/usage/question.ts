@@ -3,8 +3,8 @@ import type { BucketCounts } from './histogram.ts'
 import { dimensions, paidDimensions, type SumColumn } from './rollup.ts'
 
 /**
- * A sum of a group in a bucket. `errors`: the failed ones of the requests. `moved`: those whose conversation moved to another
- * upstream account (ruling Y24), as servers have counted them.
+ * A sum that a group has in a bucket. `errors` counts the failed requests. `moved` counts requests whose conversation
+ * moved to another upstream account (ruling Y24), as counted by servers.
  */
 export type SumName = SumColumn | 'errors' | 'moved'
 
@@ -12,34 +12,37 @@ const timeNames = ['first_byte', 'total'] as const
 
 export type TimeName = (typeof timeNames)[number]
 
-/** The groupings that a question may name. `code` is for requests that cost nothing; all others have an empty one. */
+/** The groupings that a question may use. `code` applies to requests that cost nothing; it is empty for all others. */
 export const usageGroupings = [...dimensions, ...paidDimensions, 'code'] as const
 
 export type UsageGrouping = (typeof usageGroupings)[number]
 
-/** Outcomes of requests that did not fail: their answer was whole, or their client left it. */
+/** Outcomes of requests that did not fail: the answer was complete, or the client left it. */
 export const soundOutcomes = ['ok', 'client_abort', 'client_stall', 'client_timeout']
 
 export type UsageQuestion = {
-  /** The beginnings of the buckets and the end of the last one, as numbers of quarter hours. */
+  /** The start of each bucket and the end of the last one, as numbers of quarter hours. */
   bounds: readonly number[]
-  /** Of all entries even if figures are not kept of them, and of nothing that cost nothing. Else see `folding`, `keptFrom`. */
+  /**
+   * Whether to count all entries, even if no figures are stored for them, and no requests that cost nothing. Otherwise
+   * see `folding` and `keptFrom`.
+   */
   isWhole?: boolean
-  /** Each of them begins a day of this zone, which may be the store's. */
+  /** The zone in which each bound begins a day. It may be the store's zone. */
   daysOf: Zone | undefined
   by: readonly UsageGrouping[]
-  /** Only these words of each. */
+  /** Only entries with one of these words in each of these groupings. */
   only: Partial<Record<UsageGrouping, readonly string[]>>
   sums: readonly SumName[]
   times: readonly TimeName[]
-  /** The number of groups that are listed by name, those with most of this. */
+  /** The number of groups that are listed by name: those with the highest sum of `sort`. */
   top: number
   sort: SumName
 }
 
 /** Figures by bucket. */
 export type Series = {
-  /** In the order of the question's. */
+  /** Sums in the order of the question's sums. */
   sums: bigint[][]
   times: BucketCounts[][]
 }
@@ -47,48 +50,51 @@ export type Series = {
 export type UsageAnswer = {
   /** Words in the order of `by`. */
   groups: (Series & { of: string[] })[]
-  /** The sum of all groups that are not listed. @property count of groups */
+  /** The sum of all groups that are not listed. @property count the number of these groups */
   other: (Series & { count: number }) | undefined
   total: Series
-  /** Figures of quarters before this one are deleted. */
+  /** Figures of quarter hours before this one are deleted. */
   keptFrom: number
-  /** Set if so many entries are not folded that they were left out. The figures are then of what is folded. */
+  /** Set if too many entries are unfolded to read them. The figures then cover only folded entries. */
   folding?: FoldProgress | undefined
 }
 
-/** Entries of the ledger, and how many of them are folded into figures. */
+/** The number of ledger entries, and how many of them are folded into figures. */
 export type FoldProgress = { folded: number; entries: number }
 
 /**
- * Reports read so many unfolded entries at most, in some 50 MB (CON-10). More are left only after an upgrade or a copy of a store,
- * or if a server folds more slowly than it posts.
+ * The most unfolded entries that reports read, which take some 50 MB (CON-10). More are left only after an upgrade or a
+ * copy of a store, or if a server folds more slowly than it posts.
  */
 export const unfoldedMax = 20_000
 
-/** @returns whether reports leave out what is not folded */
+/** @returns whether reports leave out unfolded entries */
 export function isFolding({ folded, entries }: FoldProgress): boolean {
   return entries - folded > unfoldedMax
 }
 
-/** How a store keeps its figures. */
+/** How a store keeps its figures: the zone of its days, and the first quarter hour that is kept. */
 export type UsageState = Zone & { keptFrom: number }
 
-/** Whether a server has said whose days they are (ruling X12): each that starts says it together with since when they are kept. */
+/**
+ * Whether a server has recorded the zone of the figures' days (ruling X12). Each starting server records it together
+ * with `keptFrom`.
+ */
 export function isRecorded({ keptFrom }: Pick<UsageState, 'keptFrom'>): boolean {
   return keptFrom > 0
 }
 
-/** Asks which accounts or keys spent most, today in the reporting zone and on the days before it. */
+/** Asks which accounts or keys spent most, today in the reporting zone and on the days before. */
 export type SpendRanking = {
   by: 'account' | 'key'
   /** Only keys of this account. */
   accountId?: string | undefined
   days: number
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   nowMs: number
   /** The most rows to return. */
   top: number
 }
 
-/** @property nanos the cost in nano-credits, less what was given back */
+/** @property nanos the cost in nano-credits, minus the amounts given back */
 export type RankedSpend = { id: string; nanos: bigint }

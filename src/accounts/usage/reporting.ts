@@ -11,34 +11,36 @@ import {
   type Zone,
 } from '../calendar.ts'
 
-/** Whose days figures are kept by, and how many whole months of them before the current one. */
+/** The zone by whose days figures are kept, and for how many whole months before the current one. */
 export type Reporting = Zone & { keepMonths: number }
 
 export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
 
 /**
- * Why a server does not start on a store whose days are another zone's (ruling X12), and the cure.
- * @param shown the store, as it may be shown @param recorded its zone @param said by the configuration
+ * Makes the message for a server that does not start because the store's days are those of another zone (ruling X12).
+ * It includes the cure.
+ * @param shown the store's name, without secrets @param recorded the store's zone @param said the zone in the
+ *   configuration
  */
 export function sayOtherZone(shown: string, recorded: string, said: string): string {
   return `the days of ${shown} are those of ${recorded}, and reporting.time_zone says ${said}: set it to ${recorded}, or stop all servers of the store and run triwire reporting rezone ${said}`
 }
 
-/** Another zone for a store. Its weeks begin as they did where nothing is said of them. */
+/** Another zone for a store. Without `weekStarts`, its weeks begin on the same day as before. */
 export type NewZone = Pick<Zone, 'timeZone'> & Partial<Pick<Zone, 'weekStarts'>>
 
-/** Entries that are folded in one commit, and how long some wait for others at most, in ms. */
+/** The most entries that are folded in one commit, and the longest that entries wait for others, in ms. */
 export const [foldedMax, foldEveryMs] = [500, 5_000]
 
-/** The first quarter hour that is kept. */
+/** Returns the first quarter hour that is kept. */
 export function firstKept(calendar: Calendar, keepMonths: number, nowMs: number): number {
   let { startMs } = calendar.periodOf(nowMs, 'month')
   for (let month = 0; month < keepMonths; month++) ({ startMs } = calendar.periodOf(startMs - 1, 'month'))
-  // Of a store in which no server has said anything it is 0.
+  // The result is never 0, because 0 stands for a store in which no server has recorded its zone.
   return Math.max(1, startMs / quarterMs)
 }
 
-/** The record of a store from when its days are those of another zone. @param before what is recorded now */
+/** Makes the record of a store's new zone. @param before the present record */
 export function rezoned(
   before: { weekStarts: WeekStart; keptFrom: number },
   { timeZone, weekStarts = before.weekStarts }: NewZone,
@@ -48,23 +50,22 @@ export function rezoned(
 }
 
 /**
- * The first quarter hour that is kept after days of another zone are counted. It begins the first of those days whose
- * quarters
- * are all kept. The day before it would be kept in part only.
- * @param calendar of the new zone @param keptFrom by the old one
+ * Returns the first quarter hour that is kept after the days of another zone are counted. It begins the first day of
+ * which all quarter hours are kept. The previous day would be incomplete.
+ * @param calendar of the new zone @param keptFrom the first quarter hour that was kept under the old zone
  */
 function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
   const { startMs, endMs } = calendar.periodOf(keptFrom * quarterMs, 'day')
   return (startMs === keptFrom * quarterMs ? startMs : endMs) / quarterMs
 }
 
-/** @property before undefined if no server had recorded one */
+/** @property before undefined if no server had recorded a zone */
 export type ZoneChange = { before: string | undefined; after: string }
 
 /**
  * Changes the zone by whose days reports and budgets are counted (ruling X12). No server may use the store meanwhile,
- * since each counts by the zone that it was started with.
- * @param named an IANA name, or an offset such as `+05:30`.
+ * because each counts by the zone with which it was started.
+ * @param named an IANA name, or an offset such as `+05:30`
  */
 export function rezone(named: string): BookChange<ZoneChange> {
   const timeZone = spellZone(named)

@@ -1,24 +1,22 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
 
 /*
- * Rollups: the sums of the ledger by the dimensions of reports, so that no report reads the ledger (ruling C9). Entries
- * are
- * folded account by account up to a watermark. This is the number of the account's last folded entry. The commit that
- * adds the
- * rows moves it.
+ * Rollups: sums of the ledger by the dimensions of reports. With them, no report reads the whole ledger (ruling C9).
+ * Entries are folded into rows, account by account. An account's watermark is the number of its last folded entry. The
+ * commit that adds the rows also moves the watermark.
  */
 
 /** The dimensions of figures. An empty text means unknown, as in entries of the first release. */
 export const dimensions = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
 
-/** The dimensions of entries of form 3, which requests that cost nothing lack. */
+/** The dimensions of form 3 entries. Requests that cost nothing do not have them. */
 export const paidDimensions = ['tier', 'band', 'person', 'labels'] as const
 
 const all = [...dimensions, ...paidDimensions] as const
 
 type Dimension = (typeof all)[number]
 
-/** The summed columns; `cost` in nano-credits, less the amounts given back. */
+/** The summed columns. `cost` is in nano-credits, minus the amounts given back. */
 export const sumColumns = [
   'requests',
   'input_tokens',
@@ -33,16 +31,17 @@ export const sumColumns = [
 export type SumColumn = (typeof sumColumns)[number]
 
 /**
- * By table the columns that tell its rows apart, in the order of its key. Hours and days are those of the reporting zone. Each
- * is named by the quarter hour that it begins with, counted since 1970: in some zones hours begin at half past.
+ * For each table, the columns that identify a row, in the order of the table's key. Hours and days are those of the
+ * reporting zone. Each is identified by its first quarter hour, counted since 1970, because in some zones hours begin
+ * at half past.
  */
 export const usageTables = {
   sums_h: ['hour', ...all],
-  /** Those of a key stand together. */
+  /** Sums by day. The rows of a key are adjacent. */
   sums_d: ['account', 'key', 'day', 'model', 'wires', 'upstream', 'outcome', ...paidDimensions],
-  /** Days of all accounts. */
+  /** Sums by day over all accounts. */
   sums_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'tier', 'band'],
-  /** Of each key from its beginning on; never pruned. */
+  /** Sums of each key since its creation; never deleted. */
   sums_k: ['account', 'key'],
 } as const
 
@@ -50,22 +49,22 @@ export type UsageTable = keyof typeof usageTables
 
 export const tableNames = Object.keys(usageTables) as UsageTable[]
 
-/** A row of one of the tables, or of any grouping of entries: its place by words, and sums in the order of `sumColumns`. */
+/** A row of a table, or of any grouping of entries: its place as words, and sums in the order of `sumColumns`. */
 export type SumRow = { place: Readonly<Record<string, string | number>>; sums: bigint[] }
 
 /**
- * Entries of one quarter hour with equal words, summed by the store, since reading one costs more than all its further
- * work.
- * A row has `quarter`, the columns of their words, and sums by their columns.
+ * Entries of one quarter hour with equal words, summed by the store. Summing there is worthwhile because reading an
+ * entry costs more than all further work on it. A row has `quarter`, the columns of the words, and the summed columns.
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 
-/** All columns that tell rows apart. */
+/** All columns that identify rows. */
 export const placeColumns = ['hour', 'day', ...all] as const
 
 /**
- * Entries as a row, placed by all columns.
- * @param keptFrom rows of quarters before it are deleted, except those of `sums_k`: of such entries the words are account and key
+ * Converts entries to a row that is placed by all columns.
+ * @param keptFrom rows of earlier quarter hours are deleted, except in `sums_k`; for such entries, only account and key
+ *   are used
  */
 export function sumRowOf(
   entry: SummedEntries,
@@ -82,12 +81,12 @@ export function sumRowOf(
   }
 }
 
-/** The row of some entries with its words as numbers. @property place by `placeColumns` */
+/** A row of entries with its words as numbers. @property place in the order of `placeColumns` */
 type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
 
 /**
- * The changes that entries make to a table, each row once: its columns, then its sums. Rows come in the order of the table's key:
- * servers that add to it at once have that order in common.
+ * Computes the changes that entries make to a table. Each changed row appears once: its columns, then its sums. Rows
+ * come in the order of the table's key, so servers that update the table at once lock rows in the same order.
  */
 export function rollUp(entries: readonly NumberedRow[], name: UsageTable): (number | bigint)[][] {
   const columns = usageTables[name].map((column) => placeColumns.indexOf(column))
@@ -103,13 +102,13 @@ export function rollUp(entries: readonly NumberedRow[], name: UsageTable): (numb
   return joined.map(({ place, sums }) => [...place, ...sums])
 }
 
-/** Orders rows of one table by its key. */
+/** Compares rows of one table by the table's key. */
 export function comparePlaces(a: readonly number[], b: readonly number[]): number {
   for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return a[at]! - b[at]!
   return 0
 }
 
-/** The quarters that the hour and the day of a quarter begin with. */
+/** Returns the first quarter hour of the hour, and of the day, that contain a quarter hour. */
 export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf'>): { hour: number; day: number } {
   const startOf = (period: 'hour' | 'day') => calendar.periodOf(quarter * quarterMs, period).startMs / quarterMs
   return { hour: startOf('hour'), day: startOf('day') }
@@ -132,7 +131,7 @@ export function wordsOf(row: SummedEntries): Record<Dimension, string> {
   }
 }
 
-/** Such as `messages-to-chat`; empty where one of them is not known. */
+/** Formats a pair of wires, such as `messages-to-chat`. Empty if one of them is unknown. */
 export function pairOf(client: string, model: string): string {
   return client && model ? `${client}-to-${model}` : ''
 }

@@ -5,11 +5,11 @@ import { dimensions, hourAndDayOf, pairOf } from './rollup.ts'
 
 /*
  * Figures that are not in the ledger: requests that cost nothing, and the times of all requests. They are counted in
- * memory and
- * written every few seconds. The counts since then are lost with the process. Money is never among them.
+ * memory and written every few seconds. If the process dies, the counts since the last write are lost. They never
+ * include money.
  */
 
-/** The parts of an ended request that count here. */
+/** The parts of an ended request that are counted here. */
 export type TrafficRecord = {
   readonly walk?: string | undefined
   readonly status?: number | undefined
@@ -28,7 +28,10 @@ export type TrafficRecord = {
   readonly endMs?: number | undefined
 }
 
-/** The counts of one place. @property requests the number of requests without a debit @property moved of conversations that moved */
+/**
+ * The counts of one place. @property requests the number of requests without a debit @property moved the number of
+ * conversations that moved
+ */
 export type TrafficCell = {
   place: Readonly<Record<string, string | number>>
   requests: number
@@ -37,17 +40,17 @@ export type TrafficCell = {
   total: Uint8Array
 }
 
-/** By grain. Rows of hours stand among the quarters that earlier triwires have counted by. */
+/** The table for each grain. `traffic_q` has hours, and among them the quarter hours that earlier triwires counted. */
 export const trafficTableOf = { h: 'traffic_q', d: 'traffic_d', t: 'traffic_t' } as const
 
-/** By table the columns that tell its rows apart, in the order of its key. */
+/** For each table, the columns that identify a row, in the order of the table's key. */
 export const trafficTables = {
   traffic_q: ['quarter', ...dimensions, 'code'],
   traffic_d: ['account', 'key', 'day', 'model', 'wires', 'upstream', 'outcome', 'code'],
   traffic_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'code'],
 } as const satisfies Record<(typeof trafficTableOf)[Grain], readonly string[]>
 
-/** Columns of counts, after those of the place. */
+/** The columns of counts, which follow those of the place. */
 export const countedColumns = ['requests', 'moved', 'first_byte', 'total'] as const
 
 export type TrafficTable = keyof typeof trafficTables
@@ -61,17 +64,20 @@ type TrafficCount = {
   totals: BucketCounts
 }
 
-/** More places than that between two writings are counted together: nobody has so many keys that ask in ten seconds. */
+/**
+ * The most places between two writes; further places are counted together. No real service has so many keys in use
+ * within ten seconds.
+ */
 const cellsMax = 20_000
 
 const columns = [...dimensions, 'code'] as const
 
-/** @param nowMs Unix milliseconds */
+/** @param nowMs the current time in Unix milliseconds */
 export function createTraffic(nowMs: () => number) {
   let cells = new Map<string, TrafficCount>()
   return { note, take }
 
-  /** Of an inference request; others cost nothing by their nature. */
+  /** Counts an inference request. Other requests never cost anything, so they are not counted. */
   function note(record: TrafficRecord): void {
     if (record.walk !== 'infer') return
     const { settled, outcome = 'ok', firstByteMs, endMs } = record
@@ -99,7 +105,7 @@ export function createTraffic(nowMs: () => number) {
     return found
   }
 
-  /** The counts since the last call. */
+  /** Returns the counts since the last call. */
   function take(): TrafficCell[] {
     const taken = cells
     cells = new Map()
@@ -119,7 +125,7 @@ function count(counts: BucketCounts, ms: number): void {
   counts[bucket]!++
 }
 
-/** The same by the rows of each table. */
+/** Distributes the counts over the rows of each table. */
 export function spreadTraffic(
   cells: readonly TrafficCell[],
   calendar: Pick<Calendar, 'periodOf'>,
@@ -132,7 +138,7 @@ export function spreadTraffic(
   return Object.fromEntries(tables) as Record<TrafficTable, TrafficCell[]>
 }
 
-/** One cell for each place, by these columns. */
+/** Joins the cells that are equal in these columns. */
 export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string[]): TrafficCell[] {
   const joined = new Map<
     string,
@@ -154,7 +160,7 @@ export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string
   }))
 }
 
-/** The sum of two encoded counts. */
+/** Adds two encoded counts. */
 export function joinCounts(a: Uint8Array, b: Uint8Array): Uint8Array {
   const sum: BucketCounts = []
   addEncoded(sum, a)

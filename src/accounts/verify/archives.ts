@@ -15,11 +15,12 @@ import type { createChainCheck } from './chain.ts'
 /** The last record of the audit trail about an archive. */
 export type RecordedArchive = { digest: string; isDetached: boolean }
 
-/** The rows that an archive left in the store for an account. */
+/** The sealed row and the sums that an archive left in the store for an account. */
 export type SealOfAccount = { seal: Seal; sums: readonly SealedSums[] }
 
 /**
- * Archives of closed months. Sealed rows continue the chains of their accounts, and are as they were made. What is away is not here.
+ * Checks archives of closed months: sealed rows must be unchanged and continue the chains of their accounts. Entries
+ * that are away must not be in the store.
  * @param onPassed called for each sealed row whose entries are away, in the order of the entries
  */
 export function createArchiveCheck(
@@ -37,8 +38,9 @@ export function createArchiveCheck(
   return { isRead, checkIndex, end }
 
   /**
-   * To be asked before an entry is checked. Entries come account by account, the oldest first.
-   * @param sealsOf all sealed rows of an account, the oldest first @returns false for an entry that counts as away
+   * Call this before an entry is checked. Entries come account by account, the oldest first.
+   * @param sealsOf returns all sealed rows of an account, the oldest first @returns false for an entry that counts as
+   *   away
    */
   function isRead(accountId: string, seq: number, sealsOf: (accountId: string) => readonly SealOfAccount[]): boolean {
     if (months.size === 0) return true
@@ -97,7 +99,10 @@ export function createArchiveCheck(
     months.get(entry.month)?.index.add(indexText(entry))
   }
 
-  /** @param recorded what the audit trail has, by month. The copy of a store has months that were attached, and no archives. */
+  /**
+   * @param recorded the records of the audit trail, by month. In a copy of a store, months that were attached have
+   *   records but no archives.
+   */
   function end(recorded: ReadonlyMap<string, RecordedArchive>): void {
     finish()
     let previous: string | null = null

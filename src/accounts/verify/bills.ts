@@ -3,10 +3,10 @@ import type { Entry, VerifyOptions } from '../entries.ts'
 import type { VerifiedBill, VerifiedEntry } from '../entry-row.ts'
 import type { Debit } from '../ledger.ts'
 
-/** The facts for checking a bill: all price versions of the ledger, and all of its entries that give a debit back. */
+/** The facts for checking bills: all price versions of the ledger, and all of its entries that give a debit back. */
 export type BillFacts = {
   prices: ReadonlyMap<string, Debit['prices']>
-  /** The texts of price lists, by their digests. */
+  /** The texts of price lists, by digest. */
   lists: ReadonlyMap<string, string>
   returns: Iterable<Entry>
 }
@@ -15,7 +15,10 @@ type ListOptions = Pick<VerifyOptions, 'priceNanos' | 'readList'>
 
 type ReadList = NonNullable<VerifyOptions['readList']>
 
-/** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
+/**
+ * Checks that each amount follows from its tokens and prices. Also checks that each returned amount matches one debit
+ * of the same account (ruling C13).
+ */
 export function createBillCheck(facts: BillFacts, options: ListOptions, findings: string[]) {
   const { prices, lists } = facts
   const { priceNanos } = options
@@ -51,7 +54,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
     }
   }
 
-  /** The provider's price is due for what was used, whatever the client was billed. */
+  /** Checks the provider's price. It is due for all tokens that were used, whatever the client was billed. */
   function checkCost({ details }: VerifiedEntry['entry'], { requestId, usage, calls }: VerifiedBill): void {
     const { costVersion, costNanos } = details ?? {}
     if (costVersion === undefined && costNanos === undefined) return
@@ -61,7 +64,9 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
       findings.push(`request ${requestId}: has cost ${costNanos}, by its tokens ${priceNanos(price, usage, calls)}`)
   }
 
-  /** The prices are those that the list has at that moment for the band, tier and geography of the entry (ruling C11). */
+  /**
+   * Checks that the prices are those of the list at that moment, for the entry's band, tier and geography (ruling C11).
+   */
   function checkList(
     { createdMs, details = {} }: VerifiedEntry['entry'],
     { requestId, priceVersion }: VerifiedBill,
@@ -97,7 +102,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
     return bill !== undefined && returns.has(bill.requestId)
   }
 
-  /** Pairs a return with its debit, which is away. */
+  /** Matches a return with its debit, which is away. */
   function pair(requestId: string, accountId: string, amountNanos: bigint): void {
     const given = returns.get(requestId)
     if (given?.accountId === accountId && given.amountNanos === amountNanos) unpaired.delete(requestId)
@@ -108,7 +113,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
   }
 }
 
-/** By the request id of what they give back. */
+/** Indexes returns by the request id of the debit that they give back. */
 function indexReturns(entries: Iterable<Entry>, findings: string[]): Map<string, Entry> {
   const returns = new Map<string, Entry>()
   for (const entry of entries) {

@@ -4,8 +4,8 @@ import { floorMsOf } from '../corrections.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 
 /**
- * The end of the chain of an account: its balance, and the number of its last entry.
- * @property digest on which the next entry builds, if it is kept beside the entries
+ * The end of an account's chain: its balance, and the number of its last entry.
+ * @property digest the digest on which the next entry builds, if the store keeps it outside the entries
  */
 export type AccountEnd = { id: string; balanceNanos: bigint; seq: number; digest?: string | null }
 
@@ -15,9 +15,8 @@ type Link = { seq: number; balanceNanos: bigint; postedMs: number; digest: strin
 const start: Link = { seq: 0, balanceNanos: 0n, postedMs: 0, digest: null }
 
 /**
- * The chain of each account (ruling C15): entries are numbered without holes. Each balance and each digest follows from
- * the one
- * before. Times of posting never decrease, and the account has the balance of the last entry.
+ * Checks the chain of each account (ruling C15). Entries are numbered without gaps. Each balance and digest follows
+ * from the previous one. Posting times never decrease. The account has the balance of its last entry.
  */
 export function createChainCheck(findings: string[]) {
   const ends = new Map<string, Link>()
@@ -45,13 +44,15 @@ export function createChainCheck(findings: string[]) {
     const { keyId } = entry.bill ?? entry.returned ?? {}
     if (keyId !== undefined && keyAccountId !== accountId)
       find(`its key ${keyId} ${keyAccountId === undefined ? 'does not exist' : `belongs to account ${keyAccountId}`}`)
-    // The balance here is the sum, so that one forged balance is one finding and the end is still checked. The digest is
-    // the
-    // written one, so that one forged entry is one finding.
+    // The balance is the computed sum, so a forged balance is one finding and the end is still checked. The digest is
+    // the stored one, so a forged entry is one finding.
     ends.set(accountId, { seq, balanceNanos, postedMs: floorMsOf(entry), digest })
   }
 
-  /** @param accounts all of them, as they were when the last of their entries was read. @param nowMs of the store, or later */
+  /**
+   * @param accounts all accounts, as they were when the last of their entries was read @param nowMs the store's time,
+   *   or later
+   */
   function end(accounts: Iterable<AccountEnd>, nowMs: number): void {
     for (const account of accounts) {
       const { id } = account

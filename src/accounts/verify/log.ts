@@ -12,8 +12,8 @@ const counters = {
 } as const satisfies Partial<Record<keyof Debit['usage'], string>>
 
 /**
- * Each debit against its line, and each billed line against its debit. A debit that was given back was refused to its
- * client: its line says `internal_error`, whatever the debit says (ruling C13).
+ * Compares each debit with its log line, and each billed log line with its debit. The client of a debit that was given
+ * back was refused. Its line therefore says `internal_error`, whatever the debit says (ruling C13).
  */
 export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   const lines = indexLog(log, findings)
@@ -41,7 +41,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
       findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
   }
 
-  /** A debit that is away, as far as the index has it. */
+  /** Compares a debit that is away, as far as the index contains it. */
   function checkAway(requestId: string, accountId: string, amountNanos: bigint): void {
     const line = lines.get(requestId)
     lines.delete(requestId)
@@ -57,7 +57,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
     yield* different('account', line.accountId, reading.entry.accountId)
     if (line.accountId === undefined) yield* different('account', line.accountName, reading.accountName)
     yield* different('key', line.keyId, bill.keyId)
-    // Entries of the first release name neither key nor upstream; its lines do, but never by the key's id.
+    // Entries of the first release contain neither key nor upstream. Their log lines do, but without the key's id.
     if (bill.keyId !== undefined || line.keyId !== undefined) {
       if (line.keyId === undefined) yield* different('key', line.keyPrefix, reading.keyPrefix)
       yield* different('upstream', line.upstream, bill.upstream)
@@ -75,7 +75,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
 
 type Difference = [what: string, said: string | number, booked: string | number | undefined]
 
-/** A field that the line lacks cannot differ. */
+/** Lists differences. A field that the line lacks cannot differ. */
 function* different(what: string, said: Difference[1] | undefined, booked: Difference[2]): Iterable<Difference> {
   if (said !== undefined && said !== booked) yield [what, said, booked]
 }

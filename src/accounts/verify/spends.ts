@@ -3,20 +3,23 @@ import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import { kindOfScope } from '../warnings.ts'
 
-/** The recorded spend of keys of one line (ruling R15), or of an account or a person, whose scope is its id. */
+/** The recorded spending of a line of keys (ruling R15), or of an account or a person, whose scope is its id. */
 export type SpendRow = Spend & {
   scope: string
-  /** Undefined if there is no such key, account or person. */
+  /** Undefined if the key, account or person does not exist. */
   accountId: string | undefined
   keyIds: readonly string[]
-  /** Ids by which entries name the person (ruling Y20). */
+  /** The ids by which entries name the person (ruling Y20). */
   personIds: readonly string[]
 }
 
-/** A row once more, as it is when all entries were read, with what was posted in its window meanwhile. */
+/** A row, read again after all entries were read. @property tailNanos the amounts posted in its window meanwhile */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
-/** The recorded spend of each budget, of keys, accounts and people, is the sum of the entries of its window. */
+/**
+ * Checks that the recorded spending of each budget is the sum of the entries in its window. Budgets belong to keys,
+ * accounts and people.
+ */
 export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) {
   const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0, isPartial: false } as Sum]))
   const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
@@ -40,7 +43,10 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
     sum.nanos += entry.kind === 'debit' ? entry.amountNanos : -entry.amountNanos
   }
 
-  /** Adds entries that are away. A window that has only some of them can be compared once they are back. */
+  /**
+   * Adds the sums of entries that are away. A window that is only partly in the archive can be compared once the
+   * entries are back.
+   */
   function addAway(accountId: string, { untilMs }: Archive, sealed: readonly SealedSums[]): void {
     for (const { keyId, person, sums } of sealed)
       for (const sum of new Set([byKey.get(keyId), byPerson.get(person), byAccount.get(accountId)])) {
@@ -50,7 +56,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
       }
   }
 
-  /** @param ends all of the rows; those that have another window by now are not among them. */
+  /** @param ends the rows, read again; rows that have another window by now are left out */
   function end(ends: Iterable<SpendEnd>): void {
     for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
       const sum = sums.get(scope)
@@ -62,7 +68,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 }
 
-/** @property isPartial entries of its window are away */
+/** @property isPartial whether some entries of the window are away */
 type Sum = { row: SpendRow; nanos: bigint; lastSeq: number; isPartial: boolean }
 
 function isOfAccount({ scope, accountId }: SpendRow): boolean {
@@ -73,7 +79,7 @@ function sayScope(scope: string): string {
   return `${kindOfScope(scope)} ${scope}`
 }
 
-/** A budget that nobody counts, or counts of a budget that nobody has. */
+/** Finds budgets that are not counted, and counts without a budget. */
 export function* findUncounted(budgeted: Iterable<string>, counted: ReadonlySet<string>): Iterable<string> {
   const rest = new Set(counted)
   for (const scope of new Set(budgeted)) {

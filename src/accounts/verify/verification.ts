@@ -10,11 +10,13 @@ import { createLogCheck } from './log.ts'
 import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
 
 /**
- * Does every sum and every digest of a ledger again. It knows no store: that reads the entries to it, once, account by
- * account in the byte order of their ids, the oldest first. What each kind of forgery is found by is in docs/ledger.md.
- * @param facts `entries`: how many there are, for progress; `correctedMs`: when times were corrected; `archives`: all of the store
- * @param findings what was found before; what is found here is added.
- * @param momentMs of the head that is to be made; none without it.
+ * Recomputes every sum and every digest of a ledger. It is independent of the store, which passes it the entries once.
+ * They come account by account in the byte order of their ids, the oldest first. docs/ledger.md explains how each kind
+ * of forgery is found.
+ * @param facts `entries`: the number of entries, for progress; `correctedMs`: when times were corrected; `archives`:
+ *   all archives of the store
+ * @param findings earlier findings; new ones are added to the list
+ * @param momentMs the moment of the head to make; without it, no head is made
  */
 export function createVerification(
   options: VerifyOptions,
@@ -30,7 +32,7 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // A clock that was ahead may have taken it before any of the corrections.
+  // A clock that was ahead may have been used for the head before any of the corrections.
   for (const cutMs of new Set(facts.correctedMs))
     if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
@@ -44,13 +46,13 @@ export function createVerification(
     ...{ isRead: archives.isRead, checkIndex: archives.checkIndex },
   }
 
-  /** A sealed row stands for entries that are away. */
+  /** Continues with a sealed row, which stands for entries that are away. */
   function pass({ seal, sums }: SealOfAccount, archive: Archive): void {
     spends.addAway(seal.accountId, archive, sums)
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
   }
 
-  /** Requests that were named, and of which no debit was read: they may be away. */
+  /** Lists requests that were named but whose debits were not read. The debits may be away. */
   function listUnread(): string[] {
     return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
   }
@@ -73,9 +75,9 @@ export function createVerification(
   }
 
   /**
-   * @param accounts all of them, as they were when the last of their entries was read.
-   * @param spent what keys have spent, as it is now.
-   * @param nowMs of the store: entries that lie ahead of it are a finding (ruling Y15).
+   * @param accounts all accounts, as they were when the last of their entries was read
+   * @param spent the spending of keys, as it is now
+   * @param nowMs the store's time; entries ahead of it are a finding (ruling Y15)
    * @param recorded see `createArchiveCheck`
    */
   function end(
@@ -104,10 +106,13 @@ export function createVerification(
   }
 }
 
-/** Some tenths of a second. */
+/** The number of entries between two progress reports. They take some tenths of a second. */
 const shownEvery = 5_000
 
-/** Entries that are posted meanwhile are checked too, so there may be more than there were. */
+/**
+ * Formats the progress. Entries that are posted meanwhile are checked too, so the checked number may exceed the initial
+ * total.
+ */
 function sayChecked(checked: number, entries: number): string {
   const percent = Math.min(100, Math.floor((100 * checked) / entries))
   return `verifying: ${checked} of ${Math.max(entries, checked)} entries (${percent} %)`
