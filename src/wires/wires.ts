@@ -9,5 +9,5 @@ const shared: Readonly<Record<ClientWire, SharedWire>> = { messages, chat, respo
 /** The wires that clients speak. */
 export const clientWires: readonly SharedWire[] = Object.values(shared)
 
-/** All wires: those of clients, and those that only models speak. */
+/** All wires, including those that only models use. */
 export const wires: typeof shared & Readonly<Record<Exclude<ModelWire, ClientWire>, Wire>> = { ...shared }

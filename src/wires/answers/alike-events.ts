@@ -2,20 +2,24 @@ import { asObject, endOfValue } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
 
-/** The longest event that is learned, in characters: a delta of text has some hundreds, with all that vendors add to it. */
+/**
+ * The longest event that serves as a mould, in characters. A delta of text has some hundreds, including the vendor's
+ * additions.
+ */
 const learnedCharactersMax = 2_048
-/** A stream in which no two events are alike is not learned for ever. */
+/** The number of moulds after which learning ends: no two events of such a stream are alike. */
 const learnedMax = 16
 
-/** A string or number that differs from event to event, and where it belongs in the object of the event. */
+/** A string or number that changes from event to event, and its place in the event's object. */
 type EventHole = { holder: Record<string, unknown>; key: string }
 
-/** An event as literal text with holes between. Holes and the object belong together. */
+/** An event as literal texts with holes between them. The holes refer to places in the parsed `value`. */
 type EventMould = { literals: string[]; holes: EventHole[]; value: unknown }
 
 /**
- * Reads the JSON of a stream's events. Most deltas differ from the one before in a few strings and numbers. Such a delta is compared
- * with it and not parsed. Its values are put into the object of the last one, which is valid until the next event.
+ * Parses the JSON of a stream's events. Most deltas differ from the previous one only in a few strings and numbers.
+ * Such a delta is not parsed but compared with the previous one. Its values are written into the previous object,
+ * which is valid only until the next event.
  */
 export class AlikeEvents {
   #mould: EventMould | undefined
@@ -31,8 +35,9 @@ export class AlikeEvents {
   }
 
   /**
-   * Is called when the last event has been read. Its texts are let go of, since each keeps the piece that it came in.
-   * @param isDelta the event can be learned from: no code keeps an object of it
+   * Call this after an event has been read. Releases the event's texts, since each would keep its whole chunk in
+   * memory.
+   * @param isDelta whether the event may become a mould: no code keeps a reference to its object
    */
   done(text: string, isDelta: boolean): void {
     if (this.#mould) for (const { holder, key } of this.#mould.holes) holder[key] = ''
@@ -43,12 +48,15 @@ export class AlikeEvents {
   }
 }
 
-/** @returns undefined if the text does not fit; its values are not to be used then, and the next that fits replaces all of them */
+/**
+ * @returns undefined if the text does not fit. Then some values are already overwritten, and the next fitting text
+ * replaces all of them.
+ */
 function fill(text: string, { literals, holes, value }: EventMould): unknown {
   let at = 0
   for (let i = 0; i < literals.length; i++) {
     const literal = literals[i]!
-    // Slices are compared four times as fast as `startsWith` compares.
+    // Comparing slices is four times as fast as `startsWith`.
     if (text.slice(at, at + literal.length) !== literal) return undefined
     at += literal.length
     const hole = holes[i]
@@ -66,14 +74,14 @@ function fill(text: string, { literals, holes, value }: EventMould): unknown {
   return at === text.length ? value : undefined
 }
 
-/** Integers of so many digits are exact. */
+/** Integers of up to this many digits are exact. */
 const digitsMax = 15
 const zero = 0x30
 
 const plainString = /^"[^"\\\u0000-\u001f]*"$/
 const scalarStart = /^["\d-]/
 
-/** A string or number; undefined if the text is not exactly one. */
+/** Reads a string or number; undefined if the text is not exactly one of these. */
 function readScalar(text: string): unknown {
   if (plainString.test(text)) return text.slice(1, -1)
   try {
@@ -83,7 +91,10 @@ function readScalar(text: string): unknown {
   }
 }
 
-/** The mould of two events that differ in strings and numbers alone; undefined for others. @param text JSON, as the one before */
+/**
+ * The mould of two events that differ only in strings and numbers; undefined for other events. @param text JSON, like
+ * `before`
+ */
 function mouldOf(before: string, text: string): EventMould | undefined {
   const literals: string[] = []
   let [at, from] = [0, 0]
@@ -103,7 +114,7 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // A key, or a member that occurs twice, has a hole that is no value of the object.
+  // A key or a repeated member differs. Such a hole is no value of the object, so there is no mould.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }
@@ -117,7 +128,7 @@ function findHoles(value: unknown, holes: EventHole[]): void {
   }
 }
 
-/** The end of the string or number at a place, or of one other character. */
+/** The end of the string or number at a position, or of a single other character. */
 function endOfToken(text: string, at: number): number {
   return Math.max(at + 1, scalarStart.test(text.slice(at, at + 1)) ? endOfValue(text, at) : at + 1)
 }

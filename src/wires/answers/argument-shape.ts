@@ -1,25 +1,28 @@
 import { appendOwn } from '../../bytes/own-copy.ts'
 import { newPart } from './read-answer.ts'
 
-/** Whether arguments may be whole after this piece of them. @param piece as it is, or as it stands in a JSON string */
+/** Whether arguments may be complete after this piece. @param piece as text, or as written in a JSON string */
 export function endsObject(piece: string): boolean {
   return /\}(?:[ \t\n\r]|\\[tnr])*$/.test(piece)
 }
 
 export type ArgumentShape = ReturnType<typeof createArgumentShape>
 
-/** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */
+/**
+ * Tracks whether argument text is one whole object. It reads character by character, so that long arguments take
+ * linear time.
+ */
 export function createArgumentShape() {
   let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
   let depth = 0
   let isEscaped = false
-  /** The text that was taken, and how much of it has come again. */
+  /** The text accepted so far, and how much of that text has been repeated since. */
   let taken = ''
   let repeated = 0
   return {
     isWhole: () => state === 'whole',
     isBlank: () => state === 'blank',
-    /** Whether a part of whole arguments has come again, and the rest of them may follow. */
+    /** Whether the upstream has repeated a part of the whole arguments, so that the rest may follow. */
     isRepeating: () => repeated > 0,
     push,
     take,
@@ -31,8 +34,9 @@ export function createArgumentShape() {
   }
 
   /**
-   * The new part of a piece. Nothing follows whole arguments but the same again, at once or in pieces (ruling Y4).
-   * @param isCumulative each piece repeats all before it
+   * Returns the new part of a piece. After whole arguments only their repetition may follow, at once or in pieces
+   * (ruling Y4).
+   * @param isCumulative whether each piece repeats all pieces before it
    */
   function take(piece: string, isCumulative: boolean): string {
     const text = isCumulative ? newPart(taken, piece) : piece
@@ -45,7 +49,7 @@ export function createArgumentShape() {
     return text
   }
 
-  /** The beginning of a repetition that did not come as a whole: such arguments are broken (ruling Y5). To be asked at the end. */
+  /** Returns an incomplete repetition; arguments with one are broken (ruling Y5). Call this at the end. */
   function rest(): string {
     const text = taken.slice(0, repeated)
     repeated = 0

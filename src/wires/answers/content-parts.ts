@@ -2,14 +2,17 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { MediaKind } from '../../inference/answer.ts'
 import { stringOf } from './read-answer.ts'
 
-/** A piece of a model's content: words, a call, media that no wire of ours carries in an answer, or what cannot be read. */
+/**
+ * A part of a model's content: text, a call, media that client wires cannot carry in an answer, or an unreadable
+ * part.
+ */
 type ContentPart =
   | { kind: 'text' | 'reasoning' | 'refusal'; text: string }
   | { kind: 'tool_call'; call: JsonObject }
   | { kind: 'media'; media: MediaKind; source: string }
   | { kind: 'unread' }
 
-/** The kinds of parts by their types on all wires: servers outside the dialect mix them up (ruling Y5). */
+/** The kinds of parts by type, for the types of all wires. Servers outside the dialect mix the types up (ruling Y5). */
 const kindsOfTypes = new Map<string, 'text' | 'reasoning' | 'refusal' | 'tool_call'>([
   ['text', 'text'],
   ['output_text', 'text'],
@@ -26,20 +29,23 @@ const kindsOfTypes = new Map<string, 'text' | 'reasoning' | 'refusal' | 'tool_ca
   ['function', 'tool_call'],
 ])
 
-/** The kind of a part of this type; undefined for media, and for what cannot be read. */
+/** The kind of a part of this type; undefined for media and for unreadable parts. */
 export function kindOfPart(type: unknown): 'text' | 'reasoning' | 'refusal' | 'tool_call' | undefined {
   return kindsOfTypes.get(type as string)
 }
 
-/** A list, or a single one instead of it; empty for nothing. */
+/** Returns a list as it is, a single value as a list of one, and an absent value as an empty list. */
 export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : value === undefined || value === null || value === '' ? [] : [value]
 }
 
-/** The names that wires and servers have for the arguments of a call. */
+/** The member names that wires and servers use for the arguments of a call. */
 const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 
-/** The arguments of a call, in its function or beside it, under any name (ruling Y5). Empty ones count if there are no others. */
+/**
+ * The arguments of a call, in its function or beside it, under any of these names (ruling Y5). Empty arguments count
+ * only if there are no others.
+ */
 export function argumentsIn(call: JsonObject): unknown {
   const fn = asObject(call['function'])
   const usual = fn?.['arguments']
@@ -51,13 +57,13 @@ export function argumentsIn(call: JsonObject): unknown {
   return found.find((value) => !isEmptyArguments(value)) ?? found[0]
 }
 
-/** The members that hold the words of a part. The first that is there counts. */
+/** Members that hold the text of a part. The first member present counts. */
 const wordMembers = [
   ...['text', 'output_text', 'refusal', 'thinking', 'reasoning', 'reasoning_content', 'summary'],
   ...['transcript', 'content', 'value'],
 ]
 
-/** The words of a text, a list of texts, or an object that has one; undefined if nothing of it is known. */
+/** The text of a string, of a list of strings, or of an object with text; undefined if none of it can be read. */
 export function wordsIn(value: unknown, depth = 0): string | undefined {
   if (typeof value === 'string') return value
   if (depth > 4 || typeof value !== 'object' || value === null) return undefined
@@ -72,7 +78,10 @@ export function wordsIn(value: unknown, depth = 0): string | undefined {
   return undefined
 }
 
-/** The parts of a content in any form: a text, a list of parts or texts, or a single part. An empty one has none. */
+/**
+ * The parts of a content in any form: a string, a list of parts or strings, or a single part. Empty content has no
+ * parts.
+ */
 export function readContent(content: unknown): ContentPart[] {
   const parts = listOf(content)
   const isEmpty = !Array.isArray(content) && parts.length > 0 && Object.keys(parts[0] as object).length === 0
@@ -92,12 +101,12 @@ function readPart(part: unknown): ContentPart {
   return media ? { kind: 'media', media, source: sourceOf(object) } : { kind: 'unread' }
 }
 
-/** The kind of media that a type of a part, an item or an event names. */
+/** The kind of media that the type of a part, an item or an event means. */
 export function mediaOf(type: string): MediaKind | undefined {
   return mediaKinds.find(([, words]) => words.test(type))?.[0]
 }
 
-/** By whole words of a type: a profile is no file. */
+/** Matches whole words of a type, so that `profile` is no `file`. */
 const mediaKinds: readonly (readonly [MediaKind, RegExp])[] = [
   ['image', /(?<![a-z])images?(?![a-z])/],
   ['audio', /(?<![a-z])audios?(?![a-z])/],
@@ -105,13 +114,16 @@ const mediaKinds: readonly (readonly [MediaKind, RegExp])[] = [
   ['file', /(?<![a-z])(?:file|document|attachment)s?(?![a-z])/],
 ]
 
-/** A key of media by which repetitions are found: some servers send them again in the last chunk. */
+/** A key that identifies media. Some servers repeat media in the last chunk. */
 export function sourceOf(value: unknown): string {
   const source = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return source.length > 200 ? `${source.length} ${source.slice(-100)}` : source
 }
 
-/** The words of audio, or of a list of it, where an object tells them: any other text is the sound itself. Undefined for none. */
+/**
+ * The transcript of audio, or of a list of audio; undefined if there is none. A plain string is the sound itself, not
+ * a transcript.
+ */
 export function transcriptIn(audio: unknown): string | undefined {
   const words = listOf(audio).map((one) => {
     const object = asObject(one)
@@ -123,7 +135,9 @@ export function transcriptIn(audio: unknown): string | undefined {
   return words.join('') || undefined
 }
 
-/** Whether arguments say nothing: no text, or an object without members, which may be a placeholder for real ones. */
+/**
+ * Whether arguments are empty: no text, or an object without members, which may be a placeholder for later arguments.
+ */
 export function isEmptyArguments(value: unknown): boolean {
   return typeof value === 'string'
     ? /^\s*(?:\{\s*\})?\s*$/.test(value)

@@ -3,7 +3,10 @@ import { parseUpstreamJson } from '../../bytes/scan.ts'
 import { type ErrorCode, type ErrorDetail, errorTable } from '../../errors.ts'
 import type { Fault } from '../../inference/answer.ts'
 
-/** The statuses that the error types and codes of all three wires stand for. Words that are missing here are decided by status. */
+/**
+ * The HTTP statuses of the error types and codes of all three wires. For unlisted words, the response's status
+ * decides.
+ */
 const statuses: Record<string, number> = {
   invalid_request_error: 400,
   invalid_request: 400,
@@ -34,7 +37,7 @@ const statuses: Record<string, number> = {
   timeout_error: 504,
   api_error: 500,
   server_error: 500,
-  // Exceptions of Bedrock (botocore 1.44.8), which stand in streams without a status.
+  // Exceptions of Bedrock (botocore 1.44.8). In streams they have no status.
   ValidationException: 400,
   AccessDeniedException: 403,
   ResourceNotFoundException: 404,
@@ -48,17 +51,20 @@ const statuses: Record<string, number> = {
   ServiceUnavailableException: 503,
 }
 
-/** Of an upstream's words so much is kept, in characters: no more is relayed, and no more is searched (ruling U11). */
+/** The characters of an upstream's error text that are kept, relayed and searched (ruling U11). */
 const wordsMax = 1_000
 
-/** An upstream's words, as many of them as a fault has. */
+/** Cuts an upstream's error text to the length that a fault may have. */
 export function wordsOf(text: string): string {
   return text.slice(0, wordsMax)
 }
 
-/** The fault that an error object of a stream means, or that of a 200 that is an error. No member of the object can be relied on. */
+/**
+ * The fault of an error object, from a stream or from a 200 that is an error. Any member may be missing or of any
+ * type.
+ */
 export function faultOfError(raw: unknown): Fault {
-  // Some servers write nothing but the code.
+  // Some servers write only the code.
   const error = asObject(raw) ?? { message: raw, ...(statusOf({ code: raw }) && { code: raw }) }
   const classes = classesOf(error)
   const [code] = classes
@@ -79,7 +85,7 @@ const threadCodes = ['thread_not_found', 'thread_already_continued', 'thread_con
 function statusOf(error: Record<string, unknown>): number | undefined {
   for (const word of [error['code'], error['type']]) {
     if (typeof word !== 'string') continue
-    // DashScope writes its codes in two ways: `data_inspection_failed` and `DataInspectionFailed`.
+    // DashScope spells its codes in two ways: `data_inspection_failed` and `DataInspectionFailed`.
     const spellings = [word, word.replace(/(?<=[a-z])-?(?=[A-Z])/g, '_').toLowerCase()]
     const known = spellings.find((one) => Object.hasOwn(statuses, one))
     if (known !== undefined) return statuses[known]
@@ -87,12 +93,15 @@ function statusOf(error: Record<string, unknown>): number | undefined {
   return undefined
 }
 
-/** Some servers write it as a string. */
+/** Reads a status. Some servers write the number as a string. */
 function toStatus(value: unknown): number | undefined {
   return /^[45]\d\d$/.test(String(value)) ? Number(value) : undefined
 }
 
-/** Code and type, then members of single providers: Anthropic's details, Google's details, OpenRouter's metadata, AWS's exception. */
+/**
+ * All classifying words of an error: code and type, then members of single providers. These are Anthropic's and
+ * Google's details, OpenRouter's metadata, and AWS's exception.
+ */
 function classesOf({ code, type, details, metadata, __type: exception }: Record<string, unknown>): string[] {
   const reasons = Array.isArray(details) ? details.map((detail) => asObject(detail)?.['reason']) : []
   const more = [
@@ -104,12 +113,12 @@ function classesOf({ code, type, details, metadata, __type: exception }: Record<
   return [code, type, ...more].filter((word) => typeof word === 'string' && word !== '') as string[]
 }
 
-/** The name of an exception of AWS, which may have its origin before `#`, or an address after `:`. */
+/** The name of an AWS exception. The raw name may have its origin before `#` or an address after `:`. */
 function exceptionOf(name: unknown): string | undefined {
   return typeof name === 'string' ? name.slice(name.indexOf('#') + 1).split(':')[0] : undefined
 }
 
-/** Whose fault a status is, an HTTP refusal's or that of an error in a stream (ruling U2). */
+/** The kind of fault that a status means, for an HTTP refusal or an error in a stream (ruling U2). */
 export function kindOfStatus(status: number): Fault['kind'] {
   if (status === 400 || status === 404 || status === 413 || status === 422) return 'rejected'
   if (status === 401 || status === 402 || status === 403) return 'account'
@@ -117,7 +126,7 @@ export function kindOfStatus(status: number): Fault['kind'] {
   return 'broken'
 }
 
-/** The fault of an answer that cannot be read. @param text for tests alone: a client never sees it */
+/** The fault of an unreadable answer. @param text for tests only; clients never see it */
 export function brokenFault(text: string, unread: NonNullable<Fault['unread']> = 'no_answer'): Fault {
   return { kind: 'broken', text, unread }
 }
@@ -134,14 +143,14 @@ const codes: Record<Fault['kind'], ErrorCode> = {
   truncated: 'upstream_error',
 }
 
-/** The error that the client of a started stream is shown (ruling T4). The text is written as it is: the caller has scrubbed it. */
+/** The error that a client sees after its stream has started (ruling T4). The caller has scrubbed the text. */
 export function factsOfFault(fault: Fault): ErrorFacts {
   const code = codes[fault.kind]
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
 
-/** The fault that these facts show: the caller's decision, in its scrubbed words. */
+/** Converts the caller's decision, with its scrubbed text, back to a fault. */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
   return { kind, status, text: message }
@@ -153,20 +162,22 @@ export type ErrorFacts = {
   code: ErrorCode
   message: string
   param: string | null
-  /** Shown by the envelopes that have a place for it (ruling T22). */
+  /** Written only by envelopes that have a member for details (ruling T22). */
   details?: ErrorDetail['details']
 }
 
-/** `{error: {message, type, param, code}}`: of every wire without an envelope of its own, and of unknown paths (spec 7.1). */
+/**
+ * `{error: {message, type, param, code}}`: the envelope of wires without their own, and of unknown paths (spec 7.1).
+ */
 export function plainEnvelope(facts: ErrorFacts): string {
   const { message, param, code } = facts
   return JSON.stringify({ error: { message, type: errorTable[code].type, param, code } })
 }
 
 /**
- * Reads the fault of an HTTP refusal. Its body is JSON of any vendor's shape, or the server's sentence as plain text
- * (mlflow/mlflow#26036). Of a page in HTML or XML nothing is read.
- * @param exception the name of an exception that stands in the head (`x-amzn-errortype`)
+ * Reads the fault of an HTTP refusal. The body is JSON in any vendor's form, or a sentence as plain text
+ * (mlflow/mlflow#26036). HTML and XML pages are ignored.
+ * @param exception the exception's name in the response header `x-amzn-errortype`
  */
 export function decodeRefusal(status: number, bodyText: string, exception?: string): Fault {
   const fault = readRefusal(status, bodyText)
@@ -176,13 +187,14 @@ export function decodeRefusal(status: number, bodyText: string, exception?: stri
 }
 
 function readRefusal(httpStatus: number, text: string): Fault {
-  // Some servers refuse a request for a stream with an event.
+  // Some servers refuse a streaming request with an SSE event.
   const bodyText = /^(?:event:.*\s+)?data:(?=\s*\{)(.*)/.exec(text)?.[1] ?? text
   let body: unknown
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
-    // JSON that is cut is no sentence. A router writes a 404 as plain text, and means our address.
+    // Truncated JSON is no sentence. A 404 in plain text comes from a router and concerns our address, so it is
+    // ignored.
     const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
     return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }
@@ -194,7 +206,8 @@ function readRefusal(httpStatus: number, text: string): Fault {
     object ??
     body
   const { code, classes, threadCode } = faultOfError(error)
-  // Bedrock says 424 for a failure of the model, which has a status of its own (botocore 1.44.8, `ModelErrorException`).
+  // Bedrock sends 424 if the model failed. The model's own status is in `originalStatusCode` (botocore 1.44.8,
+  // `ModelErrorException`).
   const status = toStatus(asObject(error)?.['originalStatusCode']) ?? httpStatus
   const message = asObject(error)?.['message']
   const places = [
@@ -220,19 +233,19 @@ function readRefusal(httpStatus: number, text: string): Fault {
   }
 }
 
-/** Places for a server's sentence if it is not in `message`, in an error object or beside it. */
+/** Members that may hold a server's sentence if `message` does not, inside an error object or beside it. */
 const sentenceKeys = [
   ...['error', 'msg', 'error_msg', 'error_message', 'description', 'details', 'Message'],
   ...['reason', 'title'],
 ]
 
-/** Some servers have a list of sentences in the place of one (NestJS), or one for each field (Rails). */
+/** Some servers send a list of sentences instead of one (NestJS), or one sentence per field (Rails). */
 function wordsOfList(list: unknown): string | undefined {
   const words = Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
   return words.length === 0 ? undefined : words.join('; ')
 }
 
-/** Servers in Python list what their checks of a body have found (FastAPI's `detail`), the names of the field apart. */
+/** Python servers list the failed checks of a body (FastAPI's `detail`), with the field names in a separate member. */
 function wordsOfChecks(list: unknown): string | undefined {
   if (!Array.isArray(list)) return undefined
   const words = list.flatMap((one) => {
@@ -244,7 +257,7 @@ function wordsOfChecks(list: unknown): string | undefined {
   return words.length === 0 ? undefined : words.join('; ')
 }
 
-/** The fault that a JSON body with an error tells of, or undefined. */
+/** The fault in a JSON body with an error; undefined if there is none. */
 export function readErrorBody(body: Buffer): Fault | undefined {
   try {
     const error = asErrorObject(parseUpstreamJson(body))?.['error']
@@ -254,7 +267,7 @@ export function readErrorBody(body: Buffer): Fault | undefined {
   }
 }
 
-/** Some servers answer a request for a stream with an array that has one error in it (ruling U7). */
+/** Some servers answer a streaming request with an array that contains one error (ruling U7). */
 function asErrorObject(body: unknown): Record<string, unknown> | undefined {
   return asObject(Array.isArray(body) && body.length === 1 ? body[0] : body)
 }

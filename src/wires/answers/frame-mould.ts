@@ -2,42 +2,43 @@ import { encodeLatin1, type RawFrame } from '../../bytes/frame-cutter.ts'
 import { type Edit, endOfValue, type Range } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 
-/** A value that differs from frame to frame. `isLeftOut`: the client does not see it. */
+/** A value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
 type Hole = { name: 'text' | 'usage' | 'other'; isLeftOut: boolean; mayBeNull: boolean }
 
-/** A frame that was looked into, with the edits that it got (rulings P2, P9). */
+/** A parsed frame, with the edits made to it (rulings P2, P9). */
 type MouldSample = {
   frame: RawFrame
   shown: string
-  /** The frame's data in one line. The offsets of all others are those of this text. */
+  /** The frame's data as one line. All other offsets refer to this text. */
   data: string
   edits: readonly Edit[]
-  /** The insides of the strings that are the delta's text, which some servers write twice. */
+  /** The ranges of the delta's text, without quotes. Some servers write the text twice. */
   texts: readonly Range[]
   usage: Range | undefined
-  /** Values that may be any others without further edits. */
+  /** The ranges of values that may change without changing the edits. */
   others: readonly Range[]
 }
 
 /**
- * A frame as a mould: literal bytes with holes for the values that differ. A frame that fits gets the edits of the first one by
- * comparison, without a parse. All other bytes must be the same: members, keys and white space.
+ * A frame as a mould: literal bytes, with holes for the values that differ. A fitting frame receives the same edits
+ * by comparison, without a parse. All its other bytes must be equal: members, keys and white space.
  */
 export class FrameMould {
-  /** The values in the holes of the last frame that fitted, as they stood there. */
+  /** The values in the holes of the last fitting frame, as written there. */
   text = ''
   usage = ''
-  /** The counters, which are not all 0, differ from those of the frame before in digits alone. */
+  /** Whether the counters differ from the previous frame's only in digits, and are not all 0. */
   isAlike = false
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
   readonly #holes: Hole[] = []
 
-  /** @returns undefined if the frame cannot be one */
+  /** @returns undefined if the frame cannot become a mould */
   static of(sample: MouldSample): FrameMould | undefined {
     const { frame, shown, data, texts } = sample
     const mould = new FrameMould(sample)
-    // A frame whose own mould does not give what the client was shown has something in it that no mould has.
+    // Verifies the mould: it must reproduce what the client was shown for this frame. Otherwise the frame has a
+    // feature that moulds do not support.
     const isRight = mould.fill(frame, 0) === shown && mould.end === frame.length
     return isRight && texts.every(({ start, end }) => mould.text === data.slice(start, end)) ? mould : undefined
   }
@@ -53,7 +54,7 @@ export class FrameMould {
     for (const { start, end, name } of holes.sort((a, b) => a.start - b.start)) {
       const cover = sorted.find((edit) => edit.start <= start && edit.end >= end)
       this.#literals.push({ raw: data.slice(at, start), shown: editedPart(data, at, start, sorted) })
-      // A null that stands where a member is taken out reveals nothing, and stays.
+      // If an edit removes the member, its null reveals nothing, so the null may stay.
       const mayBeNull = name === 'other' && cover?.text !== ''
       this.#holes.push({ name: name as Hole['name'], isLeftOut: cover !== undefined, mayBeNull })
       at = end
@@ -71,7 +72,10 @@ export class FrameMould {
       Object.assign(literal, { raw: ownCopy(literal.raw), shown: ownCopy(literal.shown) })
   }
 
-  /** Returns what the client sees of the frame at this position of a piece; undefined if it does not fit. */
+  /**
+   * Returns the text that the client sees for the frame at this position of a piece; undefined if the frame does not
+   * fit.
+   */
   fill(piece: string, from: number): string | undefined {
     let at = from
     let shown = ''
@@ -81,7 +85,7 @@ export class FrameMould {
     this.isAlike = false
     for (let i = 0; i < this.#literals.length; i++) {
       const literal = this.#literals[i]!
-      // Slices are compared four times as fast as `startsWith` compares.
+      // Comparing slices is four times as fast as `startsWith`.
       if (piece.slice(at, at + literal.raw.length) !== literal.raw) return undefined
       at += literal.raw.length
       shown += literal.shown
@@ -113,7 +117,10 @@ export class FrameMould {
   }
 }
 
-/** Whether a text of counters comes again at a position of a piece, with other digits, not all of them 0. No known name has a digit. */
+/**
+ * Whether the same counters follow at this position, with other digits that are not all 0. No known member name
+ * contains a digit.
+ */
 function differsInDigits(before: string, piece: string, at: number): boolean {
   let isSaid = false
   for (let i = 0; i < before.length; i++) {
@@ -125,7 +132,7 @@ function differsInDigits(before: string, piece: string, at: number): boolean {
   return isSaid
 }
 
-/** A part of the data with its edits, in latin1. An edit that begins in the part is written there. */
+/** A part of the data with its edits applied, in latin1. An edit is written in the part in which it begins. */
 function editedPart(data: string, from: number, to: number, edits: readonly Edit[]): string {
   let out = ''
   let at = from

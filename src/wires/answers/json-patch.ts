@@ -3,26 +3,29 @@ import { elementsOf, membersOf, setMembers } from '../../bytes/json-edit.ts'
 import { type JsonMember, type KeptKeys, parseUpstreamJson, scanObject } from '../../bytes/scan.ts'
 import { readCount } from '../../inference/usage.ts'
 
-/** The member that makes an answer large: some dozen tokens of JSON for each token of text. No code looks into it. */
+/**
+ * The member that makes answers large: log probabilities take dozens of JSON tokens per token of text. No code reads
+ * them.
+ */
 const unread: KeptKeys = { containers: ['logprobs'], texts: [] }
 
-/** A JSON text whose members can be replaced in place; all else keeps its bytes. */
+/** A JSON text whose members can be replaced in place. All other bytes stay the same. */
 export class JsonPatch {
   readonly bytes: Buffer
-  /** The parsed text, with null for log probabilities. */
+  /** The parsed text, with log probabilities as null. */
   readonly value: Record<string, unknown>
   /** The outermost members, in order. */
   readonly members: readonly JsonMember[]
-  /** By path, joined: what is set in one object is one edit, however often it was asked for. */
+  /** The new values by joined path. All values for one object form one edit, even if they are set in several calls. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
-  /** The elements of lists and objects that were looked into, by where they begin: each may be edited in many places. */
+  /** The elements of inspected lists and objects, by their start. Cached, since each may be edited in many places. */
   #elements: Map<number, Range[]> | undefined
   #inner: Map<number, JsonMember[]> | undefined
 
   /**
-   * One scan and one parse of what is read at all: a last event with log probabilities has megabytes (B5).
-   * @param inside the outermost member in which members will be set, if it is there
-   * @throws when the text is not one JSON object, or one of too much beside the log probabilities.
+   * Scans the text once and parses only what is read. A last event with log probabilities can have megabytes (B5).
+   * @param inside the outermost member inside which members will be set, if present
+   * @throws if the text is not one JSON object, or is too large even without log probabilities
    */
   constructor(bytes: Buffer, inside?: string) {
     this.bytes = bytes
@@ -33,7 +36,10 @@ export class JsonPatch {
     this.value = parseUpstreamJson(read) as Record<string, unknown>
   }
 
-  /** Sets members of the object at the path of keys and places in lists; undefined takes one out. A path that leads nowhere is ignored. */
+  /**
+   * Sets members of the object at a path of keys and list positions; undefined removes a member. A path that does not
+   * exist is ignored.
+   */
   set(path: readonly string[], values: ReadonlyMap<string, string | undefined>): void {
     if (values.size === 0) return
     const id = path.join('/')
@@ -43,9 +49,9 @@ export class JsonPatch {
   }
 
   /**
-   * Sets the counters that are wanted in the object at the path and are not there, or are not counts (ruling C6).
-   * Wanted objects are looked into.
-   * @param isBelieved false: what is there is replaced too; figures that are not billed are not shown (ruling C6).
+   * Sets the wanted counters that the object at the path lacks, or has in an invalid form (ruling C6). Nested objects
+   * are handled too.
+   * @param isBelieved false: existing counters are replaced too, since clients see only billed figures (ruling C6)
    */
   setMissing(path: readonly string[], wanted: Wanted, isBelieved = true): void {
     let there: Record<string, unknown> | undefined = this.value
@@ -106,8 +112,11 @@ export class JsonPatch {
   }
 }
 
-/** The size of an answer is bounded where it is read; its log probabilities alone can be millions of tokens (B5). */
+/**
+ * An answer's size is limited where it is received. Log probabilities alone can be millions of tokens, so no limit
+ * applies here (B5).
+ */
 const noLimits = { tokensMax: Number.POSITIVE_INFINITY, membersMax: Number.POSITIVE_INFINITY }
 
-/** Counters by name, in objects of objects. */
+/** Counters by name, in nested objects. */
 export type Wanted = { readonly [name: string]: number | Wanted }

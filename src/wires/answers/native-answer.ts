@@ -7,21 +7,23 @@ import { brokenFault, faultOfError } from './faults.ts'
 import { JsonPatch, type Wanted } from './json-patch.ts'
 import { objectsOf } from './read-answer.ts'
 
-/** The facts with which the answer of a native model is adapted (ruling P2). They are fixed for the whole answer. */
+/** The facts for adapting the answer of a native model (ruling P2). They are constant for the whole answer. */
 export type NativeHead = {
   requestId: string
   model: Model
   createdSeconds: number
-  /** Billed if the model never reports its input (ruling C3). */
+  /** Billed if the model never reports its input tokens (ruling C3). */
   inputTokensEstimate: number
 }
 
-/** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
+/** Makes an id for an answer whose upstream sent no id with the wire's prefix (ruling P3). */
 export function mintAnswerId(prefix: string, { requestId }: Pick<NativeHead, 'requestId'>): string {
   return prefix + sha256Base62(`${requestId}/answer`, 24)
 }
 
-/** An id for a call whose upstream gave none. @param place tells it from the others of the answer, and is the same in each event */
+/**
+ * Makes an id for a call without one. @param place identifies the call within the answer; the same in all its events
+ */
 export function mintCallId(
   prefix: string,
   { requestId }: Pick<NativeHead, 'requestId'>,
@@ -30,7 +32,10 @@ export function mintCallId(
   return prefix + sha256Base62(`${requestId}/call/${place}`, 24)
 }
 
-/** The members that name, identify and describe an answer, where the upstream's own may not be shown (rulings P2, P3, P9). */
+/**
+ * New values for the members that name, identify and describe an answer, if the upstream's own must not be shown
+ * (rulings P2, P3, P9).
+ */
 export function headValues(
   head: NativeHead,
   answer: Record<string, unknown>,
@@ -43,15 +48,19 @@ export function headValues(
   return values
 }
 
-/** Clouds write a word of their own after the prefix, as `msg_bdrk_` and `msg_vrtx_`: it shows who serves the model (ruling P9). */
+/**
+ * Whether an id has only the wire's prefix. Clouds add a word after the prefix, such as `msg_bdrk_` and `msg_vrtx_`,
+ * which reveals the host (ruling P9).
+ */
 function isPlainId(id: string, prefix: string): boolean {
   return id.startsWith(prefix) && !/^[a-z]+_/.test(id.slice(prefix.length))
 }
 
 /**
- * Renames the models that a usage object names at any depth, as `iterations` of the messages wire do (spec 1.8, ruling P2).
- * The answering model gets the client's name for it, and a name of any other model is left out. So is what the provider charges.
- * @param usage as it was parsed; it stands at `path` of the patch
+ * Renames models in a usage object at any depth, such as `iterations` of the messages wire (spec 1.8, ruling P2). The
+ * answering model gets the client's name for it; names of other models are removed. The provider's charges are
+ * removed too.
+ * @param usage the parsed usage, which is at `path` of the patch
  */
 export function renameInUsage(
   patch: JsonPatch,
@@ -71,13 +80,15 @@ export function renameInUsage(
   }
 }
 
-/** Members of a usage by which providers report what they charge; no client is shown that (rulings P10, X14). See `noteCost`. */
+/**
+ * Members of a usage that report the provider's charges. Clients never see these (rulings P10, X14). See `noteCost`.
+ */
 const costNames: ReadonlySet<string> = new Set(['cost', 'cost_details', 'cost_in_usd_ticks', 'total_cost', 'is_byok'])
 
 /**
- * Whether the model's own figures are the billed ones, so that they may stay as they came (rulings C6, P10).
- * @param told as the model reported them, in the words of its wire
- * @param wanted the billed ones, in the same words
+ * Whether the model's own figures equal the billed ones, so that they may stay (rulings C6, P10).
+ * @param told the figures that the model reported, in the words of its wire
+ * @param wanted the billed figures, in the same words
  */
 export function isBelieved(
   { flags }: UsageReport,
@@ -88,7 +99,7 @@ export function isBelieved(
   return !billed.estimated && !flags?.length && (told === undefined || agrees(told, wanted))
 }
 
-/** Whether each counter that was reported is the wanted one. */
+/** Whether each reported counter equals the wanted one. */
 function agrees(told: Record<string, unknown>, wanted: Wanted): boolean {
   return Object.entries(wanted).every(([name, want]) => {
     const there = told[name]
@@ -97,7 +108,7 @@ function agrees(told: Record<string, unknown>, wanted: Wanted): boolean {
   })
 }
 
-/** A whole answer, to be looked into and edited; or the fault that it is, or tells of. */
+/** Opens a whole answer for reading and editing. Fails if the answer is an error or contains one. */
 export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | { state: 'failed'; fault: Fault } {
   let patch: JsonPatch
   try {
@@ -109,7 +120,9 @@ export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | 
   return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
 }
 
-/** Members by which servers reveal their software, settings and speed (ruling P9); the specification has none of them. */
+/**
+ * Members in which servers reveal their software, settings and speed (ruling P9). The specification has none of them.
+ */
 export const tellingNames: readonly string[] = [
   'system_fingerprint', // the build of the server, on the chat wire
   'timings', // llama.cpp
@@ -134,7 +147,7 @@ export const tellingNames: readonly string[] = [
 
 const telling = new Set(tellingNames)
 
-/** The edits that remove those members that reveal something; a null does not. */
+/** Edits that remove those members from an answer. A null stays, since it reveals nothing. */
 export function withoutTelling(answer: Record<string, unknown>): Map<string, string | undefined> {
   const values = new Map<string, string | undefined>()
   for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)
@@ -142,21 +155,24 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
 }
 
 /*
- * Calls of the provider's own tools, as an answer reports them (ruling C11). They have no price of tokens. If a model's
- * entry prices one, its count is billed.
+ * Calls of the provider's own tools, as an answer reports them (ruling C11). They are billed per call, not per token,
+ * if the model's entry sets a price.
  */
 
 /**
- * The members in which providers count them, by kind, and the ending of each kind's name there. They are
- * `web_search_requests` on messages and in OpenRouter's usage, and `web_search_calls` in xAI's. Neither name means
- * anything else on any wire, so both are read on all.
+ * The members in which providers count such calls: by kind, with the suffix of each kind's name.
+ * `web_search_requests` is used on messages and by OpenRouter, `web_search_calls` by xAI. Neither name has another
+ * meaning on any wire, so both are read on all wires.
  */
 const tellings = [
   { member: 'server_tool_use', ending: '_requests' },
   { member: 'server_side_tool_usage_details', ending: '_calls' },
 ]
 
-/** The report with the calls that its usage object counts. A value that is no count becomes one that is not believed (ruling C6). */
+/**
+ * Adds the calls counted in a usage object to the report. An invalid count becomes a value that is not believed
+ * (ruling C6).
+ */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
   if (tellings.every(({ member }) => usage[member] == null)) return report
   const calls = new Map<string, number>()
@@ -170,15 +186,15 @@ export function withCalls(report: UsageReport, usage: Record<string, unknown>): 
   return calls.size === 0 ? report : { ...report, calls: Object.fromEntries(calls) }
 }
 
-/** One call more. */
+/** Adds one call of this kind. */
 export function countSeen(seen: Calls = {}, kind: string): Calls {
   if (seen[kind] === undefined && Object.keys(seen).length >= kindsMax) return seen
   return { ...seen, [kind]: (seen[kind] ?? 0) + 1 }
 }
 
 /**
- * The calls of hosted tools among the blocks or items of an answer, for providers that do not count them.
- * @param calledBy the kind of hosted tool that one of them calls
+ * Counts the calls of hosted tools among the blocks or items of an answer, for providers that do not report a count.
+ * @param calledBy returns the kind of hosted tool that a block or item calls
  */
 export function callsIn(
   list: unknown,
@@ -189,5 +205,5 @@ export function callsIn(
   return seen
 }
 
-/** No provider has as many tools of its own. */
+/** The most kinds of hosted tools counted. No provider has as many. */
 const kindsMax = 64

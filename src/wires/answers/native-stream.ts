@@ -12,24 +12,27 @@ import { ProducedText } from './produced-text.ts'
 import { parseAnswer, unreadable } from './read-answer.ts'
 import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from './relay.ts'
 
-/** The two forms of a wire's answer, one made of the other (ruling Y1). */
+/** Converts a wire's answer between its two forms, stream and JSON (ruling Y1). */
 export type AnswerForms = {
   /**
-   * The frames of a stream that says what a whole answer says; undefined if it is no answer.
-   * @param body of it in one line, in latin1
+   * Converts a whole answer to the frames of a stream; undefined if the object is no answer.
+   * @param body the answer's JSON in one line, in latin1
    */
   unfold(answer: JsonObject, body: string): RawFrame[] | undefined
-  /** The whole answer as JSON text. @param events what a client of the stream is sent, all of it */
+  /**
+   * Converts a stream to the whole answer, as JSON text. @param events all events that a streaming client would be
+   * sent
+   */
   fold(events: readonly JsonObject[]): string
 }
 
-/** The largest stream that is folded, in bytes (reliability §3). */
+/** The largest stream that is converted to JSON, in bytes (reliability §3). */
 const foldedBytesMax = 32 * 1_048_576
 
 /**
- * A model's stream for a client of the same wire: bytes as they came but for the edits of ruling P2. This
- * class has the parts that are the same for all wires: it joins pieces to frames, reads counters, and ends the stream. Each
- * wire decides in `take` what becomes of a frame.
+ * A model's stream for a client of the same wire: the upstream's bytes, with the edits of ruling P2. This class holds
+ * the parts common to all wires: it joins pieces to frames, reads counters, and ends the stream. Each wire implements
+ * `take`, which handles one frame.
  */
 export abstract class NativeStream implements StreamRelay, StreamFold {
   readonly encoding = 'latin1'
@@ -39,20 +42,20 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   events = 0
   report: UsageReport = {}
   stage: Stage = 'silent'
-  /** The tokens that the client was shown; counted once it is shown no more. */
+  /** The estimated tokens that the client was shown; set once the client is shown no more. */
   #shownTokens: number | undefined
   protected readonly head: NativeHead
   protected readonly produced = new ProducedText()
   protected abstract readonly forms: AnswerForms
   readonly #cutter = new FrameCutter()
-  /** If the answer is folded: all bytes that a streaming client would have received. */
+  /** All bytes that a streaming client would have received, if the answer is converted to JSON. */
   #folded: string | undefined
 
   constructor(head: NativeHead) {
     this.head = head
   }
 
-  /** From now on what it shows is kept, for a client that wants JSON. */
+  /** From now on, keeps the shown text, for a client that wants JSON. */
   folding(): this {
     this.#folded = ''
     return this
@@ -142,7 +145,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.produced.compact()
   }
 
-  /** From now on the client is shown nothing. */
+  /** True once the client is shown nothing more. */
   protected get isHushed(): boolean {
     return this.#shownTokens !== undefined
   }
@@ -155,30 +158,30 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   abstract keepAlive(): string
   abstract failure(facts: ErrorFacts, usage: Usage): string
 
-  /** The text of a frame that the client sees. Calls `show`, `complete` or `fail`, and learns counters on the way. */
+  /** Returns the text that the client sees for a frame. Calls `show`, `complete` or `fail`, and records counters. */
   protected abstract take(frame: RawFrame): string
 
-  /** The same for a piece that is nothing but whole, ordinary deltas; undefined where it may be anything else. */
+  /** Like `take`, for a piece of only whole, ordinary deltas. Undefined if the piece may contain anything else. */
   protected takePlain(_text: string): string | undefined {
     return undefined
   }
 
-  /** Whether a stream that closes now is complete without its terminator (translation 4.2). */
+  /** Whether a stream that closes now is complete although its terminator is missing (translation 4.2). */
   protected abstract isEnough(): boolean
 
-  /** The model begins to do something else. */
+  /** The model's stage has changed. */
   protected enter(stage: Stage): void {
     this.stage = stage
     this.produced.isReasoning = stage === 'reasoning'
   }
 
-  /** Something of the answer itself is in the text. */
+  /** The returned text contains a part of the answer itself. */
   protected show(): void {
     this.hasShown = true
     if (this.state === 'unseen') this.state = 'shown'
   }
 
-  /** The upstream's own word that this is all. */
+  /** The upstream reported that the answer is complete. */
   protected complete(): void {
     this.show()
     if (this.state === 'shown') this.state = 'finished'
@@ -200,7 +203,8 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   }
 
   /**
-   * The frame's data, to be looked into and edited; undefined, and a fault, when it is not a JSON object.
+   * Parses the frame's data for reading and editing. If it is not a JSON object, returns undefined and fails the
+   * answer.
    * @param inside see `JsonPatch`
    */
   protected parse(data: string, inside?: string): JsonPatch | undefined {
@@ -216,18 +220,18 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.report = mergeUsage(this.report, usage)
   }
 
-  /** A part of the answer, or what holds it, may name its model and its service (rulings Y13, Y17). */
+  /** Records the model and service that an answer, or a part of one, may name (rulings Y13, Y17). */
   protected noteAnswer(answer: Record<string, unknown>): void {
     this.report = noteAnswer(this.report, answer)
   }
 
-  /** A call of a hosted tool came by; it counts where it has a price (ruling C11). */
+  /** Records a call of a hosted tool. It counts if the tool has a price (ruling C11). */
   protected see(kind: string): void {
     if (!this.head.model.prices.hasCalls) return
     this.report = { ...this.report, callsSeen: countSeen(this.report.callsSeen, kind) }
   }
 
-  /** The counters that the model has reported so far; 0 for those it has not. */
+  /** The counters that the model has reported so far; 0 for unreported ones. */
   protected known(): Usage {
     const { report } = this
     return {
@@ -242,7 +246,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   }
 }
 
-/** The events of a stream as they were shown; undefined if one of them cannot be read. @param text in latin1 */
+/** Parses the events of a shown stream; undefined if any event is invalid. @param text in latin1 */
 function eventsOf(text: string): JsonObject[] | undefined {
   const events: JsonObject[] = []
   try {

@@ -3,15 +3,18 @@ import { ownCopy } from '../../bytes/own-copy.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
 import { type Spoken, splitTokens, TextMeter } from '../../inference/meter.ts'
 
-/** Escaped text is decoded by the batch: most answers are never estimated, and none may keep its whole text. */
+/**
+ * Characters of escaped text that are collected before decoding. Most answers are never estimated, and their whole
+ * text must not be kept.
+ */
 const batchCharacters = 1024
 
-/** Characters by which the inside of a JSON string, as latin1, differs from the text it means. */
+/** Characters that need decoding in the inside of a JSON string held as latin1. */
 const encoded = /[\\\x80-\xff]/
 
 /**
- * The text that an answer of the client's own wire has produced, as evidence of the bill (rulings C3, C10). It is
- * counted as text and not as the bytes and escapes in which it came. So the answer costs the same on every path.
+ * The text that a native answer has produced, as evidence for the bill (rulings C3, C10). Decoded text is counted,
+ * not bytes or escapes. So an answer costs the same on every path.
  */
 export class ProducedText {
   isReasoning = false
@@ -20,7 +23,7 @@ export class ProducedText {
   #characters = 0
   #reasoningCharacters = 0
 
-  /** @param raw the inside of a JSON string, as it stands in a frame. */
+  /** @param raw the inside of a JSON string, as written in a frame */
   addRaw(raw: string): void {
     this.#note(raw.length)
     this.#raw += raw
@@ -43,7 +46,10 @@ export class ProducedText {
     return this.#meter.estimateTokens()
   }
 
-  /** Of both kinds; escapes count as they were written, which is near enough for the shares of one answer. */
+  /**
+   * The tokens of reasoning and of answer text. Escapes count as written, which is accurate enough for the ratio
+   * within one answer.
+   */
   spoken(): Spoken {
     return splitTokens(this.estimateTokens(), this.#characters, this.#reasoningCharacters)
   }
@@ -60,21 +66,21 @@ export class ProducedText {
   }
 }
 
-/** The text that the inside of a JSON string means, which stands there as latin1. Halves of a character may meet in it. */
+/** Decodes the inside of a JSON string held as latin1. Surrogate halves that meet are joined. */
 export function decodeString(raw: string): string {
   if (!encoded.test(raw)) return raw
   const text = decodeUtf8(raw)
   try {
     return JSON.parse(`"${text}"`) as string
   } catch {
-    // No client can read it either; what came of it was produced all the same.
+    // Invalid text. No client can read it, but the model has produced it, so it counts as it is.
     return text
   }
 }
 
 /**
- * The tokens of texts that are there as a whole.
- * @param enough as of `UsageEvidence`: a look at the lengths is a tenth of the count
+ * Estimates the tokens of complete texts.
+ * @param enough see `UsageEvidence`: comparing lengths costs a tenth of counting
  */
 export function estimateTexts(texts: readonly string[], enough = 0): number {
   let characters = 0

@@ -9,8 +9,9 @@ import { AlikeEvents } from './alike-events.ts'
 import { brokenFault, truncatedFault } from './faults.ts'
 
 /**
- * The object in a frame. A frame without one ends the answer: a skipped frame could be a piece of a tool's arguments. A
- * mere sign of life is reported as one. `done` is the end mark, which any wire's upstream may send.
+ * Parses the object in a frame. A frame without an object fails the answer, since a skipped frame could be a piece of
+ * a tool's arguments. Keep-alive frames are reported as such. `done` is the end mark, which upstreams of any wire may
+ * send.
  */
 function readFrame(
   frame: SseFrame,
@@ -38,7 +39,7 @@ function readFrame(
   return object
 }
 
-/** The object of a whole JSON answer; undefined if the answer is not an object. */
+/** Parses a whole JSON answer; undefined if it is not an object. */
 export function parseAnswer(bodyText: string): Record<string, unknown> | undefined {
   try {
     return asObject(parseUpstreamJson(bodyText))
@@ -51,12 +52,12 @@ export function unreadable() {
   return brokenFault('The model sent an answer that cannot be read.')
 }
 
-/** A non-empty string, else undefined. */
+/** Returns a non-empty string, else undefined. */
 export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The elements that are objects; nothing for what is no array. */
+/** Returns the elements that are objects; an empty list if the value is no array. */
 export function objectsOf(value: unknown): Record<string, unknown>[] {
   const objects: Record<string, unknown>[] = []
   if (!Array.isArray(value)) return objects
@@ -67,31 +68,32 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
   return objects
 }
 
-/** The new part of a piece that may repeat all that came before it, from the beginning (ruling Y4). */
+/** The new part of a piece that may repeat all text before it (ruling Y4). */
 export function newPart(told: string, piece: string): string {
   return piece.startsWith(told) ? piece.slice(told.length) : piece
 }
 
 /**
- * Whether a first delta says again what stood in its start (ruling Y4): exactly that, or whole arguments, which nothing but
- * themselves can follow. Any other goes on from it.
+ * Whether the first delta repeats the text of its block's start (ruling Y4). It does if both are equal, or if the
+ * start has whole arguments. Any other delta continues the start.
  */
 export function repeatsStart(start: string, delta: string, isArguments = false): boolean {
   return delta === start || (isArguments && isJsonObject(start))
 }
 
-/** Arguments of a call as a text, also of a server that sends them as another kind of JSON (R-ARGS); of none at all ''. */
+/** The arguments of a call as text. Some servers send other kinds of JSON (R-ARGS). Absent arguments become ''. */
 export function argumentsText(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
 /**
- * The source texts of one member of several objects in an answer: parsing would lose digits (ruling T16). The text is read once,
- * and only if one is asked for: an answer may call a thousand times.
- * @param text what was read as JSON already
- * @param objectsIn the objects, whose places are asked for
- * @returns undefined if there is no object
+ * Returns a function for the source texts of one member in several objects of an answer, since parsing would lose
+ * digits (ruling T16). The text is scanned once, at the first call of the function: an answer may have a thousand
+ * calls.
+ * @param text an answer that has been parsed already
+ * @param objectsIn returns the objects whose members are wanted
+ * @returns undefined for a missing object
  */
 export function keptSources(
   text: string,
@@ -110,18 +112,24 @@ export function keptSources(
   }
 }
 
-/** A model's answer to events, by the frames of its stream or as one JSON body. What it cannot read becomes `fail`. */
+/**
+ * Converts a model's answer to events: from the frames of its stream, or from one JSON body. Unreadable input becomes
+ * `fail`.
+ */
 export type Decoder = Step<SseFrame, AnswerEvent> & {
-  /** The model has said why it ends: should the connection break now, the answer is whole all the same (ruling T19). */
+  /**
+   * Whether the model has given a stop reason. The answer is then whole, even if the connection breaks now (ruling
+   * T19).
+   */
   readonly isEnough: boolean
-  /** The events of a whole JSON answer, as the model would have streamed them (laws I1–I10). No frames come before it. */
+  /** The events of a whole JSON answer, as if the model had streamed it (laws I1–I10). Not used after frames. */
   whole(bodyText: string): AnswerEvent[]
 }
 
-/** Is given an answer, or each part of one, that may name its model and its service (rulings Y13, Y17). */
+/** Receives an answer or a part of one, which may name its model and service (rulings Y13, Y17). */
 export type OnAnswer = (answer: JsonObject) => void
 
-/** The part that the decoders of all wires share. A wire reports to the narrator what it reads. */
+/** The common part of all decoders. Each wire reports to the narrator. */
 export abstract class AnswerDecoder implements Decoder {
   protected readonly narrator = new Narrator()
   protected readonly profile: Profile
@@ -135,13 +143,13 @@ export abstract class AnswerDecoder implements Decoder {
 
   abstract readonly isEnough: boolean
 
-  /** @param object what the frame's data says */
+  /** @param object the parsed data of the frame */
   protected abstract read(object: JsonObject, frame: SseFrame): void
 
-  /** @param isMarked the end was said by an end mark, and is not merely that of the bytes */
+  /** @param isMarked true if an end mark was received; false if only the connection ended */
   protected abstract close(isMarked: boolean): void
 
-  /** @param text the body as it came */
+  /** @param text the body as received */
   protected abstract readWhole(body: JsonObject, text: string): void
 
   push(frame: SseFrame): AnswerEvent[] {
@@ -176,7 +184,10 @@ function isDelta({ type }: AnswerEvent): boolean {
   return type === 'block_delta' || type === 'usage'
 }
 
-/** A chunk of chat is one itself; events of the other wires hold a message or a response. */
+/**
+ * The object that describes the answer. On chat this is the chunk itself; events of other wires contain a message or
+ * a response.
+ */
 function answerIn(object: JsonObject): JsonObject {
   return object['model'] === undefined ? (asObject(object['message'] ?? object['response']) ?? object) : object
 }

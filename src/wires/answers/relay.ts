@@ -4,69 +4,80 @@ import type { Usage, UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './faults.ts'
 
 /**
- * How far an answer has come on its way to the client; never back, and `finished` and `failed` are final.
+ * How far an answer has come on its way to the client. The state never goes back; `finished` and `failed` are final.
  *
- *     unseen ──▶ shown ──▶ finished   the upstream said, by its own evidence, that it is complete (I10)
- *        ╲         ╲ ────▶ failed     it cannot be completed; `fault` says why
- *         ╲─────────╲────▶ stopped    ended by us at a stop sequence (ruling T15): nothing behind it is shown, and who
- *                                     reads on does so for the figures, until it is `finished` or spent (ruling C12)
+ *     unseen ──▶ shown ──▶ finished   the upstream reported that the answer is complete (I10)
+ *        ╲         ╲ ────▶ failed     the answer cannot be completed; `fault` has the reason
+ *         ╲─────────╲────▶ stopped    we ended the answer at a stop sequence (ruling T15)
  *
- * `shown` means that something of the answer itself is in the text so far, so that the status can no longer change
- * (translation 4.1).
+ * `stopped`: the client is shown nothing more. The gateway may read on for the figures, until the stream is
+ * `finished` or spent (ruling C12).
+ *
+ * `shown`: the text so far contains a part of the answer itself, so the HTTP status can no longer change (translation
+ * 4.1).
  */
 export type RelayState = 'unseen' | 'shown' | 'finished' | 'stopped' | 'failed'
 
 /**
- * A model's stream on its way to the client: bytes in, text out. Pure and resumable; it never awaits. What ends an
- * answer is not in `push`'s text but in `finish`'s, which is asked for when the debit is durable (ruling C3).
+ * A model's stream on its way to the client: bytes in, text out. It is pure and never awaits. `push` does not return
+ * the end of the answer. `finish` returns the end; it is called once the debit is durable (ruling C3).
  */
 export interface StreamRelay {
-  /** How the text is written out: `latin1` text is bytes as they came. */
+  /** The encoding for writing the text. In `latin1`, each character is one byte of the upstream. */
   readonly encoding: 'latin1' | 'utf8'
-  /** Takes a piece of the upstream's body and returns what the client may see of it. */
+  /** Takes a piece of the upstream's body and returns the text that the client may see. */
   push(chunk: Uint8Array): string
   end(): string
   /**
-   * The connection broke, or fell silent for good. Where the model had said why it ends, the answer is whole (ruling T19):
-   * the state then says so. Else nothing changes. Half a frame is dropped.
+   * The connection broke or stays silent. If the model has given a stop reason, the answer is whole, and the state
+   * changes accordingly (ruling T19). Otherwise nothing changes. An incomplete frame is dropped.
    */
   breakOff(): string
-  /** A whole JSON answer where a stream was asked for. */
+  /** Takes a whole JSON answer although a stream was requested. */
   pushWhole(body: Buffer): string
   readonly state: RelayState
   readonly fault: Fault | undefined
-  /** Whether it came as far as `shown`, however it went on. */
+  /** Whether the answer ever reached `shown`, whatever its state is now. */
   readonly hasShown: boolean
-  /** Data events so far; comments and pings do not count as progress (reliability §3). */
+  /** Data events so far. Comments and pings do not count, since they are no progress (reliability §3). */
   readonly events: number
   readonly report: UsageReport
   readonly stage: Stage
-  /** The text of all that has come, also after a stop. */
+  /** The text of the whole answer so far, including text after a stop. */
   spoken(): Spoken
-  /** The model has come to its end, or to none: nothing more is to be learned. */
+  /** Whether the model's answer has ended or failed, so that reading on gains nothing. */
   readonly isSpent: boolean
-  /** Nobody is shown any more: what comes from here on counts for the figures only (ruling C12). */
+  /** The client is shown nothing more. Later text counts only for the figures (ruling C12). */
   hush(): void
   /**
-   * Called when nothing comes for a while: the relay keeps no more of the pieces that came than it needs. Pieces are as
-   * large as a model is fast, and the reader of the answer may have stopped for long (B10).
+   * Called when no data arrives for a while. The relay releases received pieces that it does not need. Pieces from a
+   * fast model are large, and a client may pause reading for long (B10).
    */
   compact(): void
-  /** Of what was produced for the client, in tokens. */
+  /** Estimates the tokens produced for the client. */
   estimateOutput(): number
-  /** Why it ended, where that is read anyway: of a native answer it is not. */
+  /** The stop reason, if it is read at all; native answers do not need it. */
   readonly reason?: StopReason | undefined
-  /** Of a whole answer what its provider sealed last, as a digest; as of `Sealing.lastIn`. Absent where nothing can be. */
+  /**
+   * A digest of the last sealed part of a whole answer, as by `Sealing.lastIn`. Absent if the wire has no sealed
+   * parts.
+   */
   lastSealed?(): string | undefined
-  /** The end of a complete answer, terminator included, with the counters that were billed. */
+  /** Returns the end of a complete answer with the billed counters, including the terminator. */
   finish(usage: Usage): string
-  /** A sign of life for a silent stream (ruling U4). Only between frames. */
+  /** Returns a keep-alive for a silent stream (ruling U4). Call it only between frames. */
   keepAlive(): string
-  /** How a started stream says that it failed, without a terminator (spec 7.4, ruling T4), and what was billed. */
+  /**
+   * Returns the error and the billed counters for a stream that has started, without a terminator (spec 7.4, ruling
+   * T4).
+   */
   failure(facts: ErrorFacts, usage: Usage): string
 }
 
-/** A whole JSON answer, read but not yet shown. `stopped`: it ends at a stop of ours, and the report is no final word (C12). */
+/**
+ * A whole JSON answer, before it is shown. `stopped`: the answer was cut at a local stop sequence, and its report is
+ * not final (C12).
+ */
 export type WholeAnswer =
   | { state: 'failed'; fault: Fault }
   | ({ state: 'finished' } & ReadAnswer)
@@ -74,13 +85,16 @@ export type WholeAnswer =
 
 type ReadAnswer = Pick<StreamRelay, 'report' | 'reason' | 'lastSealed'> & {
   estimateOutput: (enough?: number) => number
-  /** The client's body, with the counters that were billed. */
+  /** Returns the client's body with the billed counters. */
   encode: (usage: Usage) => string | Uint8Array
 }
 
-/** Collects a model's stream for a client that wants one JSON answer; the texts of a relay mean nothing here. */
+/**
+ * Collects a model's stream for a client that wants one JSON answer. The texts returned by the relay's methods are
+ * ignored.
+ */
 export interface StreamFold
   extends Pick<StreamRelay, 'push' | 'end' | 'breakOff' | 'state' | 'events' | 'report' | 'stage' | 'isSpent'> {
-  /** The answer so far. If it was cut, the model may or may not have come to its end. */
+  /** Returns the answer so far. If it was cut, the model may or may not have finished. */
   whole(): WholeAnswer
 }
