@@ -77,7 +77,7 @@ export type ModelHalf = {
   /** The request fields with a single value that models of the wire accept. */
   scalars: readonly ScalarRow[]
   /**
-   * What happens to fields of each client's wire. Only for a wire without clients, since the tables of clients do not
+   * The fates of the fields of each client's wire. Only for a wire without clients, since the tables of clients do not
    * list it.
    */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>

@@ -72,8 +72,8 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
 }
 
 /**
- * @param counting counts the visited states @returns the longest state that the text ends with, including this
- * character
+ * @param counting counts the visited states
+ * @returns the longest state that the text ends with, including this character
  */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {

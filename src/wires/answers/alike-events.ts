@@ -92,8 +92,8 @@ function readScalar(text: string): unknown {
 }
 
 /**
- * The mould of two events that differ only in strings and numbers; undefined for other events. @param text JSON, like
- * `before`
+ * The mould of two events that differ only in strings and numbers; undefined for other events.
+ * @param text JSON, like `before`
  */
 function mouldOf(before: string, text: string): EventMould | undefined {
   const literals: string[] = []

@@ -22,7 +22,8 @@ export function mintAnswerId(prefix: string, { requestId }: Pick<NativeHead, 're
 }
 
 /**
- * Makes an id for a call without one. @param place identifies the call within the answer; the same in all its events
+ * Makes an id for a call without one.
+ * @param place identifies the call within the answer; the same in all its events
  */
 export function mintCallId(
   prefix: string,

@@ -20,8 +20,8 @@ export type AnswerForms = {
    */
   unfold(answer: JsonObject, body: string): RawFrame[] | undefined
   /**
-   * Converts a stream to the whole answer, as JSON text. @param events all events that a streaming client would be
-   * sent
+   * Converts a stream to the whole answer, as JSON text.
+   * @param events all events that a streaming client would be sent
    */
   fold(events: readonly JsonObject[]): string
 }

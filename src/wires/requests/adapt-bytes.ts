@@ -8,37 +8,40 @@ import type { ClientBody } from './client-body.ts'
 import type { HiddenReasoning } from './reasoning-wish.ts'
 import { dropRouting, MemberValues } from './routing.ts'
 
-/** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
+/**
+ * A request adapted for a model of the client's own wire, ready to be sent. It has the client's bytes with the edits
+ * of ruling P1.
+ */
 export type AdaptedRequest = {
   body: Buffer
   stream: boolean
-  /** The tier, speed and geography that it asks for, by their member; undefined if none. */
+  /** The requested tier, speed and geography, by member; undefined if none are requested. */
   service: ServiceWords | undefined
-  /** The body is all that the model reads, and the cap bounds all that it writes (ruling C14). */
+  /** Whether the model reads only this body, and the cap limits all that the model writes (ruling C14). */
   isSelfContained: boolean
-  /** The cap that is sent, or the model's maximum where none is, in tokens. */
+  /** The output cap as sent, in tokens; the model's maximum if no cap is sent. */
   outputTokensCap: number
-  /** How many answers are asked for; the cap is that of all of them. */
+  /** The number of requested answers. Each may use the cap. */
   choices: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: HiddenReasoning
-  /** The changes and removals against the client's word, for the log (ruling T9). */
+  /** Fields that were changed or removed although the client sent them, for the log (ruling T9). */
   losses: readonly Loss[]
 }
 
-/** The facts that adapting needs beside body and model. */
+/** The facts that adapting a request needs besides the body and the model. */
 export type AdaptContext = {
   /** The conversation key scoped to the account (R-CACHE); undefined if the client sent none. */
   scopedKey: string | undefined
-  /** The key to send all the same if the request names none (ruling Y18). */
+  /** The key to send if the request has none (ruling Y18). */
   implicitKey?: string | undefined
-  /** Unix milliseconds: which services have a price depends on the time. Default: none has one. */
+  /** Unix milliseconds. They decide which services have a price now. Default: no service has one. */
   nowMs?: number
-  /** Whether an `encrypted_content` is an envelope of ours (ruling T7). */
+  /** Whether an `encrypted_content` is one of our envelopes (ruling T7). */
   isOurSeal: (text: string) => boolean
 }
 
-/** Scopes the client's cache key, or adds the implicit one (rulings P6, Y18). */
+/** Scopes the client's cache key to its account, or adds the implicit key (rulings P6, Y18). */
 export function setCacheKey(body: ClientBody, { profile }: Model, values: MemberValues, context: AdaptContext): void {
   const { scopedKey, implicitKey } = context
   const field = 'prompt_cache_key'
@@ -48,8 +51,9 @@ export function setCacheKey(body: ClientBody, { profile }: Model, values: Member
 }
 
 /**
- * Fields that cost beyond the token price, or get around a cap (ruling C7). Only these values pass, and those that the model's list
- * prices, unless its entry allows the field. The last four are of servers beside the wires' authors.
+ * Fields that can raise the cost beyond the token price, or avoid a cap (ruling C7). Only these values pass, and
+ * values for which the model has a price, unless the model's entry allows the field. The last four fields belong to
+ * servers other than the wires' authors.
  */
 const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, readonly unknown[]>([
   ['service_tier', freeTierWords],
@@ -61,7 +65,10 @@ const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, r
   ['chat_template', []],
 ])
 
-/** The edits that every wire has: the model's name, cost fields, what would choose another one, what the profile does not take. */
+/**
+ * The edits common to all wires. They set the model's name, and remove cost fields, routing fields, and fields that
+ * the profile does not accept.
+ */
 export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<AdaptContext, 'nowMs'>): MemberValues {
   const values = new MemberValues()
   if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
@@ -77,24 +84,27 @@ export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<Ada
   return values
 }
 
-/** The cap to send: never above the model's maximum, never below what its upstream takes (rulings T17, P1). */
+/** The cap to send: at most the model's maximum, at least the smallest that its upstream accepts (rulings T17, P1). */
 export function capTokens(model: Model, asked: number): number {
   return Math.max(Math.min(asked, model.outputTokensMax), Math.min(model.profile.minOutput, model.outputTokensMax))
 }
 
-/** Splices the new values and the deeper edits into the client's bytes. */
+/** Applies the new top-level values and the nested edits to the client's bytes. */
 export function adaptBody(body: ClientBody, values: MemberValues, deeper: readonly Edit[] = []): Buffer {
   if (values.size === 0 && deeper.length === 0) return body.bytes
   return splice(body.bytes, [...setMembers(body.range, body.members, values), ...deeper])
 }
 
-/** Edits that set members inside an object field, wherever it stands; the rest of it keeps its bytes. */
+/** Edits that set members inside an object field. All other bytes of the field stay. */
 export function setInside(body: ClientBody, field: string, values: ReadonlyMap<string, string>): Edit[] {
   const places = body.members.filter((member) => member.key === field && body.bytes[member.start] === 0x7b)
   return places.flatMap((place) => setMembers(place, body.membersAt(place), values))
 }
 
-/** The top-level fields as they are sent. Deeper edits are left out: no wish of a client's is made by one. */
+/**
+ * Returns the top-level fields as they are sent. Nested edits are ignored, since none of them makes a wish of a
+ * client's.
+ */
 export function sentFields(body: ClientBody, values: MemberValues): (field: string) => unknown {
   return (field) => {
     if (!values.has(field)) return body.value(field)
@@ -103,7 +113,7 @@ export function sentFields(body: ClientBody, values: MemberValues): (field: stri
   }
 }
 
-/** The words of a request as it is sent by which it asks for a service; undefined if it has none (ruling Y17). */
+/** The words with which the sent request asks for a service; undefined if it has none (ruling Y17). */
 export function sentService(body: ClientBody, values: MemberValues): ServiceWords | undefined {
   let words: Record<string, string> | undefined
   for (const member of serviceMembers) {
@@ -113,7 +123,7 @@ export function sentService(body: ClientBody, values: MemberValues): ServiceWord
   return words
 }
 
-/** Which fields of the client's were taken out, and not moved to another place. */
+/** The client's fields that were removed and not moved to another place. */
 export function droppedFields(values: MemberValues, moved: readonly string[] = []): Loss[] {
   const dropped = [...(values.routed?.list ?? [])]
   for (const [field, value] of values)

@@ -3,17 +3,17 @@ import type { ClientBody } from './client-body.ts'
 import { invalidField, wrongType } from './refusals.ts'
 
 /*
- * Checks of every request before any upstream is chosen, whatever the model's wire (rulings R9, R10). On the same wire
- * the model judges all else. Decoders rely on these checks and repeat none of them.
+ * Checks of every request before an upstream is chosen, whatever the model's wire (rulings R9, R10). If client and
+ * model share a wire, the model judges everything else. Decoders rely on these checks and do not repeat them.
  */
 
-/** @throws GatewayError 400 when `model` is missing or not a string (spec 7.3). */
+/** @throws GatewayError 400 if `model` is missing or not a string (spec 7.3) */
 export function readModelId(body: ClientBody): string {
   if (body.isString('model')) return body.value('model') as string
   throw invalidField('model', 'The field model is required and must be a string: name a model from GET /v1/models.')
 }
 
-/** @throws GatewayError 400 naming the first field that breaks ruling R10. */
+/** @throws GatewayError 400 that names the first field against ruling R10 */
 export function checkFields(client: ClientHalf, body: ClientBody): void {
   const { caps, isCapRequired, check } = client.request
   checkConversation(client, body)
@@ -30,7 +30,7 @@ export function checkFields(client: ClientHalf, body: ClientBody): void {
   check?.(body)
 }
 
-/** @throws GatewayError 400 when the conversation is missing or of a wrong type. */
+/** @throws GatewayError 400 if the conversation is missing or has a wrong type */
 export function checkConversation(client: ClientHalf, body: ClientBody): void {
   const { field, kinds, mayBeText } = client.request.conversation
   if (body.isArray(field) || (mayBeText && body.isString(field))) return

@@ -4,22 +4,22 @@ import type { Tool, ToolChoice } from '../../inference/request.ts'
 import type { Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
 
-/** The tools that are declared to the upstream, and the choice among them. All names are the upstream's. */
+/** The tools declared to the upstream, and the choice among them. All names are the upstream's. */
 export type OfferedTools = {
   tools: readonly Tool[]
   mode: ToolChoice['mode']
   name?: string
-  /** Only these of the declared tools, if the upstream takes such a list. */
+  /** The only tools that may be called, if the upstream accepts such a list. */
   allowed?: string[]
   parallel?: boolean
-  /** Words that ask for a call, for a model that cannot be forced to make one (ruling Y6). */
+  /** An instruction to call a tool, for a model that cannot be forced to (ruling Y6). */
   line?: string
 }
 
 /**
- * The tools and the choice a model can be held to (R-CHOICE). A mode it lacks is said in another way of the same
- * meaning, else in words (ruling Y6).
- * @throws GatewayError 400 for a choice of tools that are not declared.
+ * Decides which tools and which choice to send (R-CHOICE). An unsupported mode is replaced by an equivalent one, else
+ * by an instruction in words (ruling Y6).
+ * @throws GatewayError 400 for a choice of tools that are not declared
  */
 export function resolveChoice(
   tools: readonly Tool[],
@@ -29,7 +29,7 @@ export function resolveChoice(
   losses: Losses,
 ): OfferedTools {
   if (tools.length === 0) {
-    // Upstreams refuse a choice where there is nothing to choose from.
+    // Upstreams refuse a choice without tools.
     if (wish.mode !== 'default') losses.add('tool_choice', 'dropped', 'there are no tools')
     if (wish.parallel !== undefined) losses.add('parallel_tool_calls', 'dropped', 'there are no tools')
     return { tools: [], mode: 'default' }
@@ -62,7 +62,10 @@ export function resolveChoice(
       return { tools: declared, mode: 'default', ...parallel }
   }
 
-  /** One of these must be called (ruling Y6). Having to call one of one tool is having to call that tool. */
+  /**
+   * The model must call one of these tools (ruling Y6). If only one tool is left, the modes `required` and `named`
+   * are equivalent.
+   */
   function force(wanted: string[], prefersName = false): OfferedTools {
     const only = declared.filter(({ name }) => wanted.includes(name))
     if (takes.has('required') && !prefersName) return { tools: only, mode: 'required' }
@@ -86,7 +89,10 @@ export function resolveChoice(
   }
 }
 
-/** The upstream's name of the one tool that is called so: the plain one, or the only member of a namespace (R-GROUP). */
+/**
+ * The upstream's name for a tool with this bare name. The tool is the plain one, or the only member of a namespace with
+ * the name (R-GROUP).
+ */
 function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]
   if (!tool) return undefined

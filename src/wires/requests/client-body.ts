@@ -15,8 +15,8 @@ import {
 import { GatewayError } from '../../errors.ts'
 
 /**
- * A client's body as bytes and the list of its top-level members: checked whole, parsed only where it is asked for.
- * No member occurs twice (ruling Y12); `null` counts as absent (ruling R7).
+ * A client's body as bytes with the list of its top-level members. The whole body is checked; values are parsed only
+ * on demand. No member occurs twice (ruling Y12), and `null` counts as absent (ruling R7).
  */
 export class ClientBody {
   readonly bytes: Buffer
@@ -26,8 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys of its wire, if the body may have to be decoded: the scan finds their values by the way
-   * @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3), or a member of it occurs twice.
+   * @param keys the kept keys of the wire, if the body may have to be decoded: the same scan finds their values
+   * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
     this.bytes = bytes
@@ -54,22 +54,25 @@ export class ClientBody {
     return this.member(key) !== undefined
   }
 
-  /** A letter, digit or sign of ASCII is written as `\\u00…` somewhere, which nobody does who has nothing to hide. */
+  /**
+   * Whether any ASCII letter, digit or sign is written as `\u00…`. Ordinary clients never do that, so such a body may
+   * hide something.
+   */
   get hasEscapedLetters(): boolean {
     return this.#notes.has('escaped letter')
   }
 
-  /** Whether this stands anywhere in it as a whole string, key or value, written without escapes. */
+  /** Whether the body contains this word as a whole string, key or value, written without escapes. */
   holdsString(word: NotedWord): boolean {
     return this.#notes.has(word)
   }
 
-  /** Whether any string in it ends so, key or value, written without escapes there. */
+  /** Whether any string in the body, key or value, ends like this, written without escapes. */
   holdsEnding(ending: NotedEnding): boolean {
     return this.#notes.has(`…${ending}`)
   }
 
-  /** First byte of the value, which tells its type; undefined when absent or null. */
+  /** The first byte of the value, which shows its type; undefined if the member is absent or null. */
   firstByte(key: string): number | undefined {
     const member = this.member(key)
     return member && this.bytes[member.start]
@@ -87,13 +90,13 @@ export class ClientBody {
     return this.firstByte(key) === 0x7b
   }
 
-  /** The parsed value; for small fields. */
+  /** The parsed value of a member. Use it for small fields only. */
   value(key: string): unknown {
     const member = this.member(key)
     return member && this.parse(member)
   }
 
-  /** A field and all that is in it, repeated members too; undefined where it is absent. */
+  /** A field with everything inside, including repeated members; undefined if absent. */
   nodes(field: string): JsonNode | undefined {
     const place = this.member(field)
     return place && readNodes(this.bytes, place)
@@ -105,9 +108,10 @@ export class ClientBody {
   }
 
   /**
-   * The parsed values of one member of an object field, each time that it occurs (ruling Y12). The list is empty if the
-   * field is no object or lacks the member. An object of thousands of members is not built for one of them.
-   * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).
+   * The parsed values of one member of an object field: one for each occurrence (ruling Y12). The list is empty if
+   * the field is no object or lacks the member. The object itself is not built, since it may have thousands of
+   * members.
+   * @throws GatewayError 400 `invalid_body` if there are more members than the limit (B21)
    */
   valuesInside(field: string, key: string): unknown[] {
     const place = this.member(field)
@@ -117,14 +121,14 @@ export class ClientBody {
   }
 
   /**
-   * The members of an object inside.
-   * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).
+   * The members of a nested object.
+   * @throws GatewayError 400 `invalid_body` if there are more members than the limit (B21)
    */
   membersAt(range: Range): JsonMember[] {
     return readMembers(() => membersOf(this.bytes, range))
   }
 
-  /** The whole body for `JSON.parse`, with tokens in the place of the values under the kept keys of its wire. */
+  /** The whole body as input for `JSON.parse`, with tokens in place of the values under the wire's kept keys. */
   outline(keys: KeptKeys): Outline {
     return outlineOf(this.bytes, this.#keys ?? keys, this.members)
   }
@@ -134,7 +138,7 @@ export class ClientBody {
   }
 }
 
-/** @param param the name, decoded, or the beginning of a long one */
+/** @param param the decoded name of the member, or the beginning of a long name */
 function repeated(param: string): GatewayError {
   return new GatewayError('invalid_body', `The field ${param} occurs twice in the request body: send it once.`, {
     param,

@@ -1,31 +1,35 @@
 /**
- * A wire's names for the parts of a request that refusals mention. A part without a name there has the nearest field's
- * name.
+ * A wire's names for the parts of a request that refusals mention. If the wire has no name for a part, this is the
+ * nearest field's name.
  */
 type RequestWords = {
-  /** The id by which a result names its call. */
+  /** The member by which a result refers to its call. */
   callId: string
   call: string
   result: string
-  /** Structured output. */
+  /** The field of structured output. */
   format: string
   effort: string
-  /** How long it may think, in tokens. */
+  /** The field of the thinking budget. */
   budget: string
-  /** The field of stop sequences; in quotes if its name is an ordinary word. */
+  /** The field of stop sequences; quoted if its name is an ordinary word. */
   stops: string
 }
 
-/** The names in a wire that its refusals may use: the field of the conversation, fields that cap the output, and words. */
+/**
+ * The names of a wire that its refusals may mention: the field of the conversation, the cap fields, and further
+ * words.
+ */
 export type WireSpeech = { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
 
 /** A place in the conversation: `messages[3].content[1]`, `messages.3.content.1`, `input[0]`. */
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
 
 /**
- * Rewords the refusal of a model on another wire for the client. Fields get the client's names. A place in the conversation
- * differs between the wires, so it becomes the name of the field that holds it. Its `param` stays null (spec 7.3).
- * @param text the model's words, scrubbed
+ * Rewords the refusal of a model on another wire for the client. Field names become the client's names. Places in the
+ * conversation differ between the wires, so each becomes the name of the conversation's field. `param` stays null
+ * (spec 7.3).
+ * @param text the model's error text, scrubbed
  */
 export function inClientWords(text: string, model: WireSpeech, client: WireSpeech): string {
   const parts = partsOf(model, client)
@@ -33,7 +37,7 @@ export function inClientWords(text: string, model: WireSpeech, client: WireSpeec
   return text.replace(pattern, (_, ...groups: unknown[]) => parts[groups.findIndex((group) => group !== undefined)]![1])
 }
 
-/** The patterns to look for, without groups, and their replacements. */
+/** The patterns to search for, without groups, and their replacements. */
 function partsOf(theirs: WireSpeech, ours: WireSpeech): (readonly [pattern: string, told: string])[] {
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   const { field } = ours.conversation

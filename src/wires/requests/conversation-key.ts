@@ -5,16 +5,19 @@ import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
 
-/** Counted in code points (ruling R2). */
+/** The longest conversation key, in code points (ruling R2). */
 const keyCharactersMax = 256
 
-/** Headers that agents send and that serve as the key where no specified one was sent; never refused (ruling P6). */
+/**
+ * Headers of agents that serve as the key if no specified header was sent. Such a header never causes a refusal
+ * (ruling P6).
+ */
 const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
 
 /**
- * The conversation key: the wire's field for it, if it has one, else the header `x-session-id`, else an agent's own
- * header (spec 4.1, ruling P6).
- * @throws GatewayError 400 for a key that is too long or not a string.
+ * The conversation key: the wire's own field, else the header `x-session-id`, else an agent's header (spec 4.1,
+ * ruling P6).
+ * @throws GatewayError 400 for a key that is too long or not a string
  */
 export function readConversationKey(
   client: ClientHalf,
@@ -40,8 +43,8 @@ export function readConversationKey(
 }
 
 /**
- * The header `x-session-id`, whatever its characters: a header is bytes, and clients that send more than ASCII send
- * UTF-8. @throws GatewayError `invalid_cache_key`.
+ * Reads the header `x-session-id`. Headers are bytes; clients that send other characters than ASCII send UTF-8.
+ * @throws GatewayError `invalid_cache_key`
  */
 export function readSessionId(header: (name: string) => string | undefined): string | undefined {
   const value = header('x-session-id')
@@ -53,8 +56,8 @@ export function readSessionId(header: (name: string) => string | undefined): str
 }
 
 /**
- * The texts with which a conversation opens: its instructions, and its turns up to the first of the user. They stay the same in
- * every later request, in whatever form a client writes them and wherever it moves its cache marks (ruling Y18).
+ * The texts with which a conversation begins: its instructions, and its turns up to the user's first. They stay the
+ * same in every later request, whatever form a client uses and wherever it places cache marks (ruling Y18).
  */
 export function readOpening({ request }: ClientHalf, body: ClientBody): string {
   const { field } = request.conversation
@@ -69,7 +72,7 @@ export function readOpening({ request }: ClientHalf, body: ClientBody): string {
   return JSON.stringify(opening)
 }
 
-/** The words of a content, whether a string or parts; other parts as they stand but for their cache marks. */
+/** The text of a content, whether a string or parts. Parts without text are returned as JSON without cache marks. */
 function wordsOf(content: unknown): string {
   if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
   return content

@@ -15,13 +15,14 @@ import {
 import { refusals, refuse, wrongType } from './refusals.ts'
 
 /*
- * Function tools, their choice and the output format, as two of the wires have them, in the same words. One wire nests
- * those of a kind under its name, `{"type":"function","function":{"name":…}}`. The other has them beside the type.
+ * Function tools, tool choice and output format, which two wires write in the same words. One wire nests the words
+ * under the name of the kind: `{"type":"function","function":{"name":…}}`. The other wire has the words beside the
+ * type.
  */
 
 export type Nesting = 'nested' | 'beside'
 
-/** The words of a kind, and where they stand. */
+/** The words of a kind, and their place. */
 function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [words: Json, at: string] {
   if (nesting === 'beside') return [object, at]
   const place = `${at}.${kind}`
@@ -30,8 +31,8 @@ function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [wor
 
 export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): Tool {
   if (isOfAnotherWire(tool, nesting)) refuse(at, nesting === 'nested' ? refusals.chatTool : refusals.responsesTool)
-  // By type, never by name: a client's own function may be called web_search (R-HOSTED). Wherever it stands, the tools
-  // are what has to change (spec 7.3).
+  // Hosted tools are recognised by type, never by name: a client's own function may be called web_search (R-HOSTED).
+  // Whatever the place, `param` is `tools`, since the tools must change (spec 7.3).
   if (!isAbsent(tool['type']) && tool['type'] !== 'function') refuse(at, refusals.hostedTool, 'tools')
   const [words, place] = wordsOf(tool, 'function', at, nesting)
   return {
@@ -43,7 +44,7 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
-/** Each wire has its own shape, and people take one for another: what would be read of such a tool is its name at best. */
+/** Whether a tool has the form of another wire, a common mistake. Only its name could be read from it, at best. */
 function isOfAnotherWire(
   { type, name, parameters, function: nested, input_schema: schema }: Json,
   nesting: Nesting,
@@ -59,7 +60,7 @@ const choiceWords = new Map<unknown, ToolChoice['mode']>([
   ['required', 'required'],
 ])
 
-/** The words that the messages wire has in an object. */
+/** The words of the messages wire for the type of a choice object. */
 const wordsOfMessages: ReadonlySet<unknown> = new Set(['auto', 'any', 'none', 'tool'])
 
 export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {
@@ -94,7 +95,7 @@ export function readFormat(value: unknown, at: string, body: Body, nesting: Nest
       return { kind: 'json' }
     case 'json_schema': {
       const [words, place] = wordsOf(format, 'json_schema', at, nesting)
-      // If the schema has an object of its own, it may be left out of that object.
+      // If the schema is in a nested object, that object may omit the schema.
       const isAnything = nesting === 'nested' && isAbsent(words['schema'])
       return {
         kind: 'schema',

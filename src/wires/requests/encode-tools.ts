@@ -9,7 +9,7 @@ import type { Losses } from './losses.ts'
 import type { Prepared } from './prepare.ts'
 import { formatName, toolSchema } from './stand-ins.ts'
 
-/* The other direction of `decode-tools.ts`. */
+/* The reverse of `decode-tools.ts`. */
 
 type EncodedTool = Record<string, unknown>
 
@@ -17,7 +17,10 @@ function withWords(kind: string, words: EncodedTool, nesting: Nesting): EncodedT
   return nesting === 'nested' ? { type: kind, [kind]: words } : { type: kind, ...words }
 }
 
-/** `tools`, `tool_choice` and `parallel_tool_calls`. @param strictOf what is said of strictness, where anything is */
+/**
+ * Writes `tools`, `tool_choice` and `parallel_tool_calls`.
+ * @param strictOf the value of `strict` for a tool; undefined to omit it
+ */
 export function toolFields(
   { choice, losses }: Prepared,
   nesting: Nesting,
@@ -30,7 +33,7 @@ export function toolFields(
       const { name, description } = tool
       const schema = profile.toolSchemas === 'plain' ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
       const words = { name, description: sent(description), parameters: verbatim(schema), strict: strictOf(tool) }
-      // Not by `withWords`: a computed key costs more than all the others.
+      // `withWords` is not used here, since a computed key costs more than all other work on the tool.
       return nesting === 'nested' ? { type: 'function', function: words } : { type: 'function', ...words }
     }),
     tool_choice: encodeChoice(choice, nesting),
@@ -38,7 +41,10 @@ export function toolFields(
   }
 }
 
-/** A tool's schema whose root is an object and no choice: loosened where the client's is one (R-SCHEMA, ruling T9). */
+/**
+ * A tool's schema as an object without branches at its root. A schema with branches is loosened (R-SCHEMA, ruling
+ * T9).
+ */
 export function plainSchema(tool: Tool, losses: Losses): RawJson {
   const schema = toolSchema(tool.schema)
   const plain = withoutRootBranches(schema)
@@ -47,8 +53,8 @@ export function plainSchema(tool: Tool, losses: Losses): RawJson {
 }
 
 /**
- * The strictness of a tool as a model is asked for it. If the model does not take it, the arguments may not fit (ruling
- * T9).
+ * The value of `strict` to send for a tool. If the model does not accept `strict`, the arguments may not fit the
+ * schema (ruling T9).
  */
 export function strictOf(tool: Tool, profile: Pick<Profile, 'accepts'>, losses: Losses): boolean | undefined {
   if (profile.accepts.has('strict')) return tool.strict
@@ -71,7 +77,7 @@ function encodeChoice(choice: OfferedTools, nesting: Nesting): unknown {
   }
 }
 
-/** @param strict what is said of strictness where the client said nothing */
+/** @param strict the value of `strict` if the client set none */
 export function encodeFormat(format: OutputFormat, nesting: Nesting, strict?: boolean): unknown {
   switch (format.kind) {
     case 'text':

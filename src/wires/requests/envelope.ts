@@ -6,9 +6,9 @@ import { ClientBody } from './client-body.ts'
 type Envelope = NonNullable<ProfileValues['envelope']>
 
 /**
- * The body of the messages wire as a cloud takes it that names the model in the path. What a client wrote in these members does not
- * count: a beta may raise the price (ruling C7).
- * @param betas of the header, separated by commas
+ * The body of the messages wire for a cloud that has the model's name in the path. The client's values for the added
+ * members are overwritten, since a beta may raise the price (ruling C7).
+ * @param betas the value of the betas header, separated by commas
  */
 export function enclose(bytes: Buffer, { version, omits, betas: where }: Envelope, betas: string | undefined): Buffer {
   const body = new ClientBody(bytes)

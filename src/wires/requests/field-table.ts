@@ -1,51 +1,54 @@
 import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /**
- * The fate of a request field on the way to a model of another wire. It is `carried` as it is, `mapped` to another
- * form, `dropped` and listed (ruling T9), or `refused` with 400.
+ * The fate of a request field if the model has another wire. The field is `carried` unchanged, `mapped` to another
+ * form, `dropped` and logged (ruling T9), or `refused` with 400.
  */
 export type FieldOutcome = 'carried' | 'mapped' | 'dropped' | 'refused'
 
-/** The fate of a field on one wire, and to what it is mapped or why it is dropped. */
+/** The fate of a field on one wire. The note is the target of a mapping, or the reason for dropping the field. */
 export type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export type FieldFacts = {
   field: string
-  /** The fate by the wire of the model; of a scalar it follows from the rows of both wires (`fateOf`). */
+  /** The fate by the model's wire. For a scalar, it follows from the rows of both wires (`fateOf`). */
   to: ReadonlyMap<ModelWire, NotedFate>
-  /** The fate on models of every other wire. */
+  /** The fate on models of all other wires. */
   always?: NotedFate
-  /** Set if any value but null is refused: the text for the client, after the field's name. */
+  /** Set if any value but null is refused: the error text after the field's name. */
   refusal?: string
-  /** Set if the field is one value, which is carried by its row. */
+  /** The row of a field that is a scalar. */
   scalar?: ScalarRow
-  /** The kind of value of a field that no other wire has: a value of another kind is refused all the same. */
+  /** The type of a field that no other wire has. A value of another type is refused, although the field is dropped. */
   kind?: ScalarRow['kind']
 }
 
-/** One value of a request as one wire has it. */
+/** A scalar of a request on one wire. */
 export type ScalarRow = {
-  /** The field of the wire; after a dot, a member of it. */
+  /** The field's name on the wire; a dot separates the name of a member. */
   field: string
-  /** The name by which the rows of all wires find each other. */
+  /** The common name that links the rows of all wires. */
   name: string
   kind: 'number' | 'text'
-  /** The field is sent only to models whose profile accepts it. */
+  /** The field is sent only if the model's profile accepts it. */
   ifAccepted?: true
-  /** The smallest and the largest number that the wire takes; others become the nearest of these. */
+  /** The smallest and the largest number that the wire accepts. Other numbers are clamped to this range. */
   range?: readonly [least: number, most: number]
-  /** Text that the pages of docs/translation add to the field's name. */
+  /** The text after the field's name in the pages of docs/translation. */
   note?: string
 }
 
-/** The request fields of one wire, by name; a dotted name is a member that has a fate of its own. */
+/** The request fields of one wire, by name. A dotted name is a member with a fate of its own. */
 export type FieldTable = ReadonlyMap<string, FieldFacts>
 
 export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
   return new Map(facts.map((fact) => [fact.field, fact]))
 }
 
-/** The functions that write the rows of a table. @param wires the wires of models that the fates are for, in their order */
+/**
+ * Returns functions that write the rows of a table.
+ * @param wires the wires of models for which fates are given, in that order
+ */
 export function createRows(wires: readonly ModelWire[]) {
   return { field, scalar, dropped, refused }
 
@@ -53,12 +56,15 @@ export function createRows(wires: readonly ModelWire[]) {
     return { field: name, to: new Map(wires.map((wire, i) => [wire, fates[i]!])) }
   }
 
-  /** One value that other wires have too. Its name between the wires is the end of its own name. */
+  /** A row for a scalar that other wires have too. The last part of its name is its common name. */
   function scalar(name: string, kind: ScalarRow['kind'], more: Partial<ScalarRow> = {}): FieldFacts {
     return { field: name, to: new Map(), scalar: { field: name, name: lastOf(name), kind, ...more } }
   }
 
-  /** A field that is dropped whatever the wire of the model. @param kind of its value, if that is checked */
+  /**
+   * A row for a field that is dropped on every wire of a model.
+   * @param kind the required type of the value, if checked
+   */
   function dropped(name: string, why: string, kind?: ScalarRow['kind']): FieldFacts {
     return { field: name, to: new Map(), always: ['dropped', why], ...(kind && { kind }) }
   }
@@ -68,7 +74,7 @@ export function createRows(wires: readonly ModelWire[]) {
   }
 }
 
-/** `text.verbosity` is `verbosity`. */
+/** Returns the part after the last dot: `verbosity` for `text.verbosity`. */
 export function lastOf(field: string): string {
   return field.slice(field.lastIndexOf('.') + 1)
 }

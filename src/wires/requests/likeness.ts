@@ -3,7 +3,7 @@ import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 
-/** A digest whose value so far can be read while more follows. Those of Node can. */
+/** A digest that can be read before the end of its input. Node's digests can. */
 export type RunningDigest = {
   update(data: Uint8Array | string, encoding?: 'latin1'): unknown
   copy(): { digest(encoding: 'base64url'): string }
@@ -12,10 +12,13 @@ export type RunningDigest = {
 /** The most bytes of a request that are digested. */
 const digestedMax = 262_144
 
-/** The bytes of about 512 tokens: no provider caches less (Anthropic’s smallest is 512 tokens, prompt caching page, November 2026). */
+/**
+ * The bytes of about 512 tokens. Prompts below this size are cached by no provider (Anthropic’s smallest is 512
+ * tokens, prompt caching page, November 2026).
+ */
 const cachedMin = 2_048
 
-/** Marks of prompt caches, which clients move from turn to turn. */
+/** Cache marks. Clients move them from turn to turn. */
 const marks = ['cache_control', 'prompt_cache_breakpoint'] as const
 const markPatterns = marks.map((name) => {
   const member = `"${name}"\\s*:\\s*(?:\\{[^{}]*\\}|[^,{}\\[\\]"]+|"[^"\\\\]*")`
@@ -23,17 +26,17 @@ const markPatterns = marks.map((name) => {
 })
 
 /**
- * The ends of their names, each from its last underscore, which texts seldom have. A search for a name from its first
- * character, a quote, takes twenty times as long in JSON.
+ * The end of each mark's name, from its last underscore. Underscores are rare in texts, while every JSON string
+ * begins with a quote. So this search is twenty times as fast as one for the whole name.
  */
 const markEnds = marks.map((name) => Buffer.from(`${name.slice(name.lastIndexOf('_'))}"`))
 
-/** The roles of the operator's turns, on any wire. */
+/** The roles of operator turns, on all wires. */
 const operators: ReadonlySet<unknown> = new Set(['system', 'developer'])
 
 /**
- * Reads the likeness of a request over the bytes as they stand, without marks of caches.
- * @param digest keyed by a secret of this gateway and its replicas, and by the account
+ * Computes the likeness of a request from its bytes, without cache marks.
+ * @param digest a digest keyed by the account and a secret of this gateway and its replicas
  */
 export function readLikeness(
   { request }: ClientHalf,
@@ -66,7 +69,7 @@ export function readLikeness(
   }
 
   function add(range: Range | undefined): void {
-    // Parts that are not there have a place too: two requests that differ in where a text stands are not alike.
+    // Absent parts are marked too. Otherwise requests with a text in different places would have the same digest.
     digest.update('\u0000')
     if (range === undefined || left <= 0) return
     const bytes = body.bytes.subarray(range.start, Math.min(range.end, range.start + left))
@@ -80,7 +83,7 @@ export function readLikeness(
   }
 }
 
-/** The digest of all so far, while more may follow. */
+/** The digest of the input so far. More input may follow. */
 function tellDigest(digest: RunningDigest): string {
   return digest.copy().digest('base64url').slice(0, 22)
 }
@@ -91,7 +94,7 @@ function roleOf(body: ClientBody, turn: Range): unknown {
   return role && body.parse(role)
 }
 
-/** Yields the elements of an array one by one, so that a long conversation is read only to the first turn of its user. */
+/** Yields the elements of an array one by one. So a long conversation is read only up to the user's first turn. */
 function* turnsOf({ bytes }: ClientBody, range: Range): Iterable<Range> {
   let depth = 0
   let start = -1
@@ -118,7 +121,7 @@ function* turnsOf({ bytes }: ClientBody, range: Range): Iterable<Range> {
 
 const quote = 0x22
 
-/** The place of the quote that ends a string. @param at that of the one that begins it */
+/** The position of the quote that ends a string. @param at the position of its first quote */
 function endOfString(bytes: Buffer, at: number): number {
   for (let end = bytes.indexOf(quote, at + 1); ; end = bytes.indexOf(quote, end + 1)) {
     let before = end - 1

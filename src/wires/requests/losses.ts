@@ -3,7 +3,10 @@ import type { FieldTable } from './field-table.ts'
 import { isAbsent, type Json } from './read-value.ts'
 import { refuse } from './refusals.ts'
 
-/** Fields that were dropped, clamped or rewritten, each once: field names and fixed words only (rulings T9, U5). */
+/**
+ * Fields that were dropped, clamped or rewritten. Each is listed once, with only field names and fixed words (rulings
+ * T9, U5).
+ */
 export type Losses = { list: Loss[]; add: (field: string, what: Loss['what'], why: string) => void }
 
 export function createLosses(earlier: readonly Loss[] = []): Losses {
@@ -23,19 +26,19 @@ function keyOf(loss: Loss): string {
   return `${loss.field} ${loss.what} ${loss.why}`
 }
 
-/** The name in a loss of a field that is not in the table: its own name is the client's word. */
+/** Stands for a field that is not in the table. Its real name is the client's text, which is not logged. */
 export const unknownField = '(unknown)'
 
 /**
- * Applies the fates that the client's table alone decides: fields that are refused with any value, and fields that no
- * other wire has. A field that is not in the table is counted without its name, which is the client's own word.
+ * Applies the fates that depend only on the client's table: fields that are always refused, and fields that no other
+ * wire has. A field outside of the table is counted without its name, since the name is the client's text.
  */
 export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {
   for (const field of Object.keys(fields)) {
     const value = fields[field]
     if (isAbsent(value)) continue
     const facts = table.get(field)
-    // A list of nothing asks for nothing.
+    // An empty list requests nothing.
     if (facts?.refusal && Array.isArray(value) && value.length === 0) continue
     if (facts?.refusal) refuse(field, facts.refusal)
     if (!facts) losses.add(unknownField, 'dropped', 'not a field of this wire')

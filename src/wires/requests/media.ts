@@ -4,7 +4,10 @@ import type { DocumentPart, ImagePart } from '../../inference/request.ts'
 import { type Json, optional, readString } from './read-value.ts'
 import { refusals, refuse } from './refusals.ts'
 
-/** An image given as a data URL (R-IMG). A remote one is never fetched (ruling T3). @param part the place of the part */
+/**
+ * Reads an image given as a data URL (R-IMG). Images at remote addresses are never fetched (ruling T3).
+ * @param part the place of the part
+ */
 export function readImageUrl(value: unknown, at: string, part: string, detail?: string): ImagePart {
   const url = readString(value, at)
   const data = parseDataUrl(url)
@@ -14,20 +17,22 @@ export function readImageUrl(value: unknown, at: string, part: string, detail?: 
 }
 
 /**
- * The type of an image, by its first bytes if the client names none or one that says nothing (ruling Y8).
- * @throws GatewayError 400 if they are those of no known format
+ * The type of an image. If the client names no usable type, the image's first bytes decide (ruling Y8).
+ * @throws GatewayError 400 if the first bytes belong to no known format
  */
 export function imageMime(mime: string, base64: string, at: string): string {
   if (!nameless.test(mime)) return mime
   return imageTypeOf(base64) ?? refuse(at, unknownImage)
 }
 
-/** Types that say nothing of an image; `text/plain` is that of a data URL without one (RFC 2397). */
+/** Types that do not identify an image. `text/plain` is the type of a data URL without a type (RFC 2397). */
 const nameless = /^(?:text\/plain|(?:application|binary)\/(?:octet-stream|binary)|(?:image|\*)\/\*|[^/]*)$/
 
 const unknownImage = 'the type of this image is unknown; name it in the data URL, such as data:image/png;base64,…'
 
-/** A file given as a data URL or as bare base64, which is taken for a PDF (R-DOC). Text comes out as text. */
+/**
+ * Reads a file given as a data URL or as bare base64, which counts as a PDF (R-DOC). A text file is returned as text.
+ */
 export function readFile(file: Json, at: string, part: string): DocumentPart {
   if (file['file_data'] === undefined || file['file_data'] === null) refuse(at, refusals.remoteFile)
   const text = readString(file['file_data'], `${at}.file_data`)
@@ -36,10 +41,15 @@ export function readFile(file: Json, at: string, part: string): DocumentPart {
   return documentOf(part, data.mime, data.base64, title)
 }
 
-/** Types of text that are not called so, too: of documents in base64 a messages model takes PDFs alone. */
+/**
+ * Media types that are text, including those not named so. Models of the messages wire accept only PDFs as base64
+ * documents.
+ */
 const textual = /^(?:text\/|application\/(?:.+\+)?(?:json|xml|(?:x-)?yaml|toml|javascript|x-ndjson)$)/
 
-/** A document of base64 data; one of text is kept as text, so that wires without files can have it inline. */
+/**
+ * A document from base64 data. A text document is kept as text, so that wires without files can send the text inline.
+ */
 export function documentOf(at: string, mime: string, base64: string, title?: string): DocumentPart {
   const named = title ? { title } : {}
   return textual.test(mime)

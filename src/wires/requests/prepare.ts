@@ -12,36 +12,36 @@ import { createLosses, type Losses } from './losses.ts'
 import { mayHideReasoning } from './reasoning-wish.ts'
 import { refuse } from './refusals.ts'
 
-/** A request as all encoders need it before they write: everything about it that no wire has in its own way. */
+/** A request with all preparations common to the encoders of every wire. */
 export type Prepared = {
-  /** The client's field that holds the conversation, for losses. */
+  /** The client's field that holds the conversation. Losses name this field. */
   conversationField: string
   preamble: OperatorTurn[]
-  /** The last of the preamble where it has lines of ours, which nobody has said. */
+  /** The last turn of the preamble, if it has lines that we added. The client did not write these. */
   own: OperatorTurn | undefined
-  /** In order (R-PAIR), with the upstream's call ids and tool names. */
+  /** The turns in order (R-PAIR), with the upstream's call ids and tool names. */
   turns: readonly Turn[]
   names: Names
   choice: OfferedTools
   format: OutputFormat
-  /** In tokens, lowered to the model's maximum and raised to the upstream's floor. */
+  /** The output cap in tokens, lowered to the model's maximum and raised to the upstream's minimum. */
   outputTokensCap: number
-  /** Cleaned; those that are sent and those that are enforced by us. */
+  /** The cleaned stop sequences: those sent, those that we enforce, and all of them. */
   stops: { sent: string[]; local: string[]; all: string[] }
   losses: Losses
 }
 
 /** The limits of one wire, whatever the model. */
 type WireLimits = {
-  /** The smallest cap the wire takes, in tokens. */
+  /** The smallest cap that the wire accepts, in tokens. */
   outputTokensMin: number
   hasJsonMode: boolean
-  /** How many stop sequences it takes, and in which field. */
+  /** How many stop sequences the wire accepts. */
   stopsMax: number
   takesBlankStops: boolean
 }
 
-/** @throws GatewayError 400 for a tool, a choice or a format the model cannot be held to. */
+/** @throws GatewayError 400 for a tool, a choice or a format that the model cannot support */
 export function prepareRequest(request: InferenceRequest, model: Model, limits: WireLimits): Prepared {
   const { profile } = model
   beginBody()
@@ -70,7 +70,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   }
 }
 
-/** Longer names of tools are no names: they would be written out for each tool, and for each call (R-NAME). */
+/** The longest tool name. The name is repeated in each tool and each call, so a longer one is refused (R-NAME). */
 const nameCharactersMax = 1_024
 
 function refuseLongNames({ tools, turns, conversationField }: InferenceRequest) {
@@ -106,7 +106,7 @@ function withUpstreamNames(turn: Turn, names: Names): Turn {
 
 const jsonLine = 'Answer with one JSON object and nothing else.'
 
-/** The nearest form of structured output that wire and model have; the rest is asked for in words (R-JSON). */
+/** The nearest form of structured output that wire and model support. Any other is requested in words (R-JSON). */
 function resolveFormat(
   format: OutputFormat,
   shape: Profile['shape'],
@@ -131,7 +131,7 @@ function resolveFormat(
   return { format: nearest, line }
 }
 
-/** R-MAX and ruling T17. */
+/** The output cap to send (R-MAX, ruling T17). */
 function capOutput(requested: number | undefined, model: Model, wireMin: number, losses: Losses): number {
   const lowered = Math.min(requested ?? model.outputTokensMax, model.outputTokensMax)
   const cap = Math.max(lowered, wireMin, model.profile.minOutput)
@@ -141,7 +141,7 @@ function capOutput(requested: number | undefined, model: Model, wireMin: number,
   return cap
 }
 
-/** R-STOP: what the upstream does not enforce is enforced here. */
+/** Splits the stop sequences. The gateway enforces those that the upstream does not (R-STOP). */
 function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losses): Prepared['stops'] {
   const all = [...new Set(wanted)].filter((stop) => stop !== '')
   if (wanted.includes('')) losses.add('stop', 'dropped', 'empty')
@@ -151,8 +151,10 @@ function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losse
 }
 
 /**
- * The body without what the profile says the upstream rejects; and what the way back must know.
- * @param conversation the upstream's field for it: that, the model's name and `stream` are no options
+ * Builds the body, without fields that the upstream rejects according to the profile, and collects the facts for
+ * decoding the answer.
+ * @param conversation the upstream's field for the conversation. This field, the model's name and `stream` are never
+ * removed.
  */
 export function finishRequest(
   body: Record<string, unknown>,
@@ -164,7 +166,7 @@ export function finishRequest(
   for (const field of profile.drops) {
     if (body[field] === undefined || required.includes(field)) continue
     delete body[field]
-    // Dropped names are the upstream's fields.
+    // The loss has the upstream's field name here.
     losses.add(field, 'dropped', 'the model does not take it')
   }
   return {

@@ -7,27 +7,29 @@ import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
 
 /*
- * The parts of a request of the model's own wire that have its provider do more than answer. The provider runs tools of
- * its own, fetches addresses, or looks up stored files. Two functions look for such parts, and err to different sides.
+ * Finds parts of a native request that make the provider do more than answer: run its own tools, fetch addresses, or
+ * look up stored files. Two functions search for such parts, and they err on different sides.
  *
- * `checkReach` refuses what a model's entry does not let pass. It must be certain, so it knows the places (rulings C7,
- * U12). `isSelfContained` decides whether the provider's figures can be held against the body. It must miss nothing, so
- * it looks for the words (ruling C14). Neither can replace the other: a body that passes by the entry is still not
- * self-contained.
+ * `checkReach` refuses parts that the model's entry does not allow. It must be certain, so it checks only known
+ * places (rulings C7, U12).
+ *
+ * `isSelfContained` decides whether the provider's figures can be compared with the body. It must miss nothing, so it
+ * searches for words in any place (ruling C14). A body that the entry allows may still not be self-contained, so
+ * neither function can replace the other.
  */
 
-/** Fields that call a tool of the provider's, whatever `tools` says. */
+/** Fields that call a hosted tool, whatever `tools` contains. */
 export const hostedFields: readonly string[] = [
   ...['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container'],
   ...paidToolFields,
 ]
 
-/** The members in which a part of the content has media, as an address or as an object with one. */
+/** Members of content parts that hold media, as an address or as an object with an address. */
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
 /**
- * Fields in which servers of single makers have media: an address, its data, an object or a list of them. The sources are
- * Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which has data.
+ * Fields in which servers of single makers accept media: an address, data, an object, or a list of these. They are
+ * Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which holds data.
  */
 const looseFields = [
   'image',
@@ -38,31 +40,32 @@ const looseFields = [
   'input_video',
   'image_embeds',
   'audio_embeds',
-  // Of a message, beside its content (OpenRouter; Ollama).
+  // A member of a message, beside its content (OpenRouter; Ollama).
   'images',
   'videos',
 ]
 
 /**
- * Members for data. Some servers take an address there as well: OpenRouter does in `file_data`
+ * Members for data in which some servers accept an address too. OpenRouter does in `file_data`
  * (openrouter.ai/docs/guides/overview/multimodal/pdfs, 2026-11).
  */
 const dataFields = ['file_data', 'data']
 
-/** Members that hold parts. All others are the client's own matter, such as the arguments of a call. */
+/** Members that hold parts. All other members are the client's own data, such as the arguments of a call. */
 const innerFields = ['content', 'output', 'source', 'file']
 
-/** Without one of these, or an escape that may hide one, a body names no address and nothing stored. */
+/** Every body with an address or a stored file contains one of these, or an escape that may hide one. */
 const signs = ['_url"', '"url"', 'file_id', '\\u', ...[...looseFields, ...dataFields].map((field) => `"${field}"`)]
 
-/** A body that these fields stand in is compacted by the provider, which writes more than the answer. */
+/** Fields with which the provider compacts the conversation. Then it writes more than the answer. */
 const compactingFields = ['context_management', 'compaction']
 
 /**
- * Whether the body is all that the model reads, and the cap bounds all that it writes (ruling C14). It looks for the words
- * of what reaches further and not for their places: who is in doubt believes the provider.
- * @param hostedWords what stands in entries of `tools` that the provider runs, and hardly anywhere else
- * @param hostedEndings what the names of such tools end in
+ * Whether the body is all that the model reads, and the cap limits all that the model writes (ruling C14). The
+ * function searches for words, whatever their place. In doubt it returns false, and then the provider's figures are
+ * believed.
+ * @param hostedWords words in the `tools` entries of hosted tools that rarely occur elsewhere
+ * @param hostedEndings the endings of such tools' names
  */
 export function isSelfContained(
   body: ClientBody,
@@ -75,26 +78,26 @@ export function isSelfContained(
   for (const field of compactingFields) if (body.has(field)) return false
   for (const ending of hostedEndings) if (body.holdsEnding(ending)) return false
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
-  // Addresses, with their slashes escaped or not, in the fields that hold them.
+  // Addresses, with or without escaped slashes, in the fields that hold addresses.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
   if (dataFields.some((field) => holdsMember(bytes, field, (at) => mayBeAddress(textAt(bytes, at))))) return false
   return !looseFields.some((field) => holdsMember(bytes, field))
 }
 
-/** The beginning of a text. @param at where a value begins @returns '' for other values and for a data URL */
+/** The beginning of a text value; '' for other values and for data URLs. @param at where the value begins */
 function textAt(bytes: Buffer, at: number): string {
   const [, text = ''] = /^\s*"([^"]*)/.exec(bytes.toString('latin1', at, at + addressMax)) ?? []
   return /^\s*data:/i.test(text) ? '' : text.replaceAll('\\/', '/')
 }
 
 /**
- * Whether JSON has a member of this name, written without escapes. A value of the same text does not count.
- * @param isMeant whether the value that begins at this place is one that is looked for
+ * Whether the JSON has a member with this name, written without escapes. A value with the same text does not count.
+ * @param isMeant whether the value at this position is of the kind searched for
  */
 function holdsMember(bytes: Buffer, name: string, isMeant: (at: number) => boolean = () => true): boolean {
   const word = `"${name}"`
-  // Quotes are rare enough in a body for a native search, which leaps from one to the next.
+  // The native search is fast here, since quotes are rare enough in a body.
   for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1)) {
     let end = at + word.length
     while (bytes[end]! <= 0x20) end++
@@ -104,10 +107,11 @@ function holdsMember(bytes: Buffer, name: string, isMeant: (at: number) => boole
 }
 
 /**
- * Of members that occur more than once each is judged (ruling Y12): readers differ in which one they take.
- * @param isHosted whether an entry of `tools` with this `type` is run by the provider
- * @param conversation the field in which there are parts
- * @throws GatewayError 400 naming the place.
+ * Refuses parts that the model's entry does not allow. If a member occurs more than once, each occurrence is judged,
+ * since servers differ in which one they read (ruling Y12).
+ * @param isHosted whether the provider runs a `tools` entry of this `type`
+ * @param conversation the field that holds the parts
+ * @throws GatewayError 400 naming the place
  */
 export function checkReach(
   body: ClientBody,
@@ -132,7 +136,7 @@ export function checkReach(
     }
     for (const field of looseFields) for (const value of valuesOf(part, field)) checkLoose(value, `${path}.${field}`)
     const types = valuesOf(part, 'type').map((type) => body.parse(type))
-    // The data of a source of this type are the client's text.
+    // In a source of type `text`, the data are the client's text, not an address.
     if (types.length === 0 || types.some((type) => type !== 'text'))
       for (const field of dataFields) for (const value of valuesOf(part, field)) checkLoose(value, `${path}.${field}`)
     if (types.includes('url'))
@@ -157,14 +161,17 @@ export function checkReach(
 
   function checkAddress({ start, end }: JsonNode, path: string): void {
     const { bytes } = body
-    // Data are read no further than to the word that says so.
+    // Data URLs are recognised by their first bytes, so that large data are not read.
     const isText = bytes[start] === 0x22 && !/^"data:/i.test(bytes.toString('latin1', start, start + 6))
     if (model.remoteMedia === 'pass' || !isText) return
     if (!/^\s*data:/i.test(body.parse({ start, end }) as string)) refuse(path, refusals.remoteFile)
   }
 }
 
-/** A scheme stands within so many bytes; longer texts of base64 alone are data, which may begin with two slashes. */
+/**
+ * The scheme of an address is within this many bytes. A longer text of only base64 characters is data, which may
+ * begin with two slashes.
+ */
 const addressMax = 128
 
 function mayBeAddress(text: string): boolean {
@@ -175,7 +182,7 @@ function mayBeAddress(text: string): boolean {
 function checkHosted(body: ClientBody, isHosted: (type: unknown) => boolean, conversation: string): void {
   checkTools(body.nodes('tools'), 'tools')
   for (const field of hostedFields) if (body.has(field)) refuse(field, refusals.hostedTool)
-  // Tools may also be declared by an item of the conversation.
+  // Items of the conversation can declare tools too.
   if (!body.isArray(conversation) || (body.bytes.indexOf('tool') < 0 && body.bytes.indexOf('\\u') < 0)) return
   for (const [index, item] of (body.nodes(conversation)!.items ?? []).entries()) {
     for (const tools of valuesOf(item, 'tools')) checkTools(tools, `${conversation}[${index}].tools`)

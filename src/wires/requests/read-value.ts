@@ -6,15 +6,15 @@ import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
 
 /*
- * Reading a client's JSON, the same for all wires. A value of the wrong type is a 400 that names its place and the
- * right type, never a TypeError (ruling R10). `at` is that place, as a path into the body.
+ * Reads a client's JSON, for all wires. A value of the wrong type causes a 400 that names its place and the right
+ * type, never a TypeError (ruling R10). `at` is this place, as a path into the body.
  */
 
 export type Json = Record<string, unknown>
 
 /**
- * A client's body, parsed. The values under the kept keys of its wire are tokens in it, which `raw` and `text` turn into their
- * source (ruling T16). A value under a key of kept texts must be read with `readText`.
+ * A client's body, parsed. Values under the wire's kept keys are replaced by tokens; `raw` and `text` turn a token
+ * into the source text (ruling T16). A value under a key of kept texts must be read with `readText`.
  */
 export class Body {
   readonly fields: Json
@@ -28,13 +28,16 @@ export class Body {
     this.#ranges = ranges
   }
 
-  /** The source of a value. That of a value that was not kept, since its key has an escape, is written anew. */
+  /**
+   * The source text of a value. If the value was not kept because its key has an escape, the value is serialized
+   * again.
+   */
   raw(value: unknown): RawJson {
     const range = this.#rangeOf(value)
     return range ? new JsonSource(this.#bytes, range.start, range.end) : { source: this.write(value) }
   }
 
-  /** A value as JSON on one line, with the sources of what is kept in it. */
+  /** A value as JSON on one line. Kept values are written as their source text. */
   write(value: unknown): string {
     const text = JSON.stringify(value) ?? 'null'
     const parts: string[] = []
@@ -44,7 +47,7 @@ export class Body {
       const { value: place, end } = numberAt(text, at + keptMark.length)
       const { start, end: stop } = this.#ranges[place]!
       const source = this.#bytes.toString('utf8', start, stop)
-      // A regular expression for both takes longer than all else here.
+      // One regular expression for both would take longer than the rest of this function.
       const hasLines = source.includes('\n') || source.includes('\r')
       parts.push(text.slice(from, at - 1), hasLines ? JSON.stringify(JSON.parse(source)) : source)
       from = end + 1
@@ -53,7 +56,7 @@ export class Body {
     return parts.join('')
   }
 
-  /** A string that was kept; undefined for any other value. */
+  /** The source of a kept string; undefined for any other value. */
   text(value: unknown): SourceText | undefined {
     const range = this.#rangeOf(value)
     return range && this.#bytes[range.start] === quote ? new SourceText(this.#bytes, range.start, range.end) : undefined
@@ -83,7 +86,7 @@ export function readString(value: unknown, at: string): string {
   throw wrongType(at, 'a string')
 }
 
-/** A string under a key of kept texts. */
+/** Reads a string under a key of kept texts. */
 export function readText(body: Body, value: unknown, at: string): Text {
   return body.text(value) ?? readString(value, at)
 }
@@ -97,7 +100,7 @@ export function readBoolean(value: unknown, at: string): boolean {
   throw wrongType(at, 'true or false')
 }
 
-/** A JSON number may be too large to be one here (`1e400`); such a value could not be sent on. */
+/** Reads a number. JSON numbers beyond the range of a double (`1e400`) are refused, since they could not be sent on. */
 export function readNumber(value: unknown, at: string): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value
   throw wrongType(at, 'a number')
@@ -119,19 +122,19 @@ export function readArray(value: unknown, at: string): unknown[] {
   throw wrongType(at, 'an array')
 }
 
-/** Every element of an array, with its own place. */
+/** Reads every element of an array, each with its own place. */
 export function readEach<T>(value: unknown, at: string, read: ValueReader<T>): T[] {
   return readArray(value, at).map((element, index) => read(element, `${at}[${index}]`))
 }
 
-/** The same for an optional array, which is empty where it is absent. */
+/** Like `readEach`; an absent array is empty. */
 export function optionalEach<T>(value: unknown, at: string, read: ValueReader<T>): T[] {
   return isAbsent(value) ? [] : readEach(value, at, read)
 }
 
 /**
- * Content that is one text or a list of blocks: a text is a list of one (ruling T14).
- * @param textType the type of the block that stands for the text
+ * Reads content that is a text or a list of blocks. A text counts as a list of one block (ruling T14).
+ * @param textType the type of the block that a text becomes
  */
 export function readContent<T>(
   body: Body,
@@ -150,8 +153,8 @@ export function readContent<T>(
 }
 
 /**
- * The same for blocks that are any number of parts. `flat` costs ten times as much as these loops.
- * @param read its list is the result if there is one block, which is usual
+ * Like `readContent`, for blocks that each become any number of parts. These loops are ten times as fast as `flat`.
+ * @param read returns the parts of a block. Its list is returned as it is if there is only one block, the usual case.
  */
 export function readParts<T>(
   body: Body,
@@ -172,7 +175,7 @@ export function readLevel(value: unknown, at: string): ReasoningLevel {
   throw wrongType(at, 'one of none, minimal, low, medium, high, xhigh, max')
 }
 
-/** The source of a JSON object that is carried as text. */
+/** The source text of a JSON object that is not parsed. */
 export function readRawObject(body: Body, value: unknown, at: string): RawJson {
   const raw = body.raw(value)
   if (firstOf(raw) === '{') return raw
@@ -183,7 +186,7 @@ export function optionalRawObject(body: Body, value: unknown, at: string): RawJs
   return isAbsent(value) ? undefined : readRawObject(body, value, at)
 }
 
-/** Argument text as it came; some clients send the object itself. */
+/** Reads argument text. Some clients send the object itself, which becomes its source text. */
 export function readArguments(body: Body, value: unknown, at: string): Text {
   if (isAbsent(value)) return ''
   const text = body.text(value)
@@ -192,7 +195,7 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
   const raw = body.raw(value)
   const first = firstOf(raw)
   if (first === '{') return raw.source
-  // A list was kept as well: the value is a token of ours and no text of the client's.
+  // A kept list is a token of ours here, not the client's text.
   if (first === '[') throw wrongType(at, 'a string or an object')
   return readString(value, at)
 }

@@ -4,20 +4,21 @@ import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../../infere
 import type { ReasoningWish } from '../../inference/request.ts'
 import type { Losses } from './losses.ts'
 
-/** The reasoning that is asked of a model; `unsaid`: nothing is sent. */
+/** The reasoning to request from a model. `unsaid`: the request says nothing about reasoning. */
 export type Reasoning =
   | { state: 'unsaid' }
   | { state: 'off' }
   | { state: 'on'; level: ReasoningLevel; budgetTokens: number | undefined }
 
-/** A wish in the words of a model's profile (R-THINK). */
+/** Converts a wish to the options in a model's profile (R-THINK). */
 export function resolveReasoning(
   wish: ReasoningWish,
   profile: Profile['reasoning'],
   outputTokensCap: number,
   losses: Losses,
 ): Reasoning {
-  // One that does not reason by itself is asked to: a wish to see reasoning is one for some (TS11, R-THINK).
+  // A model that does not reason by default is asked to reason. For such a model, asking to see reasoning implies
+  // asking for it (TS11, R-THINK).
   const usual = profile.default === undefined || profile.default === 'none' ? 'medium' : profile.default
   const wanted = wish.level ?? (wish.isAsked ? usual : undefined)
   if (wanted === undefined) return { state: 'unsaid' }
@@ -39,13 +40,16 @@ export function resolveReasoning(
   return { state: 'on', level, budgetTokens }
 }
 
-/** Whether an answer may hold reasoning that its stream does not show in full, and whether the request asks for some. */
+/**
+ * Whether an answer may contain reasoning that its stream does not show in full, and whether the request asked for
+ * reasoning.
+ */
 export type HiddenReasoning = false | 'unasked' | 'asked'
 
 /**
- * Whether the answer may hold reasoning that its stream does not show in full. Such reasoning cannot be counted before
- * the model's last word (ruling C12). Its time is evidence only if it was asked for (ruling Y7).
- * @param sent the fields of the request as it goes to the model, in whatever wire
+ * Whether the answer may contain reasoning that its stream does not show in full. Such reasoning is counted only in
+ * the model's final report (ruling C12). The reasoning time is evidence only if reasoning was requested (ruling Y7).
+ * @param sent returns the fields of the request as sent to the model, in any wire
  */
 export function mayHideReasoning(
   sent: (field: string) => unknown,
@@ -59,9 +63,9 @@ export function mayHideReasoning(
 }
 
 /**
- * Every place in which servers of the three wires look for a reasoning wish. Beside the wires' own there are those of
- * OpenRouter, Qwen, the templates of vLLM and SGLang, and Gemini's chat endpoint. A wish to see reasoning is one for some
- * (TS11).
+ * All places in which servers of the three wires look for a reasoning wish. They are the fields of the wires,
+ * OpenRouter and Qwen, of the templates of vLLM and SGLang, and of Gemini's chat endpoint. Asking to see reasoning
+ * counts as a wish for reasoning (TS11).
  */
 const wishPlaces: Readonly<Record<string, readonly string[]>> = {
   reasoning_effort: [''],
@@ -75,7 +79,10 @@ const wishPlaces: Readonly<Record<string, readonly string[]>> = {
 }
 const wishFields = Object.keys(wishPlaces)
 
-/** Of each place whether it is a wish for reasoning, or one against it. @param toggle the field of a profile's own */
+/**
+ * For each place: true for a wish to reason, false for a wish not to, undefined if absent.
+ * @param toggle the profile's own field
+ */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
   const wishes: (boolean | undefined)[] = []
   for (let i = -1; i < wishFields.length; i++) {

@@ -1,15 +1,13 @@
 import { type ErrorDetail, GatewayError } from '../../errors.ts'
 
 /*
- * The refusals of a client's fields, in one wording whatever the model's wire (ruling R9): the place, the mistake, the
- * cure. A place is a path into the body, `messages[3].content[1].text`. It has numbers and names of fields that are in
- * our tables, and nothing of the client's own (spec 7.1). `param` is the top-level field of the path.
+ * Refusals of a client's fields, in the same words whatever the model's wire (ruling R9). Each has the place, the
+ * mistake and the cure. A place is a path into the body, such as `messages[3].content[1].text`. It contains only
+ * numbers and field names of our tables, nothing written by the client (spec 7.1). `param` is the top-level field of
+ * the path.
  */
 
-/**
- * @param message the whole text
- * @param details what SDKs read beside it
- */
+/** @param message the whole text @param details further facts that SDKs read */
 export function invalidField(path: string, message: string, details?: ErrorDetail['details']): GatewayError {
   return new GatewayError('invalid_body', message, { param: topLevel(path), ...(details && { details }) })
 }
@@ -20,8 +18,8 @@ export function wrongType(path: string, type: string): GatewayError {
 
 /**
  * @param text the mistake at this path, and its cure
- * @param param the top-level field to change, if it is not the one in the path
- * @throws GatewayError 400 `invalid_body`.
+ * @param param the top-level field to change, if it differs from the path's
+ * @throws GatewayError 400 `invalid_body`
  */
 export function refuse(path: string, text: string, param = topLevel(path)): never {
   throw new GatewayError('invalid_body', `${path}: ${text}`, { param })
@@ -31,7 +29,7 @@ function topLevel(path: string): string {
   return path.split(/[.[]/, 1)[0]!
 }
 
-/** Refusals that several places have in the same words (rulings T3, T6, T9). */
+/** Refusals that several places share (rulings T3, T6, T9). */
 export const refusals = {
   hostedTool:
     'this tool is not offered on this model: send function tools only. An agent that adds web search by itself has a setting for it, e.g. web_search = "disabled".',

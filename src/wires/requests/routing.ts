@@ -7,17 +7,17 @@ import type { ClientBody } from './client-body.ts'
 import { createLosses, type Losses } from './losses.ts'
 import { hostedFields } from './reach.ts'
 
-/** New source texts of top-level members, by their names as the client wrote them; undefined takes one out. */
+/** New source texts of top-level members, by their names as the client wrote them. Undefined removes the member. */
 export class MemberValues extends Map<string, string | undefined> {
-  /** Members that were dropped because they would choose something else than the model's entry does (ruling Y13). */
+  /** Members that were dropped because they would override a choice of the model's entry (ruling Y13). */
   routed: Losses | undefined
-  /** Members that `routed` has, under the names of its tables. */
+  /** The members listed in `routed`, under their names in our tables. */
   routedKeys: Set<string> | undefined
 }
 
 /**
- * Fields that the gateway judges, bills by or sets itself. In a container, or in another case for a reader that ignores
- * case, such a field would give the upstream another value than was judged.
+ * Fields that the gateway judges, bills by or sets itself. Some readers accept such a field in a container, or with
+ * other upper and lower case. Then the upstream would read another value than the gateway judged.
  */
 const judgedFields = new Set<string>([
   ...['model', 'messages', 'input', 'tools', 'prompt', 'n', 'stream', 'stream_options', 'store', 'modalities', 'audio'],
@@ -25,15 +25,15 @@ const judgedFields = new Set<string>([
   ...['previous_response_id', 'conversation', ...costFieldNames, ...hostedFields],
 ])
 
-/** Names of top-level members that a model's requests may have, so that the usual ones are judged once. */
+/** Per model, names of top-level members that are known to be harmless, so that usual members are judged once. */
 const harmlessNames = new WeakMap<Model, Set<string>>()
-/** Clients can make up any number of names. */
+/** The most names kept per model, since clients can invent any number of names. */
 const harmlessMax = 100
 
 /**
- * Removes members that would choose another model, provider, host, key or price (ruling Y13). It looks at the top level
- * and in the containers that the profile names. Messages, tools, schemas and arguments keep their bytes. A member that
- * the model's entry allows stays.
+ * Removes members that would choose another model, provider, host, key or price (ruling Y13). Only the top level and
+ * the containers in the profile are searched. Messages, tools, schemas and arguments keep their bytes. Members that
+ * the model's entry allows stay.
  */
 export function dropRouting(body: ClientBody, model: Model, values: MemberValues): void {
   const harmless = harmlessNames.get(model) ?? new Set<string>()
@@ -63,7 +63,10 @@ export function dropRouting(body: ClientBody, model: Model, values: MemberValues
     return routingContainers.includes(name) || routingFields.some((field) => field.startsWith(`${name}.`))
   }
 
-  /** The row that a member falls under. Containers in a container are dropped. @param inside the container, with a dot */
+  /**
+   * The row under which a member is dropped; undefined if it stays. A container inside a container is dropped.
+   * @param inside the container's name with a dot, or ''
+   */
   function rowOf(key: string, inside: string): string | undefined {
     const { folded, row } = readFieldName(key)
     const isDisguised = inside === '' ? folded !== key : true
@@ -77,7 +80,7 @@ export function dropRouting(body: ClientBody, model: Model, values: MemberValues
   function prune(container: JsonMember, name: string): void {
     const { key, start, end } = container
     const text = memberText(body.bytes, container)
-    // Some servers read a text with an object in it as one (LiteLLM its metadata).
+    // Some servers parse a string that contains a JSON object (LiteLLM does so for its metadata).
     if (text.startsWith('"') && JSON.parse(text).trimStart().startsWith('{')) drop(key, name)
     if (!text.startsWith('{')) return
     const dropped = new Map<string, undefined>()

@@ -5,8 +5,8 @@ import type { Losses } from './losses.ts'
 import { type Json, optional, readNumber, readObject, readString } from './read-value.ts'
 
 /*
- * Request fields that are one value: a number or a text. A row of each wire does all the work for such a field. Reading
- * it from a client, writing it for a model, the losses, and its line in docs/translation follow from the row.
+ * Request fields with a single value, a number or a text. Each wire has one row per field. The row suffices to read the
+ * field from a client, write it for a model, list losses, and document it in docs/translation.
  */
 
 const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) => Scalar>> = {
@@ -14,15 +14,15 @@ const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) =
   text: readString,
 }
 
-/** The scalars that models of a wire take: those of its clients, and further ones that only models have. */
+/**
+ * The scalars that models of a wire accept: the fields of its clients, and further fields that no client of the wire
+ * has.
+ */
 export function scalarsOf(table: FieldTable, further: readonly FieldFacts[] = []): readonly ScalarRow[] {
   return [...table.values(), ...further].flatMap(({ scalar }) => scalar ?? [])
 }
 
-/**
- * The scalars of a client's request.
- * @throws GatewayError 400 naming the field, for a value of another kind
- */
+/** Reads the scalars of a client's request. @throws GatewayError 400 naming the field, for a value of another type */
 export function readScalars(fields: Json, table: FieldTable): Scalars {
   const scalars: Record<string, Scalar> = {}
   for (const { field, scalar, kind = scalar?.kind } of table.values()) {
@@ -39,7 +39,10 @@ function valueAt(fields: Json, field: string): unknown {
   return member === undefined ? fields[outer] : optional(readObject, fields[outer], outer)?.[member]
 }
 
-/** The scalars of a request as fields for a model. What the wire or the model does not take is a loss (ruling T9). */
+/**
+ * Writes the scalars of a request as fields for a model. A value that the wire or the model does not accept is a loss
+ * (ruling T9).
+ */
 export function encodeScalars(
   scalars: Scalars,
   rows: readonly ScalarRow[],
@@ -76,7 +79,7 @@ function clamp(value: Scalar, { name, range }: ScalarRow, losses: Losses): Scala
 /**
  * The fate of a client's field on a model of another wire.
  * @param client the client's wire
- * @throws Error if neither wire has a fate for it
+ * @throws Error if the tables of neither wire define a fate
  */
 export function fateOf(facts: FieldFacts, client: ClientWire, { name, model }: FieldTaker): NotedFate {
   const { field, scalar, to, always } = facts
@@ -90,7 +93,7 @@ export function fateOf(facts: FieldFacts, client: ClientWire, { name, model }: F
   return fate
 }
 
-/** The part of a wire that decides what its models take. */
+/** The part of a wire that determines which fields its models accept. */
 type FieldTaker = {
   name: ModelWire
   model: {

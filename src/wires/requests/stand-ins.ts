@@ -7,18 +7,18 @@ import { withObjectType } from '../../inference/schema.ts'
 import { refuse } from './refusals.ts'
 
 /*
- * Replacements for parts of a request that a wire or a model cannot express, the same on every wire. Parts without a
+ * Replacements for parts of a request that a wire or a model cannot express, the same for all wires. Parts without a
  * replacement are refused.
  */
 
-/** The text of a failed tool result on a wire that has no mark for it (R-RES). */
+/** The text of a failed tool result, for a wire that cannot mark failure (R-RES). */
 export function failedText(result: ToolResultPart, text: Text): Text {
   if (!result.isError) return text
   if (text === '') return 'Error: tool call failed'
   return beginsWith(text, 'error') ? text : joinTexts(['Error: ', text], '')
 }
 
-/** The parts of a tool result, a failed one with that said in its first text. */
+/** The parts of a tool result. The first text of a failed result says that the tool has failed. */
 export function failedParts(result: ToolResultPart): ToolResultPart['parts'] {
   if (!result.isError) return result.parts
   const first = result.parts.findIndex((part) => part.type === 'text')
@@ -27,7 +27,7 @@ export function failedParts(result: ToolResultPart): ToolResultPart['parts'] {
   return [{ type: 'text', text }, ...result.parts.filter((_, index) => index !== first)]
 }
 
-/** A text document where files are not taken: its title, then its text (R-DOC). */
+/** A text document as plain text, for upstreams without files: its title, then its text (R-DOC). */
 export function inlineText(document: DocumentPart): string {
   return document.title ? `${document.title}\n${document.text ?? ''}` : (document.text ?? '')
 }
@@ -40,12 +40,15 @@ export function refuseFiles(profile: Profile, { at }: DocumentPart) {
   if (!profile.files) refuse(at, 'this model takes no files: send its text instead, or name another model.')
 }
 
-/** The id of the client's user; upstreams of two wires take 64 characters (R-WHO). */
+/** The id of the client's user, shortened: upstreams of two wires accept 64 characters (R-WHO). */
 export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
 
-/** The same where it must not be what tells of a person: "user_id appears to contain an email address" is a 400. */
+/**
+ * The id, unless it could identify a person: then a digest. Upstreams refuse such ids with 400 ("user_id appears to
+ * contain an email address").
+ */
 export function opaqueId(id: string): string {
   return id.includes('@') || id.length > 256 ? sha256Hex(id) : id
 }
@@ -57,7 +60,7 @@ export function toolSchema(schema: RawJson | undefined): RawJson {
   return schema ? withObjectType(schema) : { source: emptySchema }
 }
 
-/** The name of an output schema: invented where the client's wire has none (R-JSON). */
+/** The name of an output schema. If the client's wire has no name, one is invented (R-JSON). */
 export function formatName(name: string | undefined): string {
   return name ? name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) : 'output'
 }

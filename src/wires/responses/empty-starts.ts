@@ -82,7 +82,8 @@ export class UnsaidContents {
   }
 
   /**
-   * An event after such starts. @param frame of a delta, or of an end
+   * An event after such starts.
+   * @param frame of a delta, or of an end
    * @returns the frame, with the beginning that its delta goes on from
    */
   say(frame: RawFrame, parse: (data: string) => JsonPatch | undefined): RawFrame {
