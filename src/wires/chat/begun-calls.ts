@@ -6,28 +6,37 @@ import { isEmptyArguments } from '../answers/content-parts.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
-/** A call of a chat stream, with what is known of its arguments. */
+/** A call of a chat stream, and the arguments received for it. */
 export type BegunCall = {
   id: string | undefined
-  /** Nobody can run a call without one. */
+  /** Whether the call has a name. Without a name, no client can run it. */
   hasName: boolean
-  /** The arguments of the first chunk, until the next ones were compared with them. An empty object may be a placeholder. */
+  /**
+   * The arguments of the first chunk, until later arguments have been compared with them. An empty object may be a
+   * placeholder.
+   */
   first: string
-  /** All arguments but a placeholder and `raw`, which came after them in chunks that were not parsed. */
+  /**
+   * The received arguments, without a placeholder and without `raw`, which holds the later arguments of unparsed
+   * chunks.
+   */
   shape: ArgumentShape
   raw: string
   /** Whether the next arguments may be a repetition. */
   isWatched: boolean
 }
 
-/** The most arguments of a stream that are kept to know a repetition, in characters. */
+/** The most arguments of a stream that are kept for detecting repetitions, in characters. */
 const keptMax = 4 * 1_048_576
 
-/** The calls of a chat stream by choice and number. Arguments after whole ones, or equal to the first chunk's, repeat them (ruling Y4). */
+/**
+ * The calls of a chat stream, by choice and number. Arguments are a repetition if they follow whole arguments, or
+ * equal those of the first chunk (ruling Y4).
+ */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
   #kept = 0
-  /** Of calls without numbers: by choice how many there are, and by id which number each got. */
+  /** For calls without numbers: the count of calls by choice, and the assigned number by id. */
   readonly #counts = new Map<unknown, number>()
   readonly #byId = new Map<string, number>()
 
@@ -36,9 +45,9 @@ export class BegunCalls {
   }
 
   /**
-   * Numbers the calls of a chunk that have no number, in the chunk itself (ruling Y3). A call with an id or a name of its own
-   * begins. Any other piece belongs to the call before it.
-   * @returns the numbers, by the paths of the calls
+   * Assigns numbers to the calls of a chunk that lack one, and writes them into the chunk (ruling Y3). A piece with
+   * an id or a name begins a call. Any other piece belongs to the previous call.
+   * @returns the numbers, with the paths of the calls
    */
   numbered(choices: readonly unknown[]): [path: string[], index: number][] {
     const found: [string[], number][] = []
@@ -69,14 +78,15 @@ export class BegunCalls {
       this.#byId.set(`${choice}/${id}`.slice(0, idCharactersMax), number)
   }
 
-  /** Whether a call has not said what it calls, so that it cannot be read (ruling Y5). */
+  /** Whether a call still lacks its name, so that it cannot be read (ruling Y5). */
   get hasNameless(): boolean {
     return this.#calls.values().some(({ hasName }) => !hasName)
   }
 
   /**
-   * The members without which SDKs throw at a call (ruling Y3), of calls that begin in this chunk, by their paths.
-   * @param mint an id for the call with this key
+   * The members that calls beginning in this chunk lack, with the calls' paths. SDKs throw without these members
+   * (ruling Y3).
+   * @param mint makes an id for the call with this key
    */
   missing(choices: readonly unknown[], mint: (key: string) => string): [path: string[], Map<string, string>][] {
     const found: [string[], Map<string, string>][] = []
@@ -91,14 +101,14 @@ export class BegunCalls {
     return found
   }
 
-  /** Whether no call in these choices begins, or may be repeated. */
+  /** Whether these choices only continue known calls, none of which may repeat its arguments. */
   areKnown(choices: readonly JsonObject[]): boolean {
     return choices.every((choice) =>
       callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.#calls.get(key)?.isWatched),
     )
   }
 
-  /** The functions whose arguments are a repetition, by their paths in the chunk. Their arguments are emptied. */
+  /** The functions whose arguments are a repetition, by their paths in the chunk. Their arguments are set to ''. */
   repeated(choices: readonly unknown[]): string[][] {
     const paths: string[][] = []
     for (const [place, choice] of choices.entries())
@@ -116,14 +126,14 @@ export class BegunCalls {
     return paths
   }
 
-  /** The call in these choices that has this text as its arguments. */
+  /** The call in these choices whose arguments are this text. */
   callOf(choices: readonly JsonObject[], text: string): BegunCall | undefined {
     const calls = choices.flatMap(callsIn)
     const found = calls.find(([, call]) => asObject(call['function'])?.['arguments'] === text)
     return found && this.#calls.get(found[0])
   }
 
-  /** Arguments of a chunk that was not parsed. @param raw as they stand there */
+  /** Adds the arguments of an unparsed chunk. @param raw the arguments as written in the chunk */
   add(begun: BegunCall, raw: string): void {
     if (this.#keeps(raw)) begun.raw = appendOwn(begun.raw, raw)
   }
@@ -150,7 +160,7 @@ export class BegunCalls {
 
   #begin(key: string, call: JsonObject, text: string): void {
     if (this.#calls.size >= callsMax) return
-    // Learned chunks of the former call do not count for this one.
+    // Chunks learned for the former call with this key must not match this call.
     const before = this.#calls.get(key)
     if (before) before.isWatched = true
     const id = stringOf(call['id'])
@@ -170,12 +180,12 @@ function watch(begun: BegunCall): void {
 
 const noArguments = new Map([['arguments', '""']])
 
-/** Whether a call, or a piece of one, says what it calls. */
+/** Whether a call, or a piece of one, has the name of its function. */
 export function isNamed(call: JsonObject): boolean {
   return Boolean(stringOf(asObject(call['function'] ?? call['custom'])?.['name'])?.trim())
 }
 
-/** The members that every call has (ruling Y3), if they are missing. @param mint makes an id for it */
+/** The members that this call lacks and every call must have (ruling Y3). @param mint makes an id for the call */
 export function missingInCall(call: JsonObject, mint: () => string): Map<string, string> {
   const values = new Map<string, string>()
   if (!stringOf(call['id'])) values.set('id', JSON.stringify(mint()))
@@ -183,10 +193,10 @@ export function missingInCall(call: JsonObject, mint: () => string): Map<string,
   return values
 }
 
-/** So much of an id tells it from others. */
+/** The characters of an id that are compared. */
 const idCharactersMax = 200
 
-/** So much of a number tells it from others. */
+/** The characters of a number that are compared. */
 const keyCharactersMax = 40
 
 /** The calls of a choice, each with its key. */

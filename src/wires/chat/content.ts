@@ -4,7 +4,10 @@ import type { MediaKind } from '../../inference/answer.ts'
 import { mediaOf, readContent, sourceOf, transcriptIn } from '../answers/content-parts.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
-/** Text of the one field that has some: mirrored fields must not double it. */
+/**
+ * The text of the first reasoning field that has one. Some servers repeat it in a second field, which must not count
+ * twice.
+ */
 export function reasoningOf(delta: JsonObject, field: Profile['chat']['reasoningField']): string {
   const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
   return (
@@ -25,17 +28,20 @@ function detailsOf(delta: JsonObject): string {
   return text
 }
 
-/** The choices of a chunk or an answer: a list, or a single one instead of it (ruling Y5). An empty object has no choice. */
+/**
+ * The choices of a chunk or an answer. A single choice instead of a list is accepted (ruling Y5). An empty object has
+ * no choice.
+ */
 export function choicesOf({ choices }: JsonObject): JsonObject[] {
   return Array.isArray(choices) ? objectsOf(choices) : objectsOf([choices]).filter((one) => Object.keys(one).length > 0)
 }
 
-/** The content of a delta or a message, in any form that has one reading (ruling Y5). */
+/** The content of a delta or a message, read from any unambiguous form (ruling Y5). */
 type ChatContent = {
   text: string
   reasoning: string
   refusal: string
-  /** Without a source: the words of audio. */
+  /** Media; without a source for the transcript of audio. */
   media: { media: MediaKind; source: string | undefined }[]
   calls: JsonObject[]
   isUnread: boolean
@@ -45,7 +51,7 @@ function plainText(text: string): ChatContent {
   return { text, reasoning: '', refusal: '', media: [], calls: [], isUnread: false }
 }
 
-/** Content is a text, or parts of which some are reasoning, media or calls. */
+/** Reads content that is a text, or parts. Parts may be text, reasoning, media or calls. */
 export function partsOf(content: unknown): ChatContent {
   if (typeof content === 'string') return plainText(content)
   const said = plainText('')
@@ -58,10 +64,10 @@ export function partsOf(content: unknown): ChatContent {
   return said
 }
 
-/** The members of a message that hold media beside its content (OpenRouter, Gemini, audio models). */
+/** Members of a message that hold media, beside its content (OpenRouter, Gemini, audio models). */
 const mediaMembers = ['images', 'image', 'audio', 'videos', 'video', 'files', 'file'] as const
 
-/** The content of a delta or a message with the members beside it that hold text or media. */
+/** Reads the content of a delta or a message, including other members with text or media. */
 export function contentOf(delta: JsonObject): ChatContent {
   const said = partsOf(delta['content'])
   if (said.text === '') said.text = stringOf(delta['text']) ?? stringOf(delta['output_text']) ?? ''
@@ -70,7 +76,7 @@ export function contentOf(delta: JsonObject): ChatContent {
     if (value === undefined || value === null) continue
     const transcript = member === 'audio' ? transcriptIn(value) : undefined
     const media = mediaOf(member)!
-    // The id and the end of audio are no media.
+    // The id and the end marker of audio are no media.
     const isMedia = typeof value === 'string' ? value !== '' : member === 'audio' ? asObject(value)?.['data'] : true
     const pieces: unknown[] = Array.isArray(value) ? value : isMedia ? [member] : []
     for (const piece of pieces) said.media.push({ media, source: sourceOf(piece) })
@@ -81,7 +87,7 @@ export function contentOf(delta: JsonObject): ChatContent {
   return said
 }
 
-/** Members that are read as they stand; `content` if it is a text. Any other is looked into. */
+/** Members that need no special reading; `content` only if it is a string. */
 const usualMembers = new Set(
   ['content', 'refusal', 'tool_calls', 'function_call'].concat([
     'reasoning_content',
@@ -91,10 +97,10 @@ const usualMembers = new Set(
   ]),
 )
 
-/** Members that say nothing of the answer itself. */
+/** Members that contain nothing of the answer itself. */
 const silentMembers = new Set(['role', 'name', 'annotations'])
 
-/** Whether a delta or a message says anything, and anything that has to be looked into. */
+/** Whether a delta or a message has content, and whether this content needs special reading. */
 export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   let form: 'empty' | 'plain' = 'empty'
   for (const name in delta) {
@@ -107,7 +113,7 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   return form
 }
 
-/** A choice's delta or message, with calls that stand beside it (ruling Y5). */
+/** The delta or message of a choice, together with calls placed beside it (ruling Y5). */
 export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined): JsonObject | undefined {
   const { tool_calls, function_call } = choice
   if (tool_calls == null && function_call == null) return own
@@ -115,7 +121,7 @@ export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined)
   return { ...own, tool_calls, ...(function_call != null && { function_call }) }
 }
 
-/** The calls of a list, or a single one instead of it. A null in the list is a call that says nothing. */
+/** The calls of a list, or a single call instead of a list. A null in the list counts as a call without content. */
 export function listOfCalls(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.map((one: unknown) => one ?? {})
   const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)

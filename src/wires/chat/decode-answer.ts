@@ -17,25 +17,29 @@ import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * A stream is complete after a finish reason and then `[DONE]` or a clean end, or after `[DONE]` and at least one choice.
- * Until then it is read on, since the usage may follow the reason. The message of a whole answer is read like one great delta.
+ * Decodes a chat model's answer. A stream is complete in two cases: a finish reason is followed by `[DONE]` or a
+ * clean end, or `[DONE]` follows at least one choice. Until then frames are read, since usage may follow the finish
+ * reason. A whole answer's message is read like one large delta.
  */
 export class ChatDecoder extends AnswerDecoder {
   readonly #calls: ToolCalls
   #current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
   #hasChoice = false
-  /** The reasoning so far of a model that repeats it in each piece. */
+  /** The reasoning so far, for a model that repeats it in each piece. */
   #thought = ''
-  /** A delta said text, a refusal or a call: a whole message later is no more. It repeats at least the reasoning of deltas. */
+  /** Whether a delta had text, a refusal or a call. Then a later whole message adds nothing, since it repeats them. */
   #hasOwn = false
   #hasOwnThought = false
   #reason: string | undefined
   #stopSequence: string | undefined
-  /** Of the chunk that is read: what tells the sources of its functions, and how many of them have been passed. */
+  /**
+   * For the current chunk: a function that returns the source of each function's arguments, and the number of
+   * functions read.
+   */
   #sourceAt: ((place: number) => string | undefined) | undefined
   #passed = 0
 
-  /** @param toolNames of the tools that were declared, as the model knows them */
+  /** @param toolNames the names of the declared tools, as the model sees them */
   constructor(profile: Profile, onAnswer?: OnAnswer, toolNames: ReadonlySet<string> = new Set()) {
     super(profile, onAnswer)
     this.#calls = new ToolCalls(this.narrator, profile.cumulative.includes('arguments'), toolNames)
@@ -48,18 +52,18 @@ export class ChatDecoder extends AnswerDecoder {
     this.#choices(chunk, 'delta', frame.data)
   }
 
-  /** The body is its own completion. */
+  /** The body itself is the completion. */
   protected readWhole(body: JsonObject, text: string) {
     if (this.#findError(body)) return
     if (isBareError(body, undefined)) return this.narrator.fail(faultOfError(body))
-    // A choice without anything that it says is no answer, and none is invented (I10).
+    // A body without any content in its choices is no answer, and none may be invented (I10).
     if (!choicesOf(body).some(hasMessage)) return this.narrator.fail(unreadable())
     this.narrator.start()
     this.#choices(body, 'message', text)
     this.close(true)
   }
 
-  /** Whether an error stands in a chunk, which then ends the answer. */
+  /** Whether a chunk contains an error. An error ends the answer. */
   #findError(chunk: JsonObject): boolean {
     const error = chunk['error'] || choicesOf(chunk)[0]?.['error']
     if (!error) return false
@@ -67,7 +71,7 @@ export class ChatDecoder extends AnswerDecoder {
     return true
   }
 
-  /** @param text the chunk as it came, for arguments that stand in it as objects */
+  /** @param text the chunk as received; arguments written as objects are copied from this text */
   #choices(chunk: JsonObject, key: 'delta' | 'message', text: string) {
     for (const choice of choicesOf(chunk)) {
       if (!isOurs(choice)) continue
@@ -86,7 +90,7 @@ export class ChatDecoder extends AnswerDecoder {
     if (raw) this.narrator.usage(decodeUsage(raw, this.profile.usageQuirk))
   }
 
-  /** A reason that is none of a failure. */
+  /** Whether the model has given a finish reason that does not mean failure. */
   get isEnough(): boolean {
     return this.#reason !== undefined && decodeStopReason(this.#reason) !== 'failed'
   }
@@ -99,7 +103,10 @@ export class ChatDecoder extends AnswerDecoder {
     this.narrator.finish(meant, this.#stopSequence)
   }
 
-  /** Servers outside the dialect send a chunk with `message` or `text` instead of `delta`, or the reverse (ruling Y5). */
+  /**
+   * Servers outside the dialect send `message` or `text` in a chunk instead of `delta`, or `delta` in a whole answer
+   * (ruling Y5).
+   */
   #choice(choice: JsonObject, key: 'delta' | 'message', text: string) {
     const own = withCallsBeside(choice, asObject(choice[key]))
     const form = own ? formOf(own) : 'empty'
@@ -110,7 +117,7 @@ export class ChatDecoder extends AnswerDecoder {
     const otherKey = key === 'delta' ? 'message' : 'delta'
     const words = [choice['text'], choice[key], choice[otherKey]].find((one) => stringOf(one))
     const other = asObject(choice[otherKey]) ?? { content: words }
-    // After deltas it repeats them as a whole.
+    // A whole message after deltas repeats them.
     const otherForm = formOf(other)
     if (!this.#hasOwn && otherForm !== 'empty') this.#delta(other, otherKey, text, otherForm)
   }
@@ -137,12 +144,12 @@ export class ChatDecoder extends AnswerDecoder {
     }
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
-    // Arguments that came as an object keep their source (ruling T16).
+    // Arguments written as an object keep their source text (ruling T16).
     this.#sourceAt ??= keptSources(text, 'arguments', (root) => functionsIn(root, key))
     const [sourceAt, first] = [this.#sourceAt, this.#passed]
     this.#passed += 1 + entries.length
     for (const [position, entry] of entries.entries()) {
-      // In a whole message the position tells the calls apart.
+      // In a whole message, calls are identified by their position.
       const known = key === 'message' ? { ...entry, index: position } : entry
       this.#calls.push(known, () => sourceAt(first + 1 + position))
     }
@@ -174,23 +181,31 @@ export class ChatDecoder extends AnswerDecoder {
   }
 }
 
-/** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
+/**
+ * Whether the chunk itself is an error. Servers outside the dialect mark this by the event's name or the `object`
+ * member, without a wrapper.
+ */
 export function isBareError(chunk: JsonObject, event: string | undefined): boolean {
   if (event === 'error' || chunk['object'] === 'error') return true
   return chunk['choices'] === undefined && chunk['code'] != null && typeof chunk['message'] === 'string'
 }
 
-/** Under its own name, or as servers outside the dialect send it (ruling Y5). */
+/** Whether a choice has a message, under its own name or as servers outside the dialect send it (ruling Y5). */
 function hasMessage({ message, delta, text }: JsonObject): boolean {
   return asObject(message) !== undefined || asObject(delta) !== undefined || typeof (message ?? text) === 'string'
 }
 
-/** More than one choice is never asked for; a foreign one is not ours to show. Without an index it is the first (ruling U7). */
+/**
+ * Whether this is the choice that the gateway asked for. It never asks for more than one, and ignores any other. A
+ * choice without an index is the first (ruling U7).
+ */
 function isOurs(choice: JsonObject): boolean {
   return (choice['index'] ?? 0) === 0
 }
 
-/** The functions of each choice that calls any: that of the call outside of the list, then those of the list. */
+/**
+ * The functions of every choice with calls: first the function of a call outside of the list, then those in the list.
+ */
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return choicesOf(root).flatMap((choice) => {
     const message = isOurs(choice) ? withCallsBeside(choice, asObject(choice[key])) : undefined

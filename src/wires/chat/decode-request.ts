@@ -23,13 +23,13 @@ import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
 
-/** Schemas, the arguments of calls, and texts. */
+/** Kept keys: those of schemas, arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
   texts: ['text', 'content', 'reasoning_content', 'reasoning', 'description', 'arguments'],
 }
 
-/** A client's chat request as the hub says it (translation 2.4, 2.5). */
+/** Decodes a client's chat request to the hub's request (translation 2.4, 2.5). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
   const body = new Body(asked, keptKeys)
   const { fields } = body
@@ -54,7 +54,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
     scalars: readScalars(fields, chatFields),
     reasoning: {
       level: optional(readLevel, fields['reasoning_effort'], 'reasoning_effort'),
-      // The wire shows reasoning whenever the model gives it (R-THINK).
+      // This wire shows reasoning whenever the model sends it (R-THINK).
       isShown: true,
       isAsked: false,
       wantsSealed: false,
@@ -68,7 +68,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   }
 }
 
-/** Refuses fields that would change the answer and that no other wire has (R-DROP, ruling T18). */
+/** Refuses fields that change the answer and exist on no other wire (R-DROP, ruling T18). */
 function refuseMore(fields: Json) {
   if ((optional(readPositiveInteger, fields['n'], 'n') ?? 1) > 1) {
     refuse('n', 'this model gives one answer per request: send 1.')
@@ -77,7 +77,7 @@ function refuseMore(fields: Json) {
   if (modalities.includes('audio')) refuse('modalities', 'this model has no audio output: remove audio.')
 }
 
-/** Either field caps the output; of both the smaller (spec 2.5, ruling T17). */
+/** The output cap. If both fields are set, the smaller counts (spec 2.5, ruling T17). */
 function readCap(fields: Json): number | undefined {
   const caps = [fields['max_tokens'], fields['max_completion_tokens']].filter((cap) => !isAbsent(cap))
   return caps.length > 0 ? Math.min(...(caps as number[])) : undefined

@@ -29,7 +29,7 @@ import { refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 
-/** The conversation, message by message; leading system and developer messages are preamble (R-SYS 1). */
+/** Reads the conversation, message by message. Leading system and developer messages are the preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[]; turns: Turn[] } {
   return splitPreamble(readEach(body.fields[field], field, readMessage))
 
@@ -103,7 +103,7 @@ function readModelParts(message: Json, at: string, body: Body, losses: Losses): 
   const refusal = optional(readString, message['refusal'], `${at}.refusal`)
   if (refusal) parts.push({ type: 'refusal', text: refusal })
   const calls = optionalEach(message['tool_calls'], `${at}.tool_calls`, (call, place) => readCall(call, place, body))
-  // Most turns are calls alone, and their list is the turn's.
+  // Fast path: most turns consist of calls only, so their list is used as it is.
   if (parts.length === 0) return calls
   for (const call of calls) parts.push(call)
   return parts

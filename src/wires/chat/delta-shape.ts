@@ -8,15 +8,15 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { tellingNames } from '../answers/native-answer.ts'
 import { decodeString } from '../answers/produced-text.ts'
 
-/** Whether a choice goes on and has no error and no counters. */
+/** Whether a choice is unfinished, without an error and without counters. */
 export function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>): boolean {
   return error == null && usage == null && !finish_reason
 }
 
-/** The members that may hold a delta's text. That of a reasoning model has one of several names. */
+/** The members that may hold a delta's text. Reasoning has several names. */
 const textKeys = ['content', 'arguments', 'reasoning_content', 'reasoning', 'refusal', 'thinking']
 
-/** Finds the place of this text in a chunk, without its quotes. */
+/** Finds the position of this text in a chunk, without its quotes. */
 function placeOfText(tail: string, text: string): (Range & { key: string }) | undefined {
   for (const key of textKeys) {
     const needle = `"${key}":`
@@ -28,12 +28,12 @@ function placeOfText(tail: string, text: string): (Range & { key: string }) | un
   return undefined
 }
 
-/** Members that are looked at in each chunk: a chunk with another value has to be. */
+/** Members with a meaning of their own. A chunk in which one of them differs must be parsed. */
 const headKeys = ['id', 'object', 'created', 'model', 'choices', 'error', 'usage', ...serviceMembers]
 const looked = new Set(headKeys)
 const telling = new Set(tellingNames)
 
-/** The mould of a chunk that brings this one text, if the chunk is ordinary but for its edits. */
+/** The mould of a chunk with this one text; undefined if the chunk has anything unusual besides its edits. */
 export function mouldOf(frame: RawFrame, shown: string, patch: JsonPatch, text: string): FrameMould | undefined {
   const data = patch.bytes.toString('latin1')
   const choices = patch.members.filter(({ key }) => key === 'choices')
@@ -46,7 +46,7 @@ export function mouldOf(frame: RawFrame, shown: string, patch: JsonPatch, text: 
   const place = placeOfText(inside, text)
   if (place === undefined) return undefined
   const isCovered = (range: Range) => edits.some((edit) => edit.start <= range.start && edit.end >= range.end)
-  // Nobody looks into these, and each token has others.
+  // Log probabilities are never read, and differ with each token.
   const found = /"logprobs"\s*:\s*(?=\{)/.exec(inside)
   const from = found ? start + found.index + found[0].length : end
   const logprobs = { start: from, end: found ? endOfValue(data, from) : end }

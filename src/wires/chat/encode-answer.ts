@@ -6,20 +6,20 @@ import type { AnswerHead, Encoder } from '../wire.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
-/** Chunks have all members that the vendor's have (ruling Y3). */
+/** The end of a delta's chunk. Our chunks have all members of the vendor's chunks (ruling Y3). */
 const deltaEnd = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
-/** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
+/** The stream for a client: one chunk with the role, the deltas, one finish reason, one usage chunk, `[DONE]`. */
 export class ChatEncoder implements Encoder {
   readonly #envelope: string
   readonly #deltaStart: string
   readonly #service: AnswerHead['service']
-  /** The bytes around the text of an open block's deltas. */
+  /** For each open block, the constant text before and after the text of its deltas. */
   readonly #frames = new Map<number, { start: string; end: string }>()
   #hasStarted = false
   #calls = 0
   #hasReasoned = false
-  /** A reasoning block without text yet: its first text is set apart from that of the block before it. */
+  /** The number of a reasoning block without text so far. A separator is written before its first text. */
   #fresh: number | undefined
 
   constructor(head: AnswerHead) {
@@ -51,7 +51,7 @@ export class ChatEncoder implements Encoder {
       case 'finish':
         return this.#finish(event)
       case 'fail':
-        // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
+        // The stream has begun, so a failure is reported by an error frame without a terminator (ruling T4).
         return `data: ${plainEnvelope(factsOfFault(event.fault))}\n\n`
     }
   }
@@ -102,11 +102,14 @@ export class ChatEncoder implements Encoder {
 
 const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoning_content' } as const
 
-/** The whole JSON answer for a client. This wire has one text and one reasoning: what came in pieces is put together. */
+/**
+ * Encodes the whole JSON answer for a client. This wire has one text and one reasoning, so the blocks of each are
+ * joined.
+ */
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const texts: Record<keyof typeof contentFields, string[]> = { text: [], refusal: [], reasoning: [] }
   const calls: object[] = []
-  // One walk over the blocks: lists of one that are filtered, mapped and flattened take ten times as long.
+  // One pass over the blocks. Filtering, mapping and flattening lists of one takes ten times as long.
   for (const { block, text } of answer.blocks) {
     if (block.kind === 'tool_call')
       calls.push({ id: block.callId, type: 'function', function: { name: block.name, arguments: text } })
@@ -118,7 +121,7 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
     role: 'assistant',
     content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
     refusal: refusal === '' ? null : refusal,
-    // Of tools of a provider only; the vendor's answers have the empty list (ruling Y3).
+    // Only providers' own tools add annotations. The vendor's answers have the empty list (ruling Y3).
     annotations: [],
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),

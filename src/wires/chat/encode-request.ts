@@ -10,7 +10,10 @@ import type { EncodedRequest } from '../wire.ts'
 import { encodeMessages, lacksThought } from './encode-turns.ts'
 import { chatScalars } from './fields.ts'
 
-/** A hub request for a chat model (translation 2.2, 2.6). What grows with the conversation stands last (ruling T8). */
+/**
+ * Encodes a hub request for a chat model (translation 2.2, 2.6). Members that grow with the conversation come last
+ * (ruling T8).
+ */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
   const prepared = prepareRequest(request, model, {
@@ -43,8 +46,9 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * While they reason, some models refuse a forced call (R-CHOICE), or a tool turn without its reasoning text. A client that did
- * not see that text cannot send it (R-HIST). Then the request goes without reasoning where that is possible.
+ * Decides whether to request reasoning. While reasoning, some models refuse a forced call (R-CHOICE) or a tool turn
+ * without its reasoning text. A client that never saw this text cannot send it (R-HIST). In these cases reasoning is
+ * turned off if the model allows it.
  */
 function reasoningForTurns(wish: Reasoning, { turns, choice, losses }: Prepared, profile: Profile): Reasoning {
   const { canDisable, style, forcedCalls = true, default: usual = 'none' } = profile.reasoning
@@ -80,7 +84,7 @@ function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): R
   }
 }
 
-/** R-WHO: upstreams of this wire take 64 characters. */
+/** The user's identity (R-WHO). Upstreams of this wire accept 64 characters. */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   const takesSafetyId = profile.accepts.has('safety_identifier')

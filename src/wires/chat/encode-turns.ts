@@ -18,7 +18,7 @@ import { failedText, inlineText, refuseFiles, refuseImages } from '../requests/s
 
 type ChatMessage = Record<string, unknown>
 
-/** The conversation as chat messages: the preamble, then turn by turn. */
+/** Encodes the conversation as chat messages: the preamble, then each turn. */
 export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessage[] {
   const isFirstOnly = profile.operatorInPlace === 'first_only'
   const said: Turn[] = []
@@ -34,7 +34,10 @@ export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessag
   return messages
 }
 
-/** One message per source item, or all in one where the upstream takes one system message only (R-SYS 2). */
+/**
+ * Encodes the preamble: one message per source item, or a single message if the upstream accepts only one system
+ * message (R-SYS 2).
+ */
 function encodePreamble(preamble: OperatorTurn[], profile: Profile, isFirstOnly: boolean): ChatMessage[] {
   if (!isFirstOnly || preamble.length < 2) return preamble.map((turn) => encodeOperator(turn, profile))
   const texts = preamble.flatMap((turn) => turn.texts)
@@ -54,7 +57,7 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
   }
 }
 
-/** @param messages to which those of a turn are added */
+/** @param messages receives the messages of each turn */
 function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Turn) => void {
   return (turn) => {
     if (turn.by === 'operator') messages.push(encodeOperator(turn, profile))
@@ -63,8 +66,8 @@ function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Tu
   }
 
   /**
-   * Results as messages of their own. All else, and what such messages cannot hold, is in a user message after them
-   * (R-RES).
+   * Encodes tool results as separate messages. Parts that these messages cannot hold go into a user message after
+   * them (R-RES).
    */
   function encodeUser(parts: UserPart[]): void {
     const content: unknown[] = []
@@ -116,7 +119,7 @@ function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Tu
   }
 }
 
-/** One text is a string; several stay parts, unless the upstream takes strings only. */
+/** A single text becomes a string. Several parts stay a list, unless the upstream accepts only strings. */
 function joinContent(content: unknown[], profile: Profile): unknown {
   const [first] = content as TextPart[]
   if (content.length === 1 && first?.type === 'text') return sent(first.text)
@@ -127,7 +130,10 @@ function joinContent(content: unknown[], profile: Profile): unknown {
   return (content as TextPart[]).map((part) => (part.type === 'text' ? { ...part, text: sent(part.text) } : part))
 }
 
-/** The turn without reasoning that is not replayed (R-HIST); what is empty then is no message (R-EMPTY). */
+/**
+ * Removes reasoning that the model does not want back (R-HIST). A turn that is empty afterwards becomes no message
+ * (R-EMPTY).
+ */
 function withoutThoughts(turn: Turn, prepared: Prepared, profile: Profile): Turn {
   if (turn.by !== 'model' || !turn.parts.some(({ type }) => type === 'reasoning')) return turn
   const isReplayed = replays(turn, profile)
@@ -157,7 +163,10 @@ function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
   return { role: 'assistant', content, ...encodeThoughts(turn, thoughts ?? [], profile), tool_calls: calls }
 }
 
-/** A list with one element more. One that is begun with its first element has room for only that, others for seventeen. */
+/**
+ * Adds an element to a list. A list literal with one element needs little memory, while `push` into an empty list
+ * reserves seventeen slots.
+ */
 function withOne<T>(list: T[] | undefined, one: T): T[] {
   if (list === undefined) return [one]
   list.push(one)
@@ -165,7 +174,7 @@ function withOne<T>(list: T[] | undefined, one: T): T[] {
 }
 
 function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): ChatMessage {
-  // The upstream refuses the turn without the field; nobody has its text.
+  // The upstream refuses a turn without this field, and its text is lost.
   const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
   const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
   if (text === '') return {}
@@ -189,7 +198,7 @@ function hasCalls(turn: ModelTurn): boolean {
   return turn.parts.some((part) => part.type === 'tool_call')
 }
 
-/** A trailing assistant text is continued where the upstream has a flag for it, set on that message (R-PRE). */
+/** Marks a trailing assistant text for continuation, if the upstream has a flag for that (R-PRE). */
 function markPrefill(messages: ChatMessage[], turns: Turn[], profile: Profile) {
   const last = turns.at(-1)
   if (last?.by !== 'model' || hasCalls(last)) return

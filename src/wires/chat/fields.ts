@@ -3,7 +3,7 @@ import { scalarsOf } from '../requests/scalars.ts'
 
 const { field, scalar, dropped, refused } = createRows(['messages', 'responses'])
 
-/** Every field of a chat request and what becomes of it on a model of the other wires (translation 2.4, 2.5). */
+/** Every field of a chat request, and its fate on models of other wires (translation 2.4, 2.5). */
 export const chatFields: FieldTable = fieldTable([
   field('model', ['mapped', '`model`: what the upstream calls it'], ['mapped', '`model`: what the upstream calls it']),
   field(
@@ -64,7 +64,7 @@ export const chatFields: FieldTable = fieldTable([
   refused('function_call', 'legacy functions are not translated: remove the field, tool_choice is read.'),
 ])
 
-/** The scalars that models of this wire take; no client of the wire has the last one. */
+/** The scalars that models of this wire accept. The last one exists only on the model's side. */
 export const chatScalars = scalarsOf(chatFields, [
   scalar('top_k', 'number', { ifAccepted: true, note: ' where the model takes it, else dropped' }),
 ])

@@ -4,7 +4,9 @@ import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { choicesOf } from './content.ts'
 
-/** Each choice of a completion is one delta, and a choice's deltas are one message. */
+/**
+ * Converts a completion to a stream with one delta per choice. In reverse, the deltas of a choice become one message.
+ */
 export const completionForms: AnswerForms = {
   unfold(answer) {
     const choices = choicesOf(answer).map(({ message, text, ...choice }, index) => {
@@ -34,13 +36,13 @@ export const completionForms: AnswerForms = {
   },
 }
 
-/** Members whose texts come in pieces. Any other text is said once, or again. */
+/** Members whose texts arrive in pieces. Any other text arrives once, or is repeated unchanged. */
 const pieced = new Set([
   ...['content', 'text', 'refusal', 'transcript', 'arguments', 'input', 'summary', 'data'],
   ...['reasoning', 'reasoning_content', 'thinking'],
 ])
 
-/** The places of the elements of a list by their `index`, so that a long list stays linear. */
+/** The position of each list element by its `index`, so that merging long lists takes linear time. */
 const places = new WeakMap<readonly unknown[], Map<number, number>>()
 
 function placesOf(list: readonly unknown[]): Map<number, number> {
@@ -55,7 +57,10 @@ function placesOf(list: readonly unknown[]): Map<number, number> {
   return found
 }
 
-/** Adds more to what there is, which it may change: texts and lists go on, and what has one index is one thing. */
+/**
+ * Merges a later value into an earlier one, which may be changed. Texts and lists are extended; elements with the
+ * same index are merged.
+ */
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told
   if (typeof told === 'string') return pieced.has(name) ? `${told}${more}` : more === '' ? told : more
@@ -63,7 +68,7 @@ function merge(told: unknown, more: unknown, name = ''): unknown {
     const known = placesOf(told)
     for (const one of more) {
       const { index, id } = asObject(one) ?? {}
-      // A piece of a call without index and id belongs to the last one.
+      // A piece of a call without index and id belongs to the last call.
       const ofLast = name === 'tool_calls' && id == null ? told.length - 1 : -1
       const at = typeof index === 'number' ? (known.get(index) ?? -1) : ofLast
       if (at >= 0) told[at] = merge(told[at], one)
@@ -73,7 +78,7 @@ function merge(told: unknown, more: unknown, name = ''): unknown {
   }
   const [before, after] = [asObject(told), asObject(more)]
   if (!before || !after) return more
-  // A member of that name would reach the prototype of all objects.
+  // A member with the name __proto__ would reach the prototype of all objects.
   for (const [member, value] of Object.entries(after))
     if (member !== '__proto__') before[member] = merge(before[member], value, member)
   return before

@@ -21,7 +21,7 @@ import { isBareError } from './decode-answer.ts'
 import { withPlainChoices } from './plain-choices.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
-/** A chat model's whole answer for a chat client (ruling P2). */
+/** Reads a chat model's whole answer for a chat client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
   if (opened.state === 'failed') return opened
@@ -64,14 +64,14 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/** Whether nobody could read what a choice says: it has no message, or a call without a name (ruling Y5). */
+/** Whether a choice is unreadable for clients: it has no message, or a call without a name (ruling Y5). */
 function isUnread(choice: unknown): boolean {
   const message = asObject(asObject(choice)?.['message'])
   const calls = message?.['tool_calls']
   return !message || (Array.isArray(calls) && calls.some((call) => !isNamed(asObject(call) ?? {})))
 }
 
-/** The members without which SDKs throw at a choice (ruling Y3). */
+/** Adds the members without which SDKs throw (ruling Y3). */
 function addMissing(patch: JsonPatch, choice: JsonObject, place: number, head: NativeHead): void {
   const path = ['choices', `${place}`]
   const message = asObject(choice['message']) ?? {}
@@ -95,20 +95,20 @@ function addMissing(patch: JsonPatch, choice: JsonObject, place: number, head: N
 
 function textsOf(choices: readonly unknown[], reasoningField: Profile['chat']['reasoningField']): string[] {
   const named: NamedCalls = new Set()
-  // Not by spreading: an answer may have more of them than a call takes arguments.
+  // Spreading into `push` would fail: an answer may have more texts than a function call may have arguments.
   return objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named))
 }
 
-/** Calls whose name has been counted: some servers repeat it with every fragment. */
+/** Calls whose name has been counted. Some servers repeat the name in every fragment. */
 export type NamedCalls = Set<string>
 
-/** So much of an id or a name tells it from others. */
+/** The characters of an id or a name that are compared. */
 const keyCharactersMax = 200
 
 /**
- * The texts that a choice's delta or message brings, in the order in which the hub would show them (ruling C10). These
- * are the mirrored reasoning field that counts, the content, the refusal, and names of calls with their arguments, or
- * input if they are custom. Every choice that was asked for is paid for.
+ * The texts of a choice's delta or message, in the order in which the hub would show them (ruling C10). These are
+ * reasoning (from one field only), content, refusal, and the names and arguments of calls (the input of custom
+ * calls). Every requested choice is billed.
  */
 export function producedTexts(
   choice: Record<string, unknown>,
@@ -128,7 +128,7 @@ export function producedTexts(
   return texts.filter((text) => text !== '')
 }
 
-/** Whether a choice's delta brings anything but reasoning. */
+/** Whether a choice's delta has any content besides reasoning. */
 export function saysAnswer(choice: Record<string, unknown>): boolean {
   const delta = asObject(choice['delta']) ?? {}
   const isText = partsOf(delta['content']).text !== '' || !!stringOf(delta['refusal'])
@@ -148,10 +148,10 @@ function keyWord(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, keyCharactersMax) : typeof value === 'number' ? `${value}` : ''
 }
 
-/** So many answers a request may ask for, as the wire's author has it. */
+/** The most choices that a request may ask for, as defined by the wire's author. */
 export const choicesMax = 128
 
-/** A chunk or an answer whose single choice is put into a list; undefined for any other. */
+/** Puts the single choice of a chunk or an answer into a list; undefined if `choices` is a list already or absent. */
 export function withListedChoice(patch: JsonPatch): Buffer | undefined {
   const member = patch.members.findLast(({ key }) => key === 'choices')
   if (!member || !asObject(patch.value['choices'])) return undefined

@@ -20,17 +20,17 @@ import { refuse, wrongType } from '../requests/refusals.ts'
 import type { MemberValues } from '../requests/routing.ts'
 import { choicesMax } from './native-json.ts'
 
-/** Its author's tools are functions; some providers run one of their own. */
+/** Words in the names of hosted tools. The wire's author has only functions, but some providers run a search tool. */
 const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
-/** A chat request for a chat model (ruling P1). */
+/** Adapts a chat request for a chat model (ruling P1). */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model, context)
   const stream = body.value('stream') === true
   refuseAudio(body)
-  // Nothing of a request is stored (spec 1.7).
+  // The gateway never lets a provider store a request (spec 1.7).
   if (body.value('store') === true && !values.has('store')) values.set('store', 'false')
   const choices = choicesOf(body)
   const outputTokensCap = setCap(body, model, values) * choices
@@ -54,22 +54,22 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** In every place that an upstream may read (ruling Y12). */
+/** Whether the client asks for usage in any place that an upstream may read (ruling Y12). */
 function isUsageAsked(body: ClientBody): boolean {
   const wishes = body.valuesInside('stream_options', 'include_usage')
   return wishes.length > 0 && wishes.every((wish) => wish === true)
 }
 
-/** How many answers are asked for; each has the cap for itself, and the reported usage is that of all (ruling C7). */
+/** The number of requested answers. The cap applies to each, and the reported usage covers all of them (ruling C7). */
 function choicesOf(body: ClientBody): number {
   if (!body.has('n')) return 1
   const n = body.value('n')
   if (typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= choicesMax) return n
-  // A server may take "4" for 4, and what it answers would be beyond what is held and believed.
+  // A server may read "4" as 4. Its answers would then exceed the hold and the believed usage.
   throw wrongType('n', `an integer from 1 to ${choicesMax}`)
 }
 
-/** Its tokens have a price of their own, which no model here has (ruling C7). */
+/** Refuses audio output: its tokens have a separate price, which no model here has (ruling C7). */
 function refuseAudio(body: ClientBody): void {
   const modalities = body.value('modalities')
   if (Array.isArray(modalities) && modalities.includes('audio'))
@@ -78,8 +78,8 @@ function refuseAudio(body: ClientBody): void {
 }
 
 /**
- * Lowers a cap that is above the maximum. A cap field that the upstream does not take becomes the one it takes. If both
- * were sent, one remains, with the smaller value (ruling T17).
+ * Lowers a cap above the model's maximum. A cap field that the upstream does not accept is renamed. If the client
+ * sent both fields, one remains with the smaller value (ruling T17).
  */
 function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   const { drops } = model.profile
@@ -98,7 +98,7 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   return cap
 }
 
-/** For an upstream that does not know the role `developer`, the role becomes `system`. */
+/** Renames the role `developer` to `system`, for an upstream that does not know `developer`. */
 function renameDevelopers(body: ClientBody): Edit[] {
   const { bytes } = body
   if (!body.holdsString('developer')) return []

@@ -18,37 +18,41 @@ import { withPlainChoices } from './plain-choices.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
- * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited if they may not be
- * shown. The usage chunk without choices is made if the upstream sends none. It and `[DONE]` wait for the bill.
+ * A chat model's stream for a chat client, with unchanged bytes (ruling P2). Model and id are edited if they must not
+ * be shown. If the upstream sends no usage chunk, the gateway adds one. The usage chunk and `[DONE]` wait for the
+ * bill.
  *
- * Most chunks of a stream differ in a few values. Their other bytes are learned from a parsed chunk, so that the next ones
- * cost no parse.
+ * Most chunks of a stream differ only in a few values. Their other bytes are learned from a parsed chunk, so that
+ * later chunks need no parse.
  */
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
-  /** The kinds of chunks that came last, of thoughts, texts and calls, and of several choices. */
+  /** Moulds of the latest kinds of chunks: reasoning, text and calls, for each choice. */
   #moulds: LearnedChunk[] = []
-  /** A stream in which no two chunks are alike is not learned for ever. */
+  /** The number of learned chunks. Learning ends at a limit, for streams in which no two chunks are alike. */
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
-  /** A delta has said something of the answer: a whole message after it is no more. */
+  /** Whether a delta had content of the answer. Then a later whole message adds nothing. */
   #hasOwn = false
-  /** Head of a chunk of ours, as the upstream's chunks have it. */
+  /** The id and time for chunks that we add, taken from the upstream's chunks. */
   #shownHead: { id: string; created: number } | undefined
-  /** Whether the upstream's chunks say when they were made. */
+  /** Whether the upstream's chunks have a creation time. */
   #isDated: boolean | undefined
   #hasChoice = false
-  /** By choice, whether it has said why it ended. */
+  /** For each choice, whether it has a finish reason. */
   readonly #ended = new Map<unknown, boolean>()
-  /** The upstream's own chunk with the usage and no choices, where it may be shown as it came. */
+  /** The upstream's own usage chunk without choices, if it may be shown unchanged. */
   #usageFrame: RawFrame = ''
-  /** The usage that the upstream reported last, wherever it was. */
+  /** The usage that the upstream reported last, in any chunk. */
   #told: Record<string, unknown> | undefined
 
-  /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
+  /**
+   * Ends the stream. The last data chunk has no choices and has the counters, whatever the upstream sent (spec 6.2).
+   * The terminator follows.
+   */
   finish(usage: Usage): string {
-    // Figures that are not believed are not shown either: the chunk is then made from what is billed.
+    // Figures that are not believed are not shown. Then the chunk has the billed figures.
     const frame = (this.#isBelieved(usage) && this.#usageFrame) || this.#usageChunk(usage)
     return `${this.#missingReasons()}${frame}data: [DONE]\n\n`
   }
@@ -61,7 +65,7 @@ export class ChatNativeStream extends NativeStream {
     return `data: ${encodeLatin1(plainEnvelope(facts))}\n\n`
   }
 
-  /** Whether each choice that has begun has its finish reason. The reason of one choice says nothing about another. */
+  /** Whether each choice that has begun has a finish reason. Choices finish independently. */
   protected isEnough(): boolean {
     for (const hasEnded of this.#ended.values()) if (!hasEnded) return false
     return this.#ended.size > 0
@@ -90,7 +94,7 @@ export class ChatNativeStream extends NativeStream {
     return this.#takeChunk(frame, data)
   }
 
-  /** A piece of whole chunks that differ from learned ones in the values of their holes; undefined for any other. */
+  /** Handles a piece whose chunks all fit learned moulds; undefined for any other piece. */
   #fill(piece: string): string | undefined {
     const runs: { stage: Stage; call: BegunCall | undefined; words: string }[] = []
     const told: string[] = []
@@ -106,11 +110,12 @@ export class ChatNativeStream extends NativeStream {
       }
       if (one === undefined || last === undefined) return undefined
       const { mould, stage, call } = last
-      // Arguments may be whole after an end of an object. What follows may be a repetition, or a call that began under this number.
+      // The arguments may be complete after a closing brace. A repetition or a new call under this number may follow,
+      // so the chunk is parsed.
       if (call !== undefined && (call.isWatched || endsObject(mould.text))) return undefined
       if (last !== before) runs.push({ stage, call, words: '' })
       runs.at(-1)!.words += mould.text
-      // Of counters that differ in their figures alone the last ones count (I9).
+      // Of consecutive counters that differ only in their figures, only the last are kept (I9).
       if (mould.usage !== '') {
         if (mould.isAlike && last === before) told.pop()
         told.push(mould.usage)
@@ -120,7 +125,7 @@ export class ChatNativeStream extends NativeStream {
     }
     const usages = told.map((text) => parseAnswer(decodeUtf8(text)))
     const reports = usages.map((usage) => usage && this.#decodeUsage(usage))
-    // Of two services, that of the chunk is named first.
+    // If usage and chunk both have a service, the chunk's must be read first. So the piece is parsed.
     if (reports.some((report) => report === undefined || report.service)) return undefined
     this.events += events
     for (const { stage, call, words } of runs) {
@@ -136,7 +141,7 @@ export class ChatNativeStream extends NativeStream {
     const choices = objectsOf(patch.value['choices'])
     if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
     const call = this.#calls.callOf(choices, texts[0]!)
-    // A chunk that ends an object is looked into although its kind is known.
+    // A chunk that ends an object is parsed even if a mould exists.
     const isKnown = (one: LearnedChunk) => one.call === call && one.mould.fill(frame, 0) === shown
     if (call !== undefined && this.#moulds.some(isKnown)) return
     if (++this.#learned > learnedMax) return
@@ -150,13 +155,13 @@ export class ChatNativeStream extends NativeStream {
         this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile.chat
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
-    // A chunk of another kind than those before has another shape, so that it comes by here.
+    // A chunk of another kind fits no mould, so every change of stage is noticed here.
     if (texts.length > 0) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
     for (const text of texts) this.produced.add(text)
     return texts
   }
 
-  /** A chunk that is looked into: the first ones, those with a reason, counters or an error. */
+  /** Handles a chunk that must be parsed: the first chunks, and those with a finish reason, counters or an error. */
   #takeChunk(frame: RawFrame, data: string, isOwn = true): string {
     const patch = this.parse(data)
     if (patch === undefined) return ''
@@ -173,13 +178,14 @@ export class ChatNativeStream extends NativeStream {
     const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
-    // The learned chunks name another service, and the last one counts (ruling Y17).
+    // The learned chunks contain the previous service. The last reported service counts, so they are forgotten
+    // (ruling Y17).
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
     const mint = (key: string) => mintCallId('call_', this.head, key)
     for (const [path, values] of this.#calls.missing(choices, mint)) patch.set(path, values)
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
-    // Clients run the calls as soon as they read a reason.
+    // Clients run the calls as soon as they read a finish reason.
     const hasReason = objectsOf(choices).some((choice) => isReason(choice['finish_reason']))
     if ((hasReason && this.#calls.hasNameless) || choices.some(hasUnreadCall)) {
       this.fail(unreadable())
@@ -192,14 +198,15 @@ export class ChatNativeStream extends NativeStream {
     this.#hasOwn ||= isOwn && objectsOf(choices).some(saysAnswer)
 
     const isUsageChunk = choices.length === 0 && asObject(chunk['usage']) !== undefined
-    // Azure begins with a chunk about its filter, before the model has said anything: it is no first byte of an answer (ruling Y25).
+    // Azure begins with a chunk about its content filter, before the model has answered. This chunk does not count as
+    // the first byte of the answer (ruling Y25).
     if (choices.length === 0 && !isUsageChunk && withoutTelling(chunk).size > 0) {
       this.events--
       return ''
     }
     patch.set([], this.#headOf(chunk))
     for (const [place, choice] of choices.entries()) {
-      // SDKs pass over a choice without its number.
+      // SDKs ignore a choice without an index.
       if (asObject(choice)?.['index'] === undefined) patch.set(['choices', `${place}`], firstChoice)
       patch.set(['choices', `${place}`], withoutTelling(asObject(choice) ?? {}))
     }
@@ -209,12 +216,16 @@ export class ChatNativeStream extends NativeStream {
       this.#usageFrame = holdsMoreThanTokens(this.#told!) ? '' : shown
       return ''
     }
-    // Chunks like this one are not noted again, so its word on its service must be the last one.
+    // Later chunks that fit this mould are not checked for a service. So the chunk is learned only if its service is
+    // noted already.
     if (noteAnswer(this.report, chunk) === this.report && !isFirst) this.#learnMould(frame, shown, patch, texts)
     return shown
   }
 
-  /** A choice begins with its role: SDKs throw without (ruling Y3). @returns whether one was added */
+  /**
+   * Adds the role to the first delta of each choice: SDKs throw without it (ruling Y3).
+   * @returns whether a role was added
+   */
   #addRoles(choices: readonly unknown[], patch: JsonPatch): boolean {
     let isAdded = false
     for (const [place, choice] of choices.entries()) {
@@ -227,8 +238,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * The members that every chunk has (spec 6.2), where the upstream's own may not be shown or are missing. One answer has
-   * one id (ruling P3), and clients read the choices of each chunk.
+   * The members that every chunk has (spec 6.2), if the upstream's are missing or must not be shown. An answer has
+   * one id (ruling P3). Clients read the choices of every chunk, so the list is always there.
    */
   #headOf(chunk: Record<string, unknown>): Map<string, string | undefined> {
     const values = headValues(this.head, chunk, 'chatcmpl-')
@@ -247,8 +258,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * Usage is shown once, in the last chunk (ruling P10): clients add up the figures of several chunks. Beside choices,
-   * or in one, it becomes a null.
+   * Moves the usage to the last chunk (ruling P10), since clients add up the figures of several chunks. In a chunk
+   * with choices, the usage becomes null.
    */
   #takeUsage(chunk: Record<string, unknown>, choices: readonly unknown[], patch: JsonPatch): void {
     const inChoice = choices.findIndex((choice) => asObject(asObject(choice)?.['usage']) !== undefined)
@@ -286,7 +297,7 @@ export class ChatNativeStream extends NativeStream {
     return isBelieved(this.report, usage, this.#told, wantedUsage(encodeUsage(usage)))
   }
 
-  /** The reasons that the upstream left out although it said that this is all: SDKs throw without. */
+  /** The finish reasons that the upstream omitted although its stream is complete. SDKs throw without them. */
   #missingReasons(): string {
     const open = Array.from(this.#ended).flatMap(([index, hasEnded]) => (hasEnded ? [] : [index]))
     const choices = open.map((index) => ({
@@ -310,10 +321,10 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** The mould of a chunk in which any member may have been edited, and the stage and the call that its text belongs to. */
+/** The mould of a chunk, whose members may have been edited, with the stage and the call of its text. */
 type LearnedChunk = { mould: FrameMould; stage: Stage; call: BegunCall | undefined }
 
-/** Whether the list of calls holds an entry that is no object, so that nobody could run it (ruling Y5). */
+/** Whether a choice's list of calls has an entry that is no object. No client could run it (ruling Y5). */
 function hasUnreadCall(choice: unknown): boolean {
   const calls = asObject(asObject(choice)?.['delta'])?.['tool_calls']
   return Array.isArray(calls) && objectsOf(calls).length < calls.length

@@ -5,17 +5,17 @@ import { argumentsText, keptSources, stringOf } from '../answers/read-answer.ts'
 import { formOf, listOfCalls, withCallsBeside } from './content.ts'
 import { argumentsHolder } from './tool-calls.ts'
 
-/** The member of a choice that holds its content, in a chunk or in a whole answer. */
+/** The member of a choice with its content, in a chunk or in a whole answer. */
 type ChoiceKey = 'delta' | 'message'
 
 /**
- * A chunk or an answer whose choices have the wire's own form (ruling Y5). SDKs pass over any other form, and the client would
- * see an empty answer. These forms are read:
+ * Rewrites a chunk or an answer so that its choices have the wire's own form (ruling Y5). SDKs ignore any other form,
+ * and the client would see an empty answer. These other forms are accepted:
  * - `message` or `text` instead of `delta`, and the reverse
- * - calls beside them, or in no list
- * - the name and the arguments of a call in other places
- * @param hasOwn deltas have said something: a whole message after them repeats them
- * @returns undefined if nothing has to be changed; in latin1
+ * - calls beside the delta or message, or without a list
+ * - the name and arguments of a call in other members
+ * @param hasOwn whether deltas had content; then a whole message repeats this content
+ * @returns the JSON in latin1; undefined if nothing has to change
  */
 export function withPlainChoices(patch: JsonPatch, key: ChoiceKey, hasOwn = false): string | undefined {
   const choices: unknown[] = Array.isArray(patch.value['choices']) ? patch.value['choices'] : []
@@ -32,7 +32,7 @@ export function withPlainChoices(patch: JsonPatch, key: ChoiceKey, hasOwn = fals
     const { tool_calls: _, ...members } = one.content
     const calls = one.calls.map((call, at) => {
       const plain = isPlain(call) ? asObject(call) : plainCall(asObject(call) ?? {}, () => sourceAt(at))
-      // In a whole message the position tells the calls apart.
+      // In a whole message, calls are identified by their position.
       return plain && key === 'delta' && one.holder === 'message' ? { index: at, ...plain } : (plain ?? call)
     })
     const plain = { ...members, ...(calls.length > 0 && { tool_calls: calls }) }
@@ -43,12 +43,12 @@ export function withPlainChoices(patch: JsonPatch, key: ChoiceKey, hasOwn = fals
   return patch.result().toString('latin1')
 }
 
-/** Members of a choice that are read into its delta or message. */
+/** Members of a choice that are merged into its delta or message. */
 const besides = ['delta', 'message', 'text', 'tool_calls', 'function_call']
 
 type PlainContent = { content: JsonObject; calls: readonly unknown[]; holder: ChoiceKey }
 
-/** The content of a choice, if it is not in the wire's own form. */
+/** The content of a choice in the wire's own form; undefined if it has this form already. */
 function plainOf(choice: JsonObject | undefined, key: ChoiceKey, hasOwn: boolean): PlainContent | undefined {
   if (choice === undefined) return undefined
   const own = asObject(choice[key])
@@ -75,7 +75,10 @@ function asList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether SDKs find the name and the arguments of a call, or of a piece of one. A value that is no object stays: nobody can read it. */
+/**
+ * Whether SDKs find the name and arguments of a call, or of a piece of one. A value that is no object stays, since it
+ * is unreadable anyway.
+ */
 function isPlain(value: unknown): boolean {
   const call = asObject(value)
   if (call === undefined || asObject(call['custom'])) return true
@@ -86,7 +89,7 @@ function isPlain(value: unknown): boolean {
   return args == null ? argumentsIn(call) === undefined : typeof args === 'string'
 }
 
-/** @param source the exact text of its arguments, if they are no text */
+/** @param source returns the exact text of the call's arguments, if they are no string */
 function plainCall(call: JsonObject, source: () => string | undefined): JsonObject {
   const {
     function: fn,

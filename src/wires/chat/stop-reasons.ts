@@ -1,8 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
 /**
- * The meaning of a model's `finish_reason`, in any case. Any other word is an ordinary end (translation 3.1). So all
- * words for an answer that is not whole are here, also those that servers pass on from other wires.
+ * The meanings of a model's `finish_reason`, in upper or lower case. An unlisted word means an ordinary end
+ * (translation 3.1). So this table must list all words for an incomplete answer, including words of other wires that
+ * servers pass on.
  */
 const decoded: Record<string, StopReason | 'failed'> = {
   stop: 'end',

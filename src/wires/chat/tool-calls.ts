@@ -4,41 +4,44 @@ import { createArgumentShape } from '../answers/argument-shape.ts'
 import { argumentsIn } from '../answers/content-parts.ts'
 import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
-/** One call of the answer, from its first fragment on. */
+/** A call of the answer, from its first fragment on. */
 class ToolCall {
   id: string | undefined
   name: string | undefined
   block: number | undefined
   isStopped = false
-  /** How many indices it has now; another call may take one over. */
+  /** How many indices refer to this call now. Another call may take over an index. */
   indices = 0
   buffered = ''
-  /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
+  /**
+   * Whether the first fragment is an empty object that is withheld. The object is either all arguments, or a
+   * placeholder that some servers send before the real text.
+   */
   isWithheld = false
   shape = createArgumentShape()
 }
 
 /**
- * Finds the call that a fragment belongs to (the table of translation 4.2). Servers leave out the index, send 0 for
- * every call, change ids, repeat names. A call ends with the answer, or when something has begun after it and its
- * arguments are a whole object. That the arguments parse is not an end by itself.
+ * Finds the call that a fragment belongs to (table in translation 4.2). Servers omit the index, send 0 for every
+ * call, change ids, and repeat names. A call ends with the answer, or when another block follows and its arguments
+ * are a whole object. Whole arguments alone do not end a call.
  */
 export class ToolCalls {
   readonly #narrator: Narrator
   readonly #calls: ToolCall[] = []
   readonly #byIndex = new Map<number, ToolCall>()
   readonly #byId = new Map<string, ToolCall>()
-  /** Open calls whose arguments are a whole object by now. */
+  /** Open calls whose arguments are a whole object. */
   readonly #whole = new Set<ToolCall>()
-  /** A fragment said nothing of any call. */
+  /** Whether a fragment had neither id, name nor arguments. */
   #hasBlank = false
-  /** Calls whose arguments are not yet whole; and those of them without an index. */
+  /** Calls whose arguments are not whole yet, and the subset without an index. */
   readonly #unfinished = new Set<ToolCall>()
   readonly #unnumbered = new Set<ToolCall>()
 
   readonly #isCumulative: boolean
   readonly #toolNames: ReadonlySet<string>
-  /** The last call, if its name may be the beginning of a longer one. */
+  /** The last call, if its name may be the beginning of a longer name. */
   #pending: ToolCall | undefined
 
   constructor(narrator: Narrator, isCumulative: boolean, toolNames: ReadonlySet<string>) {
@@ -47,7 +50,7 @@ export class ToolCalls {
     this.#toolNames = toolNames
   }
 
-  /** @param kept the exact text of arguments that came as an object and not as text */
+  /** @param kept returns the exact text of arguments that are an object instead of a string */
   push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
@@ -74,17 +77,18 @@ export class ToolCalls {
     if (text !== '') this.#append(call, text)
   }
 
-  /** To be called before a block begins: earlier calls that are whole are over. */
+  /** Ends earlier calls with whole arguments. To be called before another block begins. */
   stopWhole() {
     this.#openPending()
     for (const call of this.#whole) this.#stopIfWhole(call)
   }
 
   /**
-   * The answer is over, so withheld calls are released. A call that never got a name cannot be read (ruling Y5). If there are others,
-   * a fragment that says nothing at all does not count.
+   * The answer has ended, so withheld calls are released. A call that never received a name is unreadable (ruling
+   * Y5). An empty fragment counts as such a call only if the answer has no other calls.
    *
-   * @param expectsCall the answer says that it ends with a call, or says nothing else: then such a fragment counts
+   * @param expectsCall the stop reason promises a call, or the answer has no other content: only then an empty
+   * fragment counts
    */
   complete(expectsCall: boolean) {
     this.#openPending()
@@ -97,7 +101,7 @@ export class ToolCalls {
     if (isUnread || (named.length === 0 && isBlank)) this.#narrator.miss('call', unreadable())
   }
 
-  /** The call of a fragment, undefined for a new one, `lost` where it could be several or none. */
+  /** The call of a fragment; undefined for a new call; `lost` if the call is ambiguous or unknown. */
   #find(index: number | undefined, id: string | undefined, name: string | undefined, text: string) {
     const atIndex = index === undefined ? undefined : this.#byIndex.get(index)
     const pending = this.#pending
@@ -107,11 +111,11 @@ export class ToolCalls {
     if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
     if (name !== undefined) return undefined
     if (index === undefined) return onlyOne(this.#unfinished) ?? 'lost'
-    // The number of a call that began without one.
+    // The fragment has the index of a call that began without one.
     return onlyOne(this.#unnumbered)
   }
 
-  /** @returns undefined if there are too many calls; the answer has then failed */
+  /** @returns undefined if there are too many calls; then the answer has failed */
   #create(): ToolCall | undefined {
     if (this.#calls.length >= callsMax) {
       this.#narrator.fail(tooMany)
@@ -140,7 +144,7 @@ export class ToolCalls {
     keep(this.#unnumbered, call, !isWhole && call.indices === 0)
   }
 
-  /** A name, or a further piece of it: the declared tools decide (BUG-7). */
+  /** Sets the name of a call, or adds a piece to it. The declared tools show whether it is a piece (BUG-7). */
   #rename(call: ToolCall, name: string) {
     const joined = call === this.#pending ? this.#joined(call, undefined, name) : undefined
     if (call.name !== undefined && joined === undefined) return
@@ -151,7 +155,7 @@ export class ToolCalls {
     if (isWhole || call.buffered !== '') this.#openPending()
   }
 
-  /** The longer name that a fragment makes of the name of a call; undefined for any other fragment. */
+  /** The longer name that results if a fragment continues the call's name; undefined for any other fragment. */
   #joined(call: ToolCall, id: string | undefined, name: string | undefined): string | undefined {
     const begun = call.name
     if (begun === undefined || name === undefined || name === begun || (id !== undefined && id !== call.id))
@@ -223,7 +227,10 @@ function onlyOne<One>(set: ReadonlySet<One>): One | undefined {
   return set.size === 1 ? set.values().next().value : undefined
 }
 
-/** Whether a fragment belongs to another call than the one with its index. After a whole object a call has nothing to go on with. */
+/**
+ * Whether a fragment belongs to another call than the one with its index. Nothing can continue a call whose arguments
+ * are a whole object.
+ */
 function isAnother(call: ToolCall, id: string | undefined, name: string | undefined, text: string): boolean {
   if (name === undefined) return false
   if (call.name !== undefined && name !== call.name) return true
@@ -232,13 +239,13 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
   return call.id !== undefined && id !== call.id
 }
 
-/** The object of a call that holds its arguments, by the one name under which their source is kept. */
+/** The object of a call that holds `arguments`, the only name whose source text is kept. */
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])
   return fn && fn['arguments'] !== undefined ? fn : call
 }
 
-/** @returns undefined if it says nothing. */
+/** @returns undefined for a blank or missing text */
 function wordOf(value: unknown): string | undefined {
   const word = stringOf(value)
   return word?.trim() ? word : undefined

@@ -5,8 +5,9 @@ import { noteCost, noteService, readCount, type Usage, type UsageReport } from '
 import { withCalls } from '../answers/native-answer.ts'
 
 /**
- * On this wire `prompt_tokens` includes the cached ones; the gateway's counters are disjoint. Cache hits stand in one
- * of three places, none of which means anything else, so all three are read whatever the profile says.
+ * Decodes usage. On this wire `prompt_tokens` includes cached tokens, while the gateway's counters are disjoint.
+ * Servers report cache hits in one of three members. None of these has another meaning, so all three are read
+ * whatever the profile.
  */
 export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
   const usage = asObject(raw)
@@ -16,7 +17,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   const report = splitInclusive({
     prompt: usage['prompt_tokens'],
     cached: promptDetails?.['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
-    // The second is LiteLLM's name, the third DashScope's.
+    // The second name is LiteLLM's, the third DashScope's.
     written:
       promptDetails?.['cache_write_tokens'] ??
       promptDetails?.['cache_creation_tokens'] ??
@@ -52,7 +53,7 @@ export function encodeUsage(usage: Usage): ChatUsage {
   }
 }
 
-/** The counters that spec 2.6 demands. */
+/** The counters that spec 2.6 requires. */
 export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details }: ChatUsage) {
   const { cached_tokens } = prompt_tokens_details
   return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } }
@@ -61,10 +62,9 @@ export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, pr
 type ShownCounters = { [name: string]: number | ShownCounters }
 
 /**
- * An upstream's usage object as a client sees it (ruling P10). It has the upstream's counters of tokens, also those
- * that only its vendor has, completed by what spec 2.6 demands. Prices, times and names beside them are not shown (spec
- * 1.8).
- * @param isBelieved false: the counters of spec 2.6 are the billed ones (ruling C6).
+ * An upstream's usage object as the client sees it (ruling P10). It has all token counters of the upstream, including
+ * its vendor's own, and the counters that spec 2.6 requires. Prices, times and names are removed (spec 1.8).
+ * @param isBelieved false: the counters of spec 2.6 are replaced by the billed ones (ruling C6)
  */
 export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBelieved: boolean): ShownCounters {
   const counters = tokenCounters(told)
@@ -72,7 +72,7 @@ export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBe
   return counters
 }
 
-/** Whether something in it is no counter of tokens, so that it cannot be shown as it came. */
+/** Whether a usage object has members that are no token counters, so that it must not be shown unchanged. */
 export function holdsMoreThanTokens(usage: Record<string, unknown>): boolean {
   for (const name of Object.keys(usage)) {
     const value = usage[name]

@@ -4,34 +4,35 @@ import { isBlankJson } from '../../inference/filters/whole-calls.ts'
 import { argumentsIn, kindOfPart, wordsIn } from '../answers/content-parts.ts'
 import { argumentsText, objectsOf, repeatsStart, stringOf } from '../answers/read-answer.ts'
 
-/** A delta of a block's content in the words of this wire. */
+/** A delta of a block's content, in the words of this wire. */
 export type ContentDelta = JsonObject & { type: string }
 
-/** The deltas that bring content, by type: the blocks that they belong to, and their member that has it. */
+/** The content deltas by type: the types of blocks they may belong to, and the member that holds the content. */
 export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: string }>> = {
   text_delta: { blocks: /^text$/, member: 'text' },
   citations_delta: { blocks: /^text$/, member: 'citation' },
   thinking_delta: { blocks: /^thinking$/, member: 'thinking' },
   signature_delta: { blocks: /^thinking$/, member: 'signature' },
-  // Calls of the client's tools, of the provider's and of remote servers.
+  // Calls of tools of the client, of the provider and of remote servers.
   input_json_delta: { blocks: /tool_use$/, member: 'partial_json' },
 }
 
 /**
- * The content in the start of a block, which belongs into deltas (message-wire 9.2, ruling Y3). Clients empty every start.
- * The start content of other blocks stays there: the vendor's own SDK reads it.
+ * The content in the start of a block, which must be sent as deltas (message-wire 9.2, ruling Y3). Clients discard
+ * such content in text, thinking and call blocks. Other blocks keep theirs: the vendor's own SDK reads it from the
+ * start.
  */
 export type StartContent = {
-  /** The members that have to be emptied, as JSON. */
+  /** The members to empty, with their empty values as JSON. */
   emptied: Map<string, string>
-  /** Content that comes right after the start, until a delta of the upstream was compared with it. */
+  /** Content to send right after the start, until a delta of the upstream has been compared with it. */
   deltas: ContentDelta[]
-  /** Whole arguments of a call, as the model wrote them: they count if no delta brings any (ruling Y4). */
+  /** Whole arguments of a call as the model wrote them. They count if no delta brings arguments (ruling Y4). */
   input: string
   signature: string
 }
 
-/** @param source gives the exact text of a call's input; it is asked for only if there is some */
+/** @param source returns the exact text of a call's input; called only if there is an input */
 export function readStart(block: JsonObject, source: () => string | undefined): StartContent {
   const start: StartContent = { emptied: new Map(), deltas: [], input: '', signature: '' }
   const type = `${block['type']}`
@@ -52,21 +53,23 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
     const object = asObject(block['input'])
     empty('input', object !== undefined && Object.keys(object).length === 0, '{}')
     const input = initialOf(block, source)
-    // A server that knows no empty object writes an empty list.
+    // Some servers write an empty list instead of an empty object.
     if (isJsonObject(input)) start.input = input
     else if (input !== '[]' && !isBlankJson(input)) start.deltas.push({ type: 'input_json_delta', partial_json: input })
   }
   return start
 }
 
-/** This wire's names for blocks that servers call by those of another wire (ruling Y5): SDKs pass over these. */
+/**
+ * The types of this wire for blocks that servers name as on another wire (ruling Y5). SDKs ignore the foreign types.
+ */
 const ownTypes = { text: 'text', refusal: 'text', reasoning: 'thinking', tool_call: 'tool_use' } as const
 
 /**
- * The members of a block that SDKs need, if they are missing or have a name of another wire (rulings Y3, Y5). The block is of a
- * stream or of a whole message.
- * @param mint an id for a call that has none
- * @returns undefined if it is a call without a name, which nobody can run
+ * The members of a block that SDKs need, if missing or named as on another wire (rulings Y3, Y5). The block comes
+ * from a stream or a whole message.
+ * @param mint makes an id for a call without one
+ * @returns undefined for a call without a name, which no client can run
  */
 export function missingInBlock(block: JsonObject, mint: () => string): Map<string, string> | undefined {
   const values = new Map<string, string>()
@@ -81,12 +84,12 @@ export function missingInBlock(block: JsonObject, mint: () => string): Map<strin
   return values
 }
 
-/** The content of a delta: its value as a text, or a citation. */
+/** The content of a delta: a text, or a citation. */
 export type DeltaContent = { type: string; member: string; value: unknown }
 
 /**
- * The content of a delta, whose type is known by its member if the upstream leaves it out (ruling Y5). Undefined for other
- * kinds; the value is undefined if it cannot be read.
+ * Reads the content of a delta. If the upstream omits the type, the member identifies it (ruling Y5). Undefined for
+ * other kinds of deltas. The value is undefined if unreadable.
  */
 export function readDelta(delta: JsonObject): DeltaContent | undefined {
   const type = stringOf(delta['type']) ?? Object.keys(contentDeltas).find((one) => contentDeltas[one]!.member in delta)
@@ -97,7 +100,10 @@ export function readDelta(delta: JsonObject): DeltaContent | undefined {
   return { type, member: known.member, value: type === 'input_json_delta' ? argumentsText(said) : wordsIn(said) }
 }
 
-/** Whether a delta says what the start has said already, so that it is left out (ruling Y4). Anything else continues it. */
+/**
+ * Whether a delta repeats the content of the start, so that it must be left out (ruling Y4). Any other delta
+ * continues the content.
+ */
 export function isRepetition({ deltas }: StartContent, { type, member, value }: DeltaContent): boolean {
   const said = deltas.shift()
   if (said === undefined) return false
@@ -106,15 +112,15 @@ export function isRepetition({ deltas }: StartContent, { type, member, value }: 
   return false
 }
 
-/** A signature with one more piece. A piece that begins with all that came is the signature so far, said again (ruling Y4). */
+/** Adds a piece to a signature. A piece that begins with the signature so far replaces it (ruling Y4). */
 export function withSignature(before: string, piece: string): string {
   return piece.startsWith(before) ? piece : before + piece
 }
 
 /**
- * A call's input as it began. Arguments that came as a text are that text. An input that is no object stays as it is. A
- * tool that runs without its arguments is worse than one that does not run (R-ARGS).
- * @param source gives its exact text; it is asked for only if there is some
+ * The initial text of a call's input. Arguments sent as a string become this text unchanged. An input that is no
+ * object stays, so that the call fails visibly. Running the tool without its arguments would be worse (R-ARGS).
+ * @param source returns the exact text of the input; called only if there is an input
  */
 export function initialOf(block: JsonObject, source: () => string | undefined): string {
   const input = argumentsIn(block)

@@ -20,59 +20,63 @@ import {
 } from './block-content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 
-/** A block that the upstream has not stopped, or that the client has not seen to its end. */
+/** A block that the upstream has not stopped, or that is not fully shown to the client. */
 type OrderedBlock = {
   shownAs: number
   kind: string
   isCall: boolean
   content: StartContent
-  /** All that came of it, and the frame if that is all of it. */
+  /** The signature so far, and the frame with it if all of it was in one frame. */
   signature: { text: string; frame: RawFrame }
   hasInput: boolean
-  /** Of a call: its arguments so far, and those after them that were not looked at, as they stand in frames. */
+  /** For a call: its arguments so far, and later unparsed arguments as written in frames. */
   shape: ArgumentShape
   raw: string
-  /** Of a call: others have begun within it, so that its own stop ends it, or the end of the answer. */
+  /** For a call: whether other blocks have begun inside it. Then it ends only by its own stop or the answer's end. */
   isOverlapped: boolean
-  /** The upstream's stop of a broken call, which is withheld. */
+  /** The upstream's stop of a broken call. This frame is withheld. */
   stop: RawFrame
   isOver: boolean
-  /** The text that is shown once the blocks before it are over. */
+  /** The text to show once all earlier blocks have ended. */
   waiting: string
 }
 
 type AroundText = { start: string; end: string }
 
-/** The bytes around the text of a delta, as they came, and as they are shown if that differs. */
+/** The constant bytes around a delta's text, as received, and as shown if that differs. */
 type DeltaFrame = AroundText & { shown: AroundText | undefined; block: OrderedBlock; isInput: boolean }
 
 /**
- * The blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3). Clients read one
- * block after the other, by dense numbers, and empty every start. So content of a start is written as deltas, and a stop
- * that is missing is added. Some servers keep thinking open while text streams and stop it late, or give a number twice
- * (ruling U7). The next block ends the text or thinking before it, text that comes later is another block, and a late
- * stop or signature is ignored. A block that begins within a call waits for the end of the call. Frames that are right
- * pass as they came. What cannot be read is undefined, and the answer fails.
+ * Orders the blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3).
+ * Clients read one block after the other, expect consecutive numbers, and discard the content of most starts.
+ * - Content of a start is sent as deltas, and missing stops are added.
+ * - Some servers stop thinking late, while text streams already, or reuse a number (ruling U7). So the next block
+ *   ends an open text or thinking block. Later text becomes another block, and a late stop or signature is ignored.
+ * - A block that begins inside a call waits for the end of the call.
+ * - Correct frames pass unchanged. For unreadable frames the methods return undefined, and the answer fails.
  */
 export class BlockOrder {
   readonly #produced: ProducedText
   #count = 0
   #waitingLength = 0
   #known: DeltaFrame | undefined
-  /** By the upstream's number, until the upstream stops it. */
+  /** Blocks by the upstream's number, until the upstream stops them. */
   readonly #numbers = new Map<unknown, OrderedBlock>()
-  /** Those that are not over. */
+  /** Blocks that have not ended. */
   readonly #open = new Set<OrderedBlock>()
-  /** Those that the client has not seen to their end. The first is open there. */
+  /** Blocks that are not fully shown to the client. The first one is open for the client. */
   readonly #queue: OrderedBlock[] = []
-  /** Judges the calls (ruling Y5), which are given to it as events. */
+  /** Checks that calls are whole (ruling Y5). It receives them as events. */
   readonly #calls = requireWholeCalls(decodeString)
-  /** Whether the client has to run a tool. */
+  /** Whether the answer has a call that the client must run. */
   hasCalls = false
 
   readonly #mint: (number: number) => string
 
-  /** @param produced counts what is shown. @param mint an id for a call that has none, by the number it is shown as */
+  /**
+   * @param produced counts the shown text
+   * @param mint makes an id for a call without one, from the number shown to the client
+   */
   constructor(produced: ProducedText, mint: (number: number) => string) {
     this.#produced = produced
     this.#mint = mint
@@ -86,7 +90,7 @@ export class BlockOrder {
     return this.#open.size > 0
   }
 
-  /** No answer has more blocks, or so much within a call: it is kept until it can be shown. */
+  /** Whether the answer has too many blocks, or too much text that waits inside a call. */
   get isFull(): boolean {
     return this.#count >= blocksMax || this.#waitingLength > waitingMax
   }
@@ -96,7 +100,7 @@ export class BlockOrder {
     this.#known = undefined
   }
 
-  /** A delta as it is shown, if it differs from one before in its text alone. */
+  /** Returns the shown form of a delta that differs from the known one only in its text. */
   repeat(frame: RawFrame): string | undefined {
     const known = this.#known
     if (known === undefined || frame.slice(0, known.start.length) !== known.start) return undefined
@@ -114,7 +118,7 @@ export class BlockOrder {
     const came = asObject(event['content_block']) ?? {}
     const former = this.#numbers.get(number)
     const missing = missingInBlock(came, () => this.#mint(this.#count))
-    // The rest of such a call may still come under its number.
+    // The rest of an incomplete call may still arrive under its number.
     if (!stringOf(came['type']) || missing === undefined || (former && !this.#isSettled(former))) return undefined
     const block: JsonObject = { ...came }
     for (const [name, value] of missing) block[name] = JSON.parse(value)
@@ -130,7 +134,7 @@ export class BlockOrder {
     return ending + shown + content.deltas.map((delta) => this.#write(begun, delta)).join('')
   }
 
-  /** @param came the frame as it came, if an event line was added to `frame` */
+  /** @param came the frame as received, if an event line was added to `frame` */
   delta(frame: RawFrame, data: string, event: JsonObject, came: RawFrame): string | undefined {
     const number = event['index']
     let block = this.#numbers.get(number)
@@ -143,9 +147,9 @@ export class BlockOrder {
     const { type, member, value } = content
     const isBlank = value === '' || (block.isCall && isBlankJson(`${value}`))
     const isIgnored = isBlank || type === 'signature_delta'
-    // A thought of a sealed one is a block of its own, as in translation.
+    // Readable thinking inside a sealed block becomes a separate block, as in translation.
     const isUnsealed = type === 'thinking_delta' && block.kind === 'redacted_thinking'
-    // SDKs pass over what does not belong to the block: it would be lost.
+    // SDKs ignore a delta that does not fit its block, so its content would be lost.
     if (!isUnsealed && !contentDeltas[type]!.blocks.test(block.kind)) return isIgnored ? '' : undefined
     if (value === undefined) return undefined
     let before = ''
@@ -169,7 +173,7 @@ export class BlockOrder {
     if (type === 'signature_delta') return this.#sign(block, value as string, shown)
     if (typeof value === 'string') {
       this.#tally(block, type, value)
-      // After arguments that are blank, or may be whole, the next delta has to be looked into too.
+      // After blank or possibly whole arguments, the next delta must be parsed too.
       const isOpen = !isBlank && !(block.isCall && endsObject(value))
       if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
@@ -188,7 +192,7 @@ export class BlockOrder {
     return ''
   }
 
-  /** All blocks are over, if the answer may end so. @param stopReason as the upstream says it */
+  /** Ends all blocks, if the answer may end this way. @param stopReason the upstream's stop reason */
   end(stopReason: unknown): string | undefined {
     const reason = decodeStopReason(`${stopReason}`)
     for (const block of this.#numbers.values()) if (!this.#isSettled(block) && block.isOver) return undefined
@@ -225,11 +229,11 @@ export class BlockOrder {
     return block
   }
 
-  /** Ends what the upstream has not stopped before the next block. A call that is not whole stays: its rest may come. */
+  /** Ends the open blocks before the next block starts. An incomplete call stays open, since its rest may follow. */
   #endOthers(): string | undefined {
     let text = ''
     for (const block of this.#open) {
-      // Clients run a call once the next block begins.
+      // Clients run a call once the next block begins, so a broken call fails the answer here.
       if (block.stop !== '') return undefined
       if (block.isOverlapped) continue
       block.isOverlapped = block.shape.isRepeating() || !this.#isWhole(block)
@@ -238,7 +242,7 @@ export class BlockOrder {
     return text
   }
 
-  /** Whether a delta says what came already: the start, or whole arguments (ruling Y4). */
+  /** Whether a delta repeats the content of the start, or whole arguments (ruling Y4). */
   #isSaid(block: OrderedBlock, content: DeltaContent): boolean {
     if (isRepetition(block.content, content)) return true
     if (content.type !== 'input_json_delta') return false
@@ -247,12 +251,15 @@ export class BlockOrder {
     return block.shape.isWhole() && block.shape.take(`${content.value}`, false) === ''
   }
 
-  /** False for a call that is not whole, or of whose arguments a part was said again after they were whole (ruling Y4). */
+  /**
+   * Whether the arguments are whole and any repetition of them is complete (ruling Y4). Always true for blocks other
+   * than calls.
+   */
   #isSettled(block: OrderedBlock): boolean {
     return block.isOver ? block.shape.rest() === '' : this.#isWhole(block)
   }
 
-  /** False for a call whose arguments have not come, or not to their end. */
+  /** Whether the arguments of a call are whole. Always true for other blocks. */
   #isWhole(block: OrderedBlock): boolean {
     if (!block.isCall || (block.content.input !== '' && !block.hasInput)) return true
     this.#addInput(block, rawOf(block.shape.rest()))
@@ -265,7 +272,7 @@ export class BlockOrder {
     const { text, frame } = block.signature
     let shown = frame === '' && text !== '' ? this.#write(block, { type: 'signature_delta', signature: text }) : ''
     shown += this.#show(block, frame)
-    // A call without arguments has an empty object for them.
+    // A call without arguments has an empty object as its arguments.
     if (block.isCall && !block.hasInput) this.#produced.add(input || '{}')
     if (input !== '' && !block.hasInput) {
       block.raw = rawOf(input)
@@ -305,7 +312,7 @@ export class BlockOrder {
   }
 
   #addInput(block: OrderedBlock, text: string): void {
-    // The arguments may be whole now, and the next delta a repetition.
+    // The arguments may be whole now, and the next delta may repeat them. So it must be parsed.
     if (endsObject(text)) this.#known = undefined
     block.raw = appendOwn(block.raw, text)
     this.#calls.push({ type: 'block_delta', index: block.shownAs, text })
@@ -323,7 +330,7 @@ export class BlockOrder {
   }
 
   #learn(block: OrderedBlock, member: string, value: unknown, came: RawFrame, shown: RawFrame): void {
-    // A block that waits has not begun for the client, so its deltas are not repeated past the others.
+    // A waiting block is not visible to the client yet, so its deltas take the slow path.
     if (this.#queue[0] !== block) return
     const around = aroundText(came, member, value)
     const isSame = came === shown
@@ -333,19 +340,19 @@ export class BlockOrder {
   }
 }
 
-/** A text as it stands in a JSON string of a frame. */
+/** The text as written inside a JSON string of a frame. */
 function rawOf(text: string): string {
   return encodeLatin1(JSON.stringify(text)).slice(1, -1)
 }
 
-/** Of other blocks it is not known here which deltas they have. */
+/** Blocks that are filled by deltas. For other types, the deltas are unknown. */
 const filledByDeltas = /^text$|^(?:redacted_)?thinking$|tool_use$/
 const lineEnd = /[\n\r]/
 
-/** The most text that waits within a call, in characters: such an answer is broken. */
+/** The most text that may wait inside a call, in characters. More of it breaks the answer. */
 const waitingMax = 32 * 1_048_576
 
-/** The bytes around the text of a delta, if the text is found where this member stands. */
+/** The bytes before and after a delta's text, if the text is found at this member. */
 function aroundText(frame: RawFrame, member: string, value: unknown): AroundText | undefined {
   const needle = `"${member}":`
   const raw = stringBehind(frame, needle)
@@ -354,7 +361,7 @@ function aroundText(frame: RawFrame, member: string, value: unknown): AroundText
   return { start: frame.slice(0, at), end: frame.slice(at + raw.length) }
 }
 
-/** @param emptied members of the block that are replaced */
+/** @param emptied new values for members of the block */
 function renumbered(frame: RawFrame, data: string, shownAs: number, emptied?: ReadonlyMap<string, string>): string {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['index', `${shownAs}`]]))

@@ -8,9 +8,9 @@ import type { MemberValues } from '../requests/routing.ts'
 import type { EncodedMessage } from './encode-turns.ts'
 
 /**
- * Whether a request is marked. A write costs a quarter more than plain input, and each later turn saves nine tenths. So
- * a prompt that is sent once has no marks (ruling T5).
- * @param goesOn it declares tools, or has an answer in its history
+ * Whether to add cache marks to a request. A cache write costs a quarter more than plain input, and each later read
+ * saves nine tenths. So a prompt that is sent only once gets no marks (ruling T5).
+ * @param goesOn whether the request declares tools or has an answer in its history, so that further turns are likely
  */
 function wantsMarks({ messages: { autoCache } }: Profile, hasKey: boolean, goesOn: boolean): boolean {
   switch (autoCache) {
@@ -26,9 +26,9 @@ function wantsMarks({ messages: { autoCache } }: Profile, hasKey: boolean, goesO
 }
 
 /**
- * Sets the marks at which this wire caches a prompt, for clients whose wires cache without marks (R-CACHE, ruling T5).
- * They are on the last tool, the last system block and the last block of the last two user turns, four at most.
- * @returns whether it set any
+ * Sets the cache marks of this wire for clients whose wires cache without marks (R-CACHE, ruling T5). The marks are
+ * on the last tool, the last system block, and the last block of the last two user turns: four at most.
+ * @returns whether any mark was set
  */
 export function markForCache(
   request: InferenceRequest,
@@ -47,8 +47,8 @@ export function markForCache(
 }
 
 /**
- * The same marks in a client's own messages request, if it sets none itself and the profile adds them (ruling T5). Text
- * that is a string becomes a block, which means the same on this wire.
+ * Sets the same marks in a client's own messages request. It must have no marks, and the profile must allow adding
+ * them (ruling T5). A text that is a string becomes a block, which has the same meaning on this wire.
  */
 export function markClientBody(body: ClientBody, profile: Profile, hasKey: boolean, values: MemberValues): Edit[] {
   if (!profile.messages.autoCacheSameWire || body.holdsString('cache_control')) return []
@@ -91,12 +91,12 @@ function markContent(body: ClientBody, message: Range): Edit[] {
   if (content === undefined) return []
   if (body.bytes[content.start] === 0x5b) return markLast(body, elementsOf(body.bytes, content))
   const source = memberText(body.bytes, content)
-  // This wire refuses a mark on empty text.
+  // This wire refuses a mark on an empty text.
   if (body.bytes[content.start] !== 0x22 || source === '""') return []
   return [{ start: content.start, end: content.end, text: blockOf(source) }]
 }
 
-/** A tool that is not offered yet takes no mark. */
+/** Whether a tool is not offered yet. Such a tool must not have a mark. */
 function isDeferred(body: ClientBody, tool: Range): boolean {
   return memberAt(body, tool, 'defer_loading') === 'true'
 }
@@ -105,7 +105,7 @@ function roleOf(body: ClientBody, message: Range): string {
   return memberAt(body, message, 'role')?.slice(1, -1) ?? ''
 }
 
-/** The source of a member of an object inside. */
+/** The source text of a member of a nested object. */
 function memberAt(body: ClientBody, range: Range, key: string): string | undefined {
   if (body.bytes[range.start] !== 0x7b) return undefined
   const member = body.membersAt(range).findLast((one) => one.key === key)

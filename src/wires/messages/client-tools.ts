@@ -1,9 +1,9 @@
 import type { RawJson } from '../../bytes/json.ts'
 
 /**
- * Tools that this wire's vendor defines and the client runs. Their names and inputs are fixed and public, so a model of
- * another wire is given them as functions (A8). Tools that the provider runs, and those that look at a screen, are not
- * here.
+ * Tools that this wire's vendor defines and the client runs. Their names and inputs are fixed and public, so they are
+ * translated to functions for models of other wires (A8). Tools that the provider runs, and tools that control a
+ * screen, are not listed.
  */
 type ClientTool = { name: string; description: string; schema: RawJson }
 
@@ -48,7 +48,7 @@ const bash: ClientTool = {
 
 const edits = ['view', 'create', 'str_replace', 'insert']
 
-/** @param renamed where the text of an insertion is called as it was in the first versions */
+/** @param renamed whether the inserted text has its name of the first versions */
 function editor(name: string, more: string[], renamed: boolean): ClientTool {
   const { insert_text, ...others } = editing
   const properties = renamed ? { ...others, new_str: text('str_replace and insert: the new text.') } : editing
@@ -79,7 +79,7 @@ const tools: Readonly<Record<string, ClientTool>> = {
   memory_20250818: memory,
 }
 
-/** The tool of this type; undefined for every other type. */
+/** The tool of this type; undefined for any other type. */
 export function findClientTool(type: unknown): ClientTool | undefined {
   return typeof type === 'string' && Object.hasOwn(tools, type) ? tools[type] : undefined
 }

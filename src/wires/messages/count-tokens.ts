@@ -11,14 +11,14 @@ import {
 } from '../requests/read-value.ts'
 
 /*
- * The answer to /v1/messages/count_tokens (spec 4.2). It is the caller's text by the estimate of tokens, images and
- * documents by their own rule, and a little for each message. The text that a model's template adds is not in it.
+ * Answers /v1/messages/count_tokens (spec 4.2). The count is the token estimate of the client's text, plus images and
+ * documents by their own rule, plus a few tokens per message. Text that a model's template adds is not counted.
  */
 
-/** Role, and the marks that begin and end a message. */
+/** Tokens per message for its role and its begin and end marks. */
 const messageTokens = 4
 
-/** Per kind of block: its fields that are text. Kinds that are not here count nothing of their own. */
+/** For each kind of block, its text fields. Unlisted kinds count no text of their own. */
 const textFields: Record<string, readonly string[]> = {
   text: ['text'],
   thinking: ['thinking'],
@@ -30,13 +30,13 @@ const textFields: Record<string, readonly string[]> = {
   document: ['title', 'context'],
 }
 
-/** Blocks whose `content` is again a text or blocks. */
+/** Blocks whose `content` is a text or blocks. */
 const nesting = new Set(['tool_result', 'mcp_tool_result', 'search_result'])
 
 /**
- * The tokens of a body of count_tokens or of messages, estimated; the same body always gives the same number.
- * @param body parsed, its model and conversation checked
- * @throws GatewayError 400 `invalid_body` that names `messages`, `system` or `tools`.
+ * Estimates the tokens of a body of count_tokens or of messages. The same body always gives the same number.
+ * @param body the parsed body; its model and conversation are checked already
+ * @throws GatewayError 400 `invalid_body` that names `messages`, `system` or `tools`
  */
 export function countTokens(body: Json): number {
   let tokens = isAbsent(body.system) ? 0 : countContent(body.system, 'system')
@@ -51,7 +51,10 @@ function countMessage(entry: unknown, at: string): number {
   return isAbsent(content) ? messageTokens : messageTokens + countContent(content, `${at}.content`)
 }
 
-/** A text, or blocks. Blocks within blocks wait in a list: how deep a client nests them costs no stack. */
+/**
+ * Counts a text or blocks. Nested blocks are put into a list instead of recursing, since clients may nest them
+ * deeply.
+ */
 function countContent(content: unknown, at: string): number {
   let tokens = 0
   const waiting: ContentQueue = [{ content, at }]
@@ -84,7 +87,7 @@ function countBlock(item: unknown, at: string, waiting: ContentQueue): number {
   return tokens
 }
 
-/** The tokens of an image or document. One whose data is elsewhere or in an unknown format counts `otherwise`. */
+/** The tokens of an image or document. Data at another place or in an unknown format counts `otherwise`. */
 function countSource(value: unknown, at: string, otherwise: number, waiting: ContentQueue): number {
   const source: Json = readObject(value, at)
   if (source.type === 'text') return estimateTextTokens(readString(source.data, `${at}.data`))

@@ -8,12 +8,15 @@ import { IncomingBlocks } from './incoming-blocks.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
 
-/** A stream is complete after `message_stop`, or a stop reason and a clean end. A whole answer is read as if it had been streamed. */
+/**
+ * Decodes a messages model's answer. A stream is complete after `message_stop`, or after a stop reason and a clean
+ * end. A whole answer is read as if it had been streamed.
+ */
 export class MessagesDecoder extends AnswerDecoder {
   readonly #blocks: IncomingBlocks
-  /** An end without a beginning is no answer. */
+  /** Whether the message has started. An end without a start is no answer. */
   #hasBegun = false
-  /** Content that the start of a message has already: it is the answer if no block follows (ruling Y5). */
+  /** Content in the start of the message. It is the answer if no block follows (ruling Y5). */
   #early: unknown
   #stopReason: string | undefined
   #stopSequence: string | undefined
@@ -40,7 +43,7 @@ export class MessagesDecoder extends AnswerDecoder {
   protected read(object: JsonObject, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
-        // I1: a second `message_start` begins another answer.
+        // I1: a second `message_start` would begin another answer.
         if (this.#hasBegun) return this.narrator.fail(unreadable())
         this.#hasBegun = true
         this.narrator.start()
@@ -82,15 +85,15 @@ export class MessagesDecoder extends AnswerDecoder {
     return this.#hasBegun && this.#stopReason !== undefined
   }
 
-  /** The bytes are at their end, whatever they said. */
+  /** The connection has ended. */
   protected close() {
     if (this.isEnough) this.#finish()
     else this.narrator.fail(truncatedFault())
   }
 
   /**
-   * The content of a whole message: blocks, or a text, or a single block (ruling Y5).
-   * @param inputAt gives the exact text of the input of the block at this place
+   * Reads the content of a whole message: blocks, a text, or a single block (ruling Y5).
+   * @param inputAt returns the exact text of a block's input, by the block's position
    */
   #content(content: unknown, inputAt: (place: number) => string | undefined) {
     for (const [place, block] of listOf(content).entries()) {
@@ -103,7 +106,7 @@ export class MessagesDecoder extends AnswerDecoder {
     }
   }
 
-  /** The upstream's word that it is complete. */
+  /** The upstream has reported that the answer is complete. */
   #finish() {
     this.#content(this.#early, () => undefined)
     this.#blocks.complete()

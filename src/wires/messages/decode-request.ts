@@ -24,20 +24,20 @@ import { readToolChoice, readTools } from './decode-tools.ts'
 import { readSystemText, readTurns } from './decode-turns.ts'
 import { messagesFields } from './fields.ts'
 
-/** Schemas, the arguments of calls, and texts. */
+/** Kept keys: those of schemas, arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['input', 'input_schema', 'schema'],
   texts: ['text', 'content', 'thinking', 'description', 'system'],
 }
 
-/** A client's messages request as the hub says it (translation 2.2, 2.3). */
+/** Decodes a client's messages request to the hub's request (translation 2.2, 2.3). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
   const body = new Body(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, messagesFields, losses)
   refuseStored(fields)
-  // Marks stand on blocks and tools.
+  // Blocks and tools have cache marks.
   if (asked.holdsString('cache_control')) losses.add('cache_control', 'dropped', 'no other wire has it')
   const conversation = readTurns(body, losses)
   const outputConfig = optional(readObject, fields['output_config'], 'output_config') ?? {}
@@ -64,7 +64,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   }
 }
 
-/** Fields that are bookkeeping unless they lean on something stored (ruling T18). */
+/** Refuses fields that refer to stored data. Without such a reference, they are only bookkeeping (ruling T18). */
 function refuseStored(fields: Json) {
   const { container } = fields
   const namesContainer =
@@ -73,8 +73,8 @@ function refuseStored(fields: Json) {
 }
 
 /**
- * An agent's bookkeeping line at the head of the system prompt. It changes with every conversation and would keep
- * upstream caches from ever sharing a prefix (R-SYS 7, ruling T14).
+ * A bookkeeping line of an agent at the beginning of the system prompt. It differs in every conversation, so upstream
+ * caches could never share a prefix (R-SYS 7, ruling T14).
  */
 const bookkeepingLine = /^x-[a-z0-9-]{1,40}-billing-header:[^\n]*\n?/
 
@@ -96,11 +96,11 @@ function readFormat(body: Body, value: unknown, at: string): OutputFormat {
   const format = readObject(value, at)
   if (format['type'] !== 'json_schema') throw wrongType(`${at}.type`, 'json_schema')
   const schema = readRawObject(body, format['schema'], `${at}.schema`)
-  // The wire has no `strict`; a schema that is strict already may be sent as such (R-JSON).
+  // This wire has no `strict`. A schema that satisfies strict output may be sent as strict (R-JSON).
   return isFullyStrict(schema) ? { kind: 'schema', schema, strict: true } : { kind: 'schema', schema }
 }
 
-/** R-THINK and ruling T10: what is asked of the model, and what the client may see. */
+/** The reasoning to request from the model, and the reasoning that the client may see (R-THINK, ruling T10). */
 function readReasoning(value: unknown, effort: ReasoningWish['level']): ReasoningWish {
   const wish = { isShown: false, isAsked: false, wantsSealed: false }
   if (isAbsent(value)) return { ...wish, level: effort }

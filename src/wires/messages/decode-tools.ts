@@ -16,19 +16,22 @@ import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 import { findClientTool } from './client-tools.ts'
 import type { ToolChange } from './decode-turns.ts'
 
-/** A tool that an agent declares so that its list of tools is not empty; the model may never call it (ruling T20). */
+/**
+ * The name of a tool that an agent declares so that its list of tools is not empty. The model may never call it
+ * (ruling T20).
+ */
 const placeholderName = 'DeferredToolPlaceholder'
 
 /**
- * The functions that are declared. Deferred ones come after the others, and placeholders are left out (ruling T14). A
- * tool that the conversation defines is declared with the deferred ones, in the place of one that it removed. A removed
- * one is left out (ruling T20).
+ * Reads the declared functions (ruling T14). Deferred tools come after the others, and placeholders are left out. A
+ * tool that the conversation defines is declared with the deferred tools, and replaces a removed tool with its name.
+ * Removed tools are left out (ruling T20).
  */
 export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
   const tools: Tool[] = []
-  // They turn up in the middle of the list; after the others they leave the prefix alone.
+  // Deferred tools may appear in the middle of the list. Placed last, they do not change the cached prefix.
   const deferred: Tool[] = []
-  // Of a name that was taken away and defined anew: from which place in it on it counts.
+  // For each name that was removed and defined again: the position from which the new definition counts.
   const sinceOf = new Map<string, number>()
   optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
   const removed = new Set<string>()
@@ -49,10 +52,10 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     if (removed.delete(name)) sinceOf.set(name, place)
   }
 
-  /** @returns its name */
+  /** @returns the tool's name */
   function readEntry(entry: unknown, at: string, isLate: boolean): string {
     const words = readObject(entry, at)
-    // By type, never by name: a client's own function may be called web_search (R-HOSTED).
+    // Known tools are recognised by type, never by name: a client's own function may be called web_search (R-HOSTED).
     const known = findClientTool(words['type'])
     if (!known && isOfAnotherWire(words)) refuse(at, refusals.messagesTool)
     if (!known && !isAbsent(words['type']) && words['type'] !== 'custom') refuse(at, refusals.hostedTool)

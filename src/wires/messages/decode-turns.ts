@@ -35,21 +35,21 @@ import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 
-/** A system turn's change to the tools that are offered from there on (ruling T20). */
+/** A change by a system turn to the tools offered from there on (ruling T20). */
 export type ToolChange =
   | { kind: 'added' | 'removed'; name: string }
-  /** A tool that is declared in the conversation, and where. */
+  /** A tool declared in the conversation, and its place. */
   | { kind: 'defined'; tool: unknown; at: string }
 
 type MessagesConversation = {
   preamble: OperatorTurn[]
   turns: Turn[]
   toolChanges: ToolChange[]
-  /** The effort that the last system turn with one asks for from there on, with `output_config`. */
+  /** The effort from the last system turn that sets one in `output_config`. */
   effort: ReasoningLevel | undefined
 }
 
-/** The conversation; system turns before the first user or assistant turn are preamble (R-SYS 1). */
+/** Reads the conversation. System turns before the first user or assistant turn are the preamble (R-SYS 1). */
 export function readTurns(body: Body, losses: Losses): MessagesConversation {
   const toolChanges: ToolChange[] = []
   let effort: ReasoningLevel | undefined
@@ -70,7 +70,7 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
         }
       case 'system': {
         noteEffort(message['output_config'])
-        // Newer clients send a system turn that only changes settings; without content there is nothing to say.
+        // Newer clients send system turns that only change settings and have no content.
         return { by: 'operator', level: 'system', texts: isAbsent(content) ? [] : readSystemTurn(content, place) }
       }
     }
@@ -114,13 +114,13 @@ function readToolChange(kind: 'added' | 'removed', block: Json, at: string): Too
 }
 
 /**
- * Neighbouring turns of the assistant are one, as this wire's vendor reads them: on other wires results follow the turn
- * with their calls (ruling T21).
+ * Joins neighbouring assistant turns, as this wire's vendor does. On other wires, results must follow the turn with
+ * their calls (ruling T21).
  */
 function joinModelTurns(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = []
   for (const turn of turns) {
-    // The turn only changed settings.
+    // A turn without text only changed settings.
     if (turn.by === 'operator' && turn.texts.length === 0) continue
     const last = joined.at(-1)
     if (turn.by === 'model' && last?.by === 'model') last.parts.push(...turn.parts)
@@ -129,7 +129,7 @@ function joinModelTurns(turns: readonly Turn[]): Turn[] {
   return joined
 }
 
-/** Text that may be a string or a list of text blocks: the same text is the same either way (ruling T14). */
+/** Reads text that is a string or a list of text blocks. Both forms give the same text (ruling T14). */
 export function readSystemText(body: Body, content: unknown, at: string): OperatorText[] {
   return readContent(body, content, at, 'text', readSystemBlock)
 }
@@ -149,7 +149,7 @@ function readToolResult(block: Json, at: string, body: Body): ToolResultPart {
   return {
     type: 'tool_result',
     callId: readString(block['tool_use_id'], `${at}.tool_use_id`),
-    // An empty text block says nothing that no content does not say.
+    // Empty text blocks are dropped, since they mean nothing.
     parts: parts.every(saysSomething) ? parts : parts.filter(saysSomething),
     isError: optional(readBoolean, block['is_error'], `${at}.is_error`) ?? false,
   }
@@ -159,7 +159,7 @@ function saysSomething(part: TextPart | ImagePart | DocumentPart): boolean {
   return part.type !== 'text' || part.text !== ''
 }
 
-/** Text, images and documents, in user turns and in tool results. A block we do not know is not ours to drop here. */
+/** Reads text, images and documents in user turns and tool results. Unknown blocks are refused here, not dropped. */
 function readMedia(block: Json, at: string, body: Body): (TextPart | ImagePart | DocumentPart)[] {
   switch (block['type']) {
     case 'text':
@@ -206,7 +206,7 @@ function readDocument(block: Json, at: string, body: Body): (TextPart | ImagePar
   refuse(place, refusals.remoteFile)
 }
 
-/** A document of texts and pictures: what stands between two pictures may say what is on them, and stays there. */
+/** Splits a document of texts and images. Text between two images may describe them, so it stays in its place. */
 function documentRuns(at: string, inner: readonly (TextPart | ImagePart)[], title?: string) {
   const runs: (TextPart | ImagePart | DocumentPart)[] = []
   let run: DocumentPart | undefined
@@ -227,7 +227,9 @@ function textDocument(at: string, text: string, title?: string): DocumentPart {
   return { type: 'document', at, mime: 'text/plain', text, ...(title ? { title } : {}) }
 }
 
-/** The client's words about a document: no other wire has a place for them, and they come before it (R-DOC). */
+/**
+ * The client's context for a document. Other wires have no member for this text, so it precedes the document (R-DOC).
+ */
 function readContext(block: Json, at: string): TextPart[] {
   const text = optional(readString, block['context'], `${at}.context`)
   return text ? [{ type: 'text', text }] : []
@@ -246,7 +248,10 @@ function readSearchResult(block: Json, at: string, body: Body): Text {
   return joinTexts([title, from, ...texts], '\n')
 }
 
-/** Assistant blocks. What we do not know is a record of the provider's own work: dropped and listed (ruling T14). */
+/**
+ * Reads an assistant block. Unknown blocks are records of the provider's own work; they are dropped and logged
+ * (ruling T14).
+ */
 function readModelBlock(block: Json, at: string, body: Body, losses: Losses): ModelPart[] {
   switch (block['type']) {
     case 'text':
@@ -262,12 +267,12 @@ function readModelBlock(block: Json, at: string, body: Body, losses: Losses): Mo
         },
       ]
     }
-    // Its signature proves it to models of its own wire only, which get it unread.
+    // The signature proves the thinking only to models of its own wire, so it is passed on unread.
     case 'thinking':
       return [{ type: 'reasoning', text: optionalText(body, block['thinking'], `${at}.thinking`) ?? '' }]
     case 'redacted_thinking':
       return [{ type: 'reasoning', text: '' }]
-    // The text before it, in the model's words; its own provider passes over the rest.
+    // The model's summary of the earlier conversation. Its own provider ignores everything before it.
     case 'compaction': {
       const { content: text } = block
       if (typeof text === 'string' && text !== '') return [{ type: 'text', text: readText(body, text, at) }]

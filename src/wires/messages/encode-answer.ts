@@ -9,21 +9,21 @@ import { envelope } from './envelope.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
-/** A block that has started while another was open, with what has come for it. */
+/** A block that started while another was open, with the text received for it. */
 type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
 
 /**
- * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
- * have seen. The front block is written as it comes; blocks that start meanwhile wait with their text.
+ * The stream for a client. On this wire only one block may be open, since clients apply a stop to the last block. The
+ * front block is written at once; later blocks wait with their text.
  */
 export class MessagesEncoder implements Encoder {
   readonly #head: AnswerHead
   #hasStarted = false
   #refuses = false
   #front: number | undefined
-  /** The front block was cut: it is stopped once anything follows but an error (translation 4.3). */
+  /** Whether the front block was cut. It is stopped once anything but an error follows (translation 4.3). */
   #isCut = false
-  /** Wire number of the front block. */
+  /** The front block's number on the wire. */
   #number = -1
   #deltaStart = ''
   #deltaEnd = ''
@@ -55,7 +55,7 @@ export class MessagesEncoder implements Encoder {
       case 'finish':
         return this.#finish(event)
       case 'fail':
-        // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
+        // The stream has begun, so a failure is reported by an error frame without a terminator (ruling T4).
         return sseText('error', envelope(factsOfFault(event.fault), this.#head.requestId))
     }
   }
@@ -69,7 +69,8 @@ export class MessagesEncoder implements Encoder {
       stop_reason: null,
       stop_sequence: null,
       ...messageMembers,
-      // The true figures follow in message_delta; a zero here would blind the context meters of agents (ruling T1).
+      // The true figures follow in message_delta. A zero here would make agents' context meters show nothing (ruling
+      // T1).
       usage: encodeWholeUsage({ ...noUsage, inputTokens: this.#head.inputTokensEstimate }, this.#head),
     }
     return sseText('message_start', JSON.stringify({ type: 'message_start', message }))
@@ -127,7 +128,7 @@ export class MessagesEncoder implements Encoder {
     return sseText('content_block_stop', `{"type":"content_block_stop","index":${this.#number}}`)
   }
 
-  /** Lets those that waited come to the front, up to the first that is still open. */
+  /** Writes the waiting blocks in order, up to the first that is still open. */
   #advance(): string {
     let text = ''
     for (const [index, block] of this.#waiting) {
@@ -141,7 +142,7 @@ export class MessagesEncoder implements Encoder {
   }
 }
 
-/** Type of a block's deltas, and the field that holds the text. */
+/** For each kind of block, the type of its deltas and the member with the text. */
 const deltaNames = {
   text: ['text_delta', 'text'],
   refusal: ['text_delta', 'text'],
@@ -149,7 +150,7 @@ const deltaNames = {
   tool_call: ['input_json_delta', 'partial_json'],
 } as const
 
-/** Thinking carries an empty signature: SDKs that insist on the key read it as "without one" (ruling T10). */
+/** Thinking starts with an empty signature. SDKs that require the member read it as "unsigned" (ruling T10). */
 function startOf(block: AnswerBlock): object {
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
   if (block.kind === 'tool_call') {
@@ -166,7 +167,7 @@ function startOfMessage({ requestId, modelId }: AnswerHead): object {
   return { id: mintId('msg_', requestId, ''), type: 'message', role: 'assistant', model: modelId }
 }
 
-/** The whole JSON answer for a client. A tool's input stands in it as the model wrote it (ruling T16). */
+/** Encodes the whole JSON answer for a client. A tool's input is written exactly as the model wrote it (ruling T16). */
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const refuses = answer.blocks.some(({ block }) => block.kind === 'refusal')
   const end = {
@@ -187,18 +188,18 @@ function encodeBlock({ block, text }: FoldedBlock): string {
 }
 
 /*
- * Members that the types of the vendor's SDK require and a translated model has nothing for (ruling Y3). They are null or empty,
- * as these types allow. The source is `resources/messages/messages.d.ts` of @anthropic-ai/sdk 1.12.
+ * Members that the vendor's SDK types require and a translated model does not provide (ruling Y3). They are null or
+ * empty, as the types allow. Source: `resources/messages/messages.d.ts` of @anthropic-ai/sdk 1.12.
  */
 
-/** Of a message. The event `message_delta` repeats those that `deltaMembers` has. */
+/** Required members of a message. The event `message_delta` repeats those in `deltaMembers`. */
 const messageMembers = { container: null, diagnostics: null, stop_details: null }
 const deltaMembers = { container: null, stop_details: null }
 
-/** Of a text. Another SDK takes no null here (message-wire §7). */
+/** Required members of a text block. Another SDK accepts no null here (message-wire §7). */
 const textMembers = { citations: [] }
 
-/** Of a call: the model called it, and no tool of a provider did. */
+/** Required members of a call. `direct`: the model made the call, not a hosted tool. */
 const callMembers = { caller: { type: 'direct' } }
 
 /** All counters of a translated answer. */

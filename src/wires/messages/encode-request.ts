@@ -18,7 +18,10 @@ import { callsUnthought } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
-/** A hub request for a messages model (translation 2.4, 2.7). What grows with the conversation stands last (T8). */
+/**
+ * Encodes a hub request for a messages model (translation 2.4, 2.7). Members that grow with the conversation come
+ * last (T8).
+ */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
   const prepared = prepareRequest(request, model, {
@@ -54,8 +57,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE). They are not
- * declared if the model cannot be kept from calling them.
+ * A history with calls requires declared tools, even if none may be called now (R-CHOICE). The tools are not declared
+ * if the model cannot be kept from calling them.
  */
 function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
   const { choice, turns } = prepared
@@ -69,7 +72,8 @@ function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
 }
 
 /**
- * If this wire does not take a thinking wish beside the rest of the request, the rest has priority (R-CHOICE, R-HIST).
+ * Decides whether thinking may be requested. If this wire does not accept thinking together with the rest of the
+ * request, thinking is left out (R-CHOICE, R-HIST).
  */
 function reasoningAllowed(
   wish: Reasoning,
@@ -90,7 +94,7 @@ function reasoningAllowed(
   return wish
 }
 
-/** Whether the last turn of the assistant has calls that are answered now, and does not begin with thinking. */
+/** Whether the last assistant turn has calls with results following, and does not begin with thinking. */
 function answersUnprovenCalls(messages: readonly EncodedMessage[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []
@@ -117,7 +121,7 @@ function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Pr
 
 const samplingFields = ['temperature', 'top_p', 'top_k']
 
-/** The scalars, with thinking without a sampling setting (R-THINK, translation 2.4). */
+/** The scalars. With thinking, sampling settings are left out (R-THINK, translation 2.4). */
 function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Reasoning, losses: Losses): Fields {
   const fields = encodeScalars(request.scalars, messagesScalars, profile.accepts, losses)
   if (profile.messages.oneSamplingField && fields['temperature'] !== undefined)
@@ -132,7 +136,7 @@ function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Re
   }
 }
 
-/** R-WHO: one field for the user that the client acts for. */
+/** The user for whom the client acts. This wire has one field for both ids (R-WHO). */
 function identity(request: InferenceRequest): Fields | undefined {
   const { safetyId, user, either } = request.identity
   const id = safetyId ?? user ?? either

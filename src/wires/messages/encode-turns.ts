@@ -19,7 +19,10 @@ import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 export type EncodedMessage = { role: 'user' | 'assistant' | 'system'; content: JsonObject[] }
 
-/** `system` and `messages`: alternating turns, results first in theirs (R-PAIR), the model's blocks in their order (ruling Y2). */
+/**
+ * Encodes `system` and `messages`. Turns alternate, results come first in their turn (R-PAIR), and the model's blocks
+ * keep their order (ruling Y2).
+ */
 export function encodeConversation(
   prepared: Prepared,
   profile: Profile,
@@ -27,7 +30,8 @@ export function encodeConversation(
   const sayable = mergeNeighbours(prepared.turns.map((turn) => withoutUnsayable(turn, prepared)).filter(isSomething))
     .map((turn) => withoutLastThoughts(turn, prepared))
     .filter(isSomething)
-  // Empty texts are gone by now: what they would leave is nobody to answer, too (ruling T21).
+  // Empty texts are removed by now. If only operator text is left, the next step makes a user turn of it (ruling
+  // T21).
   const { preamble, turns: said } = askSomething(prepared, sayable)
   const inPlace = foldOperators(said, (before, after) => {
     if (profile.operatorInPlace === 'any') return true
@@ -40,7 +44,10 @@ export function encodeConversation(
   }
 }
 
-/** With operator text only there is nobody to answer: the last of it becomes the user's turn (ruling T18). */
+/**
+ * A conversation of only operator text has no user turn to answer. So the last operator text becomes the user's turn
+ * (ruling T18).
+ */
 function askSomething({ preamble, own }: Prepared, turns: Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
   const last = preamble.findLast((turn) => turn !== own) ?? own
   if (turns.length > 0 || !last) return { preamble, turns }
@@ -51,7 +58,10 @@ function toPart({ text }: OperatorText): TextPart {
   return { type: 'text', text }
 }
 
-/** This wire refuses text without a word, which a user's may be, and thinking that its model has not signed (R-EMPTY, R-HIST). */
+/**
+ * Removes parts that this wire refuses: blank texts, which users may send, and thinking that its model has not signed
+ * (R-EMPTY, R-HIST).
+ */
 function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
   if (turn.by === 'operator') return turn
   const parts: readonly (UserPart | ModelPart)[] = turn.parts
@@ -72,7 +82,10 @@ function isSomething(turn: Turn): boolean {
   return turn.by === 'operator' || turn.parts.length > 0
 }
 
-/** "The final block in an assistant message cannot be `thinking`": a turn ends with its last other block, if it has one. */
+/**
+ * Removes thinking at the end of a turn, unless the turn has no other block. Upstreams refuse it: "The final block in
+ * an assistant message cannot be `thinking`".
+ */
 function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
   if (turn.by !== 'model') return turn
   const end = turn.parts.findLastIndex((part) => part.type !== 'reasoning') + 1
@@ -81,28 +94,34 @@ function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
   return { ...turn, parts: turn.parts.slice(0, end) }
 }
 
-/** Deterministic, like all that stands at the head of a conversation (ruling T8). */
+/** The user turn to begin with. It is constant, like everything at the head of a conversation (ruling T8). */
 const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
 const goingOn: Turn = { by: 'user', parts: [{ type: 'text', text: 'Continue.' }] }
 
-/** A greeting of the assistant's, or a history whose beginning was cut off, where the user has to begin (ruling T23). */
+/**
+ * Adds a user turn if the conversation begins with the assistant but must begin with the user. The reason is a
+ * greeting, or a truncated history (ruling T23).
+ */
 function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
   if (profile.messages.assistantFirst || turns[0]?.by !== 'model') return turns
   prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn before the first, which is the assistant')
   return [opening, ...turns]
 }
 
-/** Models that continue no turn of theirs refuse one at the end, and are asked to go on. */
+/** Adds a user turn that asks the model to go on, for models that refuse an assistant turn at the end. */
 function endWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
   const last = turns.at(-1)
   if (profile.prefill !== 'none' || last?.by !== 'model') return turns
-  // Calls that nobody has answered go as they stand (ruling T13).
+  // Calls without results are sent unchanged (ruling T13).
   if (last.parts.some((part) => part.type === 'tool_call')) return turns
   prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn behind the last, which is the assistant')
   return [...turns, goingOn]
 }
 
-/** A trailing assistant text is continued as it stands; trailing white space is refused (R-PRE). */
+/**
+ * A trailing assistant text is continued by the model. Its trailing white space is removed, since upstreams refuse it
+ * (R-PRE).
+ */
 function trimPrefill(turns: Turn[]): Turn[] {
   const last = turns.at(-1)
   const part = last?.by === 'model' ? last.parts.at(-1) : undefined
@@ -117,7 +136,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: sent(text.text) })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
-  // The vendor checks thinking at its place in the answer, and takes texts after calls (ruling Y2).
+  // The vendor checks thinking at its place in the answer, and accepts text after calls (ruling Y2).
   return { role: 'assistant', content: turn.parts.map(encodeModelPart) }
 
   function encodeUserPart(part: UserPart): JsonObject {

@@ -1,6 +1,6 @@
 import type { ErrorFacts } from '../answers/faults.ts'
 
-/** `error.type` follows the status and nothing else (spec 7.2, ruling R12). */
+/** The `error.type` of each HTTP status. It depends on nothing else (spec 7.2, ruling R12). */
 const types = new Map<number, string>([
   [400, 'invalid_request_error'],
   [401, 'authentication_error'],
@@ -11,7 +11,10 @@ const types = new Map<number, string>([
   [429, 'rate_limit_error'],
 ])
 
-/** `{type: "error", error: {type, message}, request_id}` of the messages wire (spec 7.1), with `error.details` after T22. */
+/**
+ * The error body of the messages wire: `{type: "error", error: {type, message}, request_id}` (spec 7.1), with
+ * `error.details` (T22).
+ */
 export function envelope(facts: ErrorFacts, requestId: string): string {
   const { status, message, details } = facts
   const error = { type: types.get(status) ?? 'api_error', message, ...(details && { details }) }

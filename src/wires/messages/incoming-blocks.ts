@@ -7,48 +7,54 @@ import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts
 import { argumentsText, newPart, repeatsStart, stringOf, unreadable } from '../answers/read-answer.ts'
 import { initialOf, withSignature } from './block-content.ts'
 
-/** A block of the upstream while it is read. */
+/** A block of the upstream while it is being read. */
 type IncomingBlock = {
-  /** Undefined where something else has ended it while the upstream keeps it open (ruling U7). */
+  /**
+   * The block's number on our side; undefined if something else has ended the block while the upstream keeps it open
+   * (ruling U7).
+   */
   index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
-  /** Of a call's arguments: whether they are a whole object by now. */
+  /** For a call: tracks whether its arguments are a whole object. */
   shape: ArgumentShape
-  /** Arguments that stood in the start event. If they are whole, deltas repeat and replace them; else deltas go on with them. */
+  /** Arguments in the start event. Deltas replace whole arguments, and continue incomplete ones. */
   initial: string
-  /** The text of the start event: a first delta that is exactly this repeats it (ruling Y4). */
+  /** The text in the start event. An equal first delta is a repetition (ruling Y4). */
   begun: string
   signature: string
-  /** Its text so far, if each piece repeats it. */
+  /** The text so far, if each piece repeats it. */
   told: string
 }
 
 /**
- * The blocks of an answer, by the upstream's number. A stop is reported only when the next event comes. Text right
- * after text is the same block, and which block a cap has cut is known only afterwards.
+ * Reads the blocks of an answer by the upstream's number. A stop is reported only at the next event. Text that
+ * follows text continues the same block, and only the end shows which block a cap has cut.
  *
- * Upstreams overlap them: a thinking block may stay open while text streams, and one number may be given twice. One
- * text or reasoning is open here at a time (I4), so the next one ends it. Text that comes for it later is another
- * block, and a late signature or stop is ignored (ruling U7).
+ * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. On our side
+ * only one text or reasoning is open (I4), so the next one ends it. Text for an ended block starts another block, and
+ * a late signature or stop is ignored (ruling U7).
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator
-  /** `ignored` are kinds we do not know, and `work` is a provider's own: a text in it is not the model's. */
+  /**
+   * Blocks by the upstream's number. `ignored`: unknown kinds. `work`: a provider's own work, whose text is not the
+   * model's.
+   */
   readonly #blocks = new Map<unknown, IncomingBlock | 'ignored' | 'work'>()
-  /** Stopped upstream, and not yet reported. */
+  /** The block that the upstream has stopped, until the stop is reported. */
   #last: IncomingBlock | undefined
-  /** The text or reasoning that began last, until upstream stops it. */
+  /** The latest text or reasoning block, until the upstream stops it. */
   #speaking: IncomingBlock | undefined
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative of the profile: what each piece repeats from the beginning */
+  /** @param cumulative the profile's list of content that each piece repeats from the beginning */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative
   }
 
-  /** @param input gives the exact text of a call's input, which is asked for only where there is some */
+  /** @param input returns the exact text of a call's input; called only if there is an input */
   start(number: unknown, block: JsonObject, input: () => string | undefined) {
     if (!this.#giveUp(number)) return this.#narrator.fail(unreadable())
     if (this.#blocks.size >= blocksMax) return this.#narrator.fail(tooMany)
@@ -81,7 +87,7 @@ export class IncomingBlocks {
     const incoming = this.#blocks.get(number)
     if (typeof incoming === 'string') return
     if (!incoming) return this.#narrator.fail(unreadable())
-    // The members tell the kinds apart, whatever the type is called (ruling Y5).
+    // The delta's members identify its kind, whatever its type (ruling Y5).
     if (piece['text'] != null) return this.#write(incoming, 'text', piece['text'])
     if (piece['thinking'] != null) return this.#write(incoming, 'reasoning', piece['thinking'])
     if (piece['partial_json'] != null) return this.#writeArguments(incoming, argumentsText(piece['partial_json']))
@@ -89,7 +95,7 @@ export class IncomingBlocks {
     if (signature) incoming.signature = withSignature(incoming.signature, signature)
   }
 
-  /** A block of a kind that is not translated: media, a provider's own work, or what nobody knows. */
+  /** Handles a block that is not translated: media, a provider's own work, or an unknown kind. */
   #noteUnknown(block: JsonObject) {
     const type = stringOf(block['type']) ?? ''
     const media = mediaOf(type)
@@ -114,7 +120,7 @@ export class IncomingBlocks {
     this.#complete(incoming)
   }
 
-  /** The answer is over: what is withheld of the blocks that were never stopped comes out. */
+  /** The answer has ended: reports the withheld parts of blocks that were never stopped. */
   complete() {
     for (const incoming of this.#blocks.values()) if (typeof incoming !== 'string') this.#complete(incoming)
   }
@@ -131,7 +137,10 @@ export class IncomingBlocks {
     return { index, kind, shape: createArgumentShape(), initial: '', begun: '', signature: '', told: '' }
   }
 
-  /** Makes a number free for another block. False where a call under it is not whole: its rest may still come. */
+  /**
+   * Frees a number for another block. Returns false if the number belongs to an incomplete call, whose rest may
+   * follow.
+   */
   #giveUp(number: unknown): boolean {
     const incoming = this.#blocks.get(number)
     if (incoming === undefined || typeof incoming === 'string') return true
@@ -162,7 +171,7 @@ export class IncomingBlocks {
     this.#write(incoming, 'tool_call', incoming.shape.take(words, this.#cumulative.includes('arguments')))
   }
 
-  /** Text that continues after another block is another block (I7). */
+  /** Starts another block for text that continues after another block (I7). */
   #resume(incoming: IncomingBlock) {
     this.#stopLast()
     this.#breakOpen()
@@ -170,7 +179,7 @@ export class IncomingBlocks {
     this.#speaking = incoming
   }
 
-  /** Completes a block with the part of it that is withheld until its end. */
+  /** Completes a block with its part that is withheld until the end. */
   #complete(incoming: IncomingBlock) {
     if (incoming.index === undefined) return
     this.#narrator.delta(incoming.index, incoming.initial + incoming.shape.rest())
@@ -181,7 +190,10 @@ export class IncomingBlocks {
     incoming.signature = ''
   }
 
-  /** The hub has one text or reasoning open at a time (I4): one that was not stopped ends here, and keeps its number. */
+  /**
+   * Ends the open text or reasoning, since the hub has only one open at a time (I4). The upstream's number still
+   * refers to it.
+   */
   #breakOpen() {
     const incoming = this.#speaking
     if (incoming?.index === undefined) return
@@ -196,14 +208,14 @@ export class IncomingBlocks {
   }
 }
 
-/** The block of ours; undefined for kinds that are not translated, and for calls that no tool could answer. */
+/** The hub's block for an upstream block; undefined for kinds that are not translated, and for calls without a name. */
 function blockOf(block: JsonObject): AnswerBlock | undefined {
   const type = block['type'] ?? 'text'
   if (type === 'redacted_thinking') return { kind: 'reasoning' }
   switch (kindOfPart(type)) {
     case 'text':
     case 'refusal':
-      // Another wire's text without a word in it is nothing to show.
+      // A foreign text block without any text is ignored.
       return type === 'text' || wordsIn(block) !== undefined ? { kind: 'text' } : undefined
     case 'reasoning':
       return { kind: 'reasoning' }
@@ -216,7 +228,7 @@ function blockOf(block: JsonObject): AnswerBlock | undefined {
   }
 }
 
-/** Records of tools that ran at the provider, and of what it did with the conversation: nothing of the answer itself. */
+/** Blocks about hosted tools and conversation management. They are no part of the answer itself. */
 const providerWork =
   /^(?:server_tool_use|mcp_tool_use|\w+_result|\w+_listing|container_upload|compaction|fallback|tool_\w+)$/
 

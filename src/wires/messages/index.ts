@@ -61,10 +61,10 @@ export const messages: SharedWire = {
 }
 
 /**
- * Refuses a thread: a conversation that the provider keeps. Nothing is kept between requests, at the provider neither
- * (spec 1.7). The vendor's SDKs look for the details: their tool runner then sends the whole conversation instead. The
- * value `false` asks for no thread.
- * @throws GatewayError 400 `invalid_body` on every model (ruling T22).
+ * Refuses a thread, a conversation stored by the provider, since neither the gateway nor the provider may store
+ * anything between requests (spec 1.7). The error's details make the vendor's SDKs send the whole conversation
+ * instead. The value `false` asks for no thread.
+ * @throws GatewayError 400 `invalid_body` on every model (ruling T22)
  */
 function refuseThread(body: ClientBody): void {
   if (!body.has('thread') || body.value('thread') === false) return

@@ -5,12 +5,15 @@ import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { contentDeltas } from './block-content.ts'
 
-/** A frame of one line. @param members beside the type, as JSON in latin1 */
+/** An SSE frame with one line of data. @param members the members beside the type, as JSON in latin1 */
 export function frameOf(type: string, members = ''): RawFrame {
   return `event: ${type}\ndata: {"type":"${type}"${members && `,${members}`}}\n\n`
 }
 
-/** The blocks of a message may stand in its start, and one block is open at a time (ruling Y3). */
+/**
+ * Converts between stream and message. The start event may contain blocks, and only one block is open at a time
+ * (ruling Y3).
+ */
 export const messageForms: AnswerForms = {
   unfold({ type, content, stop_reason = null, stop_sequence = null, usage = {} }, body) {
     if (type !== 'message' || content == null) return undefined
@@ -39,7 +42,7 @@ export const messageForms: AnswerForms = {
       else if (kind === 'input_json_delta') input += `${members['partial_json']}`
       else if (type === 'content_block_delta') addTo(content.at(-1)!, `${kind}`, members)
       else if (type === 'content_block_stop' && input !== '') {
-        // A call that a cap has cut keeps its text (R-ARGS); numbers keep their digits (ruling T16).
+        // The input of a call that a cap has cut keeps its text (R-ARGS). Numbers keep their digits (ruling T16).
         content.at(-1)!['input'] = new JsonSource([objectOfArguments(input)])
         input = ''
       }

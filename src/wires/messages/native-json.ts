@@ -20,7 +20,7 @@ import type { WholeAnswer } from '../answers/relay.ts'
 import { initialOf, missingInBlock } from './block-content.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'
 
-/** A messages model's whole answer for a messages client (ruling P2). */
+/** Reads a messages model's whole answer for a messages client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
   if (opened.state === 'failed') return opened
@@ -40,7 +40,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    // Every text stands in the body as it is counted.
+    // No counted text is longer than the body that contains it.
     estimateOutput: (enough = 0) =>
       mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
@@ -55,7 +55,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/** The members of a message that every message has (ruling Y3), without its content. */
+/** The members that every message must have (ruling Y3) and this one lacks, except its content. */
 export function missingInMessage(message: JsonObject): Map<string, string> {
   const values = new Map<string, string>()
   for (const [name, value] of Object.entries({ type: 'message', role: 'assistant' }))
@@ -67,7 +67,7 @@ export function missingInMessage(message: JsonObject): Map<string, string> {
   return values
 }
 
-/** A message whose content is a text or a single block, as a list (ruling Y5); undefined for any other. */
+/** Puts content that is a text or a single block into a list (ruling Y5); undefined if `content` is a list already. */
 function withListedContent(patch: JsonPatch): Buffer | undefined {
   const { type, content } = patch.value
   const member = patch.members.findLast(({ key }) => key === 'content')
@@ -78,7 +78,7 @@ function withListedContent(patch: JsonPatch): Buffer | undefined {
   return patch.result()
 }
 
-/** The members of a block that have to be set for SDKs to read it (rulings Y3, Y5); undefined if nobody can. */
+/** The members to set so that SDKs can read the block (rulings Y3, Y5); undefined if the block is unreadable. */
 function plainBlock(
   block: JsonObject | undefined,
   body: Buffer,
@@ -101,12 +101,12 @@ function plainBlock(
   return values
 }
 
-/** The hosted tool that a block calls. */
+/** The kind of hosted tool that a block calls. */
 export function calledBy(block: Record<string, unknown>): string | undefined {
   return block['type'] === 'server_tool_use' ? stringOf(block['name']) : undefined
 }
 
-/** All that a message says (ruling C10), a tool's input as the model wrote it. */
+/** All texts of a message (ruling C10). A tool's input is included as the model wrote it. */
 function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
   const blocks = objectsOf(answer['content'])
   if (!blocks.some((block) => 'input' in block)) return blocks.flatMap((block) => producedTexts(block, String))
@@ -114,14 +114,14 @@ function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
   return objectsOf(asObject(value)?.['content']).flatMap((block) => producedTexts(block, (input) => raw(input).source))
 }
 
-/** The texts of a block: its text, or the name of a call (a hosted tool's too) and its input. */
+/** The texts of a block: its text, or a call's name and input, hosted tools included. */
 export function producedTexts(block: Record<string, unknown>, write: (input: unknown) => string): string[] {
   const name = stringOf(block['name'])
   if (name !== undefined && 'input' in block) return [name, write(block['input'])]
   return [stringOf(block['text']) ?? stringOf(block['thinking']) ?? '']
 }
 
-/** Before anything was counted (spec 6.1). */
+/** The usage before anything is counted (spec 6.1). */
 export const zeroUsage: MessagesUsage = {
   input_tokens: 0,
   cache_creation_input_tokens: 0,

@@ -21,13 +21,13 @@ import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
 import { callsUnthought } from './thought.ts'
 
-/** Types of tools that the provider runs end in a day; so do those that the client runs. */
+/** Parts of hosted tools' types, most of which end in a date. Types of tools that the client runs match too. */
 const hostedWords = ['_202', '_toolset']
 
-/** The smallest thinking budget the wire knows. */
+/** The smallest thinking budget that the wire accepts. */
 const thinkingBudgetMin = 1_024
 
-/** A messages request for a messages model (ruling P1). */
+/** Adapts a messages request for a messages model (ruling P1). */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model, context)
   const asked = body.value('max_tokens') as number
@@ -58,11 +58,11 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** A budget that a lowered cap no longer holds is halved to fit; one that gets too small goes, and thinking with it. */
+/** Fits the thinking budget to a lowered cap by halving. If the budget becomes too small, thinking is removed. */
 function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
   if (!body.isObject('thinking') || values.has('thinking')) return []
   const budgets = body.valuesInside('thinking', 'budget_tokens')
-  // The client's own mistake is the model's to judge: only what our lowering made wrong is mended.
+  // Only a budget that became invalid by our lowering is corrected. The model judges the client's own mistakes.
   if (!values.has('max_tokens') || !budgets.some((budget) => typeof budget === 'number' && budget >= cap)) return []
   const fitted = Math.floor(cap / 2)
   if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))
@@ -70,7 +70,9 @@ function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[
   return []
 }
 
-/** An upstream that rejects fields beyond its wire gets `user` where it reads it (ruling P5). */
+/**
+ * Moves the user's id to `user`, for an upstream that reads it there and rejects fields beyond its wire (ruling P5).
+ */
 function moveUser(body: ClientBody, values: MemberValues): Edit[] {
   const user = body.value('user')
   values.set('user', undefined)
@@ -83,8 +85,8 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
 }
 
 /**
- * Thinking blocks without a signature are ours, from another model's turn; a provider that signs would refuse them (ruling P1).
- * A message that they alone made up goes with them.
+ * Removes thinking blocks without a signature. They come from another model's turn, and a provider that signs
+ * thinking would refuse them (ruling P1). A message of only such blocks is removed too.
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {
   const { bytes } = body
@@ -115,8 +117,8 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the turn that is answered has calls after thinking that is removed. If thinking is asked for by a number of
- * tokens, such a turn has to begin with some (R-HIST).
+ * Whether the turn being answered has calls after thinking that is removed. With a thinking budget, upstreams require
+ * such a turn to begin with thinking (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
   const { bytes } = body

@@ -15,8 +15,9 @@ import { calledBy, missingInMessage, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
- * A messages model's stream for a messages client: bytes as they came (ruling P2). Edited are the head (model, id,
- * counters) and the counters of `message_delta`, the last of which waits for the bill as `message_stop` does (ruling P10).
+ * A messages model's stream for a messages client, with unchanged bytes (ruling P2). Two things are edited: the head
+ * (model, id, counters), and the counters of `message_delta`. The last `message_delta` and `message_stop` wait for
+ * the bill (ruling P10).
  */
 export class MessagesNativeStream extends NativeStream {
   protected readonly forms = messageForms
@@ -24,9 +25,9 @@ export class MessagesNativeStream extends NativeStream {
   #hasStarted = false
   #hasDelta = false
   #reason: unknown
-  /** Blocks that stand in the message of the start, as JSON. */
+  /** Blocks in the message of the start event, as JSON. */
   #startContent: string[] = []
-  /** The last `message_delta`, after the one with the reason of the end: its counters are the billed ones. */
+  /** The last `message_delta`, with the final stop reason. Its counters become the billed ones. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 
@@ -59,7 +60,7 @@ export class MessagesNativeStream extends NativeStream {
       return repeated
     }
     const data = dataOf(frame)
-    // Comments of the upstream name its host; nobody needs them.
+    // Comments are dropped: they name the upstream's host, and clients do not need them.
     if (data === undefined || data === '' || data.trim() === '[DONE]') return ''
     let event: Record<string, unknown> | undefined
     try {
@@ -72,7 +73,7 @@ export class MessagesNativeStream extends NativeStream {
     try {
       return this.#takeNamed(frame, data, event)
     } catch (error) {
-      // Only edits have a bound of depth: what is nested deeper passes where nothing of it has to change.
+      // Edits have a limit on depth. A more deeply nested frame passes if it needs no edit.
       if (!(error instanceof JsonError)) throw error
       this.break('an event cannot be edited')
       return ''
@@ -83,7 +84,7 @@ export class MessagesNativeStream extends NativeStream {
     const line = eventOf(frame)
     const type = stringOf(event['type']) ?? line
     if (type !== 'ping') this.events++
-    // SDKs pass over a frame without its event line, or without its type.
+    // SDKs ignore a frame without an event line or without a type.
     let named = frame
     if (type !== undefined && type !== line && /^\w+$/.test(type))
       named = `event: ${type}\n${frame.replace(eventLine, '')}`
@@ -127,12 +128,12 @@ export class MessagesNativeStream extends NativeStream {
       return ''
     }
     const text = this.#hasStarted ? this.#blocks.start(frame, data, event) : undefined
-    // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
+    // The start of an empty text or thinking block shows nothing yet. The model may still report overload.
     if (kind !== 'text' && kind !== 'thinking') return this.#shown(text)
     return text === undefined || text.includes('content_block_delta') ? this.#shown(text) : text
   }
 
-  /** @param text undefined if the event may not come here */
+  /** @param text undefined if the event is not allowed here */
   #shown(text: string | undefined): string {
     if (text === undefined) this.break('a block cannot be read')
     else if (text !== '') this.show()
@@ -140,7 +141,7 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #stop(frame: RawFrame, data: string, event: JsonObject): string {
-    // I1: without the reason and the counters nobody says that the answer is whole.
+    // I1: without stop reason and counters, nothing proves that the answer is complete.
     if (!this.#hasStarted || !this.#hasDelta) {
       this.break('message_stop without message_start and message_delta')
       return ''
@@ -156,7 +157,7 @@ export class MessagesNativeStream extends NativeStream {
     return ending
   }
 
-  /** All blocks are over. Those that stood in the message of the start, and came nowhere else, come here. */
+  /** Ends all blocks. Blocks that were only in the start event's message are sent here. */
   #end(reason: unknown): string {
     let text = ''
     if (this.#blocks.isEmpty)
@@ -167,7 +168,7 @@ export class MessagesNativeStream extends NativeStream {
     return text + this.#shown(this.#blocks.end(reason))
   }
 
-  /** Removes the members that report how the model is served (ruling P9). */
+  /** Removes members that reveal how the model is served (ruling P9). */
   #plain(frame: RawFrame, data: string, event: Record<string, unknown>): string {
     const telling = withoutTelling(event)
     if (telling.size === 0) return frame
@@ -199,7 +200,7 @@ export class MessagesNativeStream extends NativeStream {
     const { content } = message
     if (!Array.isArray(content) || content.length > 0) {
       const isText = typeof content === 'string'
-      // Some servers write a text, or a single block, in place of the list.
+      // Some servers write a text or a single block instead of the list.
       if (content != null && !isText && typeof content !== 'object') {
         this.break('content that is neither a text nor a block')
         return ''
@@ -214,7 +215,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
-    // The counters of the last one are edited when the answer is over, which then cannot fail any more.
+    // The counters of the last `message_delta` are edited after the answer's end. So it is checked here, while the
+    // answer can still fail.
     if (this.parse(data) === undefined) return ''
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
@@ -229,14 +231,17 @@ export class MessagesNativeStream extends NativeStream {
     return ending + before
   }
 
-  /** The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is estimated as the bill is. */
+  /**
+   * Every message_delta must have the four counters (spec 6.1). A missing counter has its last reported value, or the
+   * estimate that would be billed.
+   */
   #underWay(delta: { frame: RawFrame; data: string }): string {
     const { outputTokens: said, isOutputPartial, inputTokens = this.head.inputTokensEstimate } = this.report
     const outputTokens = said === undefined || isOutputPartial ? Math.max(said ?? 0, this.estimateOutput()) : said
     return this.#counted(delta, { ...this.known(), inputTokens, outputTokens })
   }
 
-  /** With counters where they are missing, or not what is billed (ruling P10). */
+  /** Sets counters that are missing or differ from the billed ones (ruling P10). */
   #counted({ frame, data }: { frame: RawFrame; data: string }, usage: Usage): string {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     const wanted = encodeUsage(usage)
@@ -250,14 +255,14 @@ export class MessagesNativeStream extends NativeStream {
 
 const eventLine = /^event:.*(?:\r\n|\n|\r|$)/gm
 
-/** With the type that its event line has. */
+/** Adds the type of the event line to the data. */
 function typed(frame: RawFrame, data: string, type: string): RawFrame {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['type', JSON.stringify(type)]]))
   return withData(frame, patch.result().toString('latin1'))
 }
 
-/** Counters after the reason of the end say it again: SDKs take the last event's, also where it has none. */
+/** Repeats the stop reason in a later counters event. SDKs use the last event's stop reason, even if it is absent. */
 function withReason(frame: RawFrame, data: string, reason: unknown): { frame: RawFrame; data: string } {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   const told = asObject(patch.value['delta']) ?? {}
@@ -266,7 +271,7 @@ function withReason(frame: RawFrame, data: string, reason: unknown): { frame: Ra
   return { frame: text, data: dataOf(text)! }
 }
 
-/** The blocks in the message of a `message_start`, each as it is written; a single one may stand there without a list. */
+/** The blocks in a `message_start`, each as written. A single block may stand there without a list. */
 function elementsIn(data: string): string[] {
   const source = keptSources(decodeUtf8(data), 'content', (root) => [asObject(root['message'])])(0)
   const bytes = Buffer.from(source ?? '[]')

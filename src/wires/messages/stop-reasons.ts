@@ -1,6 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** The meaning of a `stop_reason` in any case, also of another wire's word. Any other word is an ordinary end (translation 3.1). */
+/**
+ * The meanings of `stop_reason`, in upper or lower case, including words of other wires. An unlisted word means an
+ * ordinary end (translation 3.1).
+ */
 const decoded: Record<string, StopReason> = {
   end_turn: 'end',
   tool_use: 'calls',
@@ -29,7 +32,10 @@ export function decodeStopReason(raw: string | undefined): StopReason {
   return Object.hasOwn(decoded, word) ? decoded[word]! : 'end'
 }
 
-/** @param refuses the answer has a refusal block: this wire has no such block, so the reason must tell it. */
+/**
+ * @param refuses whether the answer has a refusal block. This wire has no such block, so the stop reason must show
+ * the refusal.
+ */
 export function encodeStopReason(reason: StopReason, refuses: boolean): string {
   return refuses && reason === 'end' ? encoded.refused : encoded[reason]
 }

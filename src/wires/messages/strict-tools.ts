@@ -7,29 +7,35 @@ import { strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 
 /*
- * Strict tools (ruling Y10): the model's calls are held to the tool's schema. A provider that takes closed schemas compiles all
- * strict ones of a request, the output format's included. It refuses the request if they are too much for it.
+ * Strict tools (ruling Y10): the provider makes the model's calls fit the tool's schema. It compiles all strict
+ * schemas of a request together with the output format. If they are too complex, it refuses the request.
  */
 
-/** The parts of schemas that the provider counts. */
+/** The quantities of schemas that the provider limits. */
 type Weight = { tools: number; optional: number; unions: number }
 
 /**
- * The most of each in one request: https://platform.claude.com/docs/en/build-with-claude/structured-outputs (complexity limits)
- * and camel-ai/camel#4171 (13 July 2026), "Too many strict tools". A further limit, of the compiled size, has no figure.
+ * The provider's limits per request. Sources:
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs (complexity limits) and
+ * camel-ai/camel#4171 (13 July 2026), "Too many strict tools". A further limit on the compiled size has no published
+ * figure.
  */
 const limits: Weight = { tools: 20, optional: 24, unions: 16 }
 
-/** Schemas in one tool that are looked at. References may make more of few; such a tool is not strict. */
+/**
+ * The most schemas inspected in one tool. References can multiply a few schemas into more than that; such a tool is
+ * not strict.
+ */
 const schemasMax = 2_000
 
 /** A tool's schema as it is sent. */
 export type StrictTool = { schema: RawJson; strict?: true }
 
 /**
- * Decides for one tool after the other. A tool whose schema has no closed form, or that would pass a limit, is sent without
- * `strict`, which is a listed loss. The earlier ones stay strict, so that a longer list begins with the same bytes (T8).
- * @param format the request's output format as it is sent
+ * Decides for each tool in turn whether it is strict. A tool without a closed form, or that would exceed a limit, is
+ * sent without `strict`, which is logged as a loss. Earlier tools stay strict, so that a longer list begins with the
+ * same bytes (T8).
+ * @param format the request's output format as sent
  */
 export function createStrictness(
   format: OutputFormat,
@@ -55,7 +61,7 @@ export function createStrictness(
   }
 }
 
-/** @returns undefined for a schema of too many parts; what several refer to counts for each of them */
+/** @returns undefined for a schema with too many parts; a schema that is referenced several times counts each time */
 function addWeight({ tools, optional, unions }: Weight, { source }: RawJson): Weight | undefined {
   const root = asObject(JSON.parse(source)) ?? {}
   const waiting: unknown[] = [root]

@@ -5,9 +5,9 @@ import { noteCost, noteService, tokenCountMax, type Usage, type UsageReport } fr
 import { withCalls } from '../answers/native-answer.ts'
 
 /**
- * On this wire the counters are disjoint already. Tokens written into the cache are also counted by their lifetime.
- * Compaction that ran within the request is beside the totals, in `iterations` (message-wire §8). A prompt is never
- * empty: three zeros mean that it has not been counted.
+ * Decodes usage. On this wire the counters are disjoint already. Tokens written to the cache are also counted by
+ * lifetime. Compaction during the request is not in the totals but in `iterations` (message-wire §8). A prompt is
+ * never empty, so three zeros mean "not counted yet".
  */
 export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): UsageReport {
   const usage = asObject(raw)
@@ -39,14 +39,14 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
     cacheReadTokens: isUncounted ? undefined : cached,
     cacheWriteTokens: isUncounted ? undefined : written,
     cacheWrite1hTokens: isUncounted ? undefined : hour,
-    // An all-zero report says nothing of the output either, while a zero of its own does.
+    // In an all-zero report, the output is unknown too. Otherwise an output of zero counts.
     outputTokens: isUncounted && input === 0 && output === 0 ? undefined : output,
     reasoningTokens: sum(parts.map((part) => part.reasoning)),
   })
   return noteCost(noteService(withCalls(counted, usage), usage), usage)
 }
 
-/** The report of `message_start`: its output is what the model had said when it had hardly begun. */
+/** Decodes the usage of `message_start`. Its output counts only the first tokens of the answer. */
 export function decodeStartUsage(raw: unknown, quirk?: Profile['usageQuirk']): UsageReport {
   const report = decodeUsage(raw, quirk)
   return report.outputTokens === undefined ? report : { ...report, isOutputPartial: true }
@@ -62,7 +62,10 @@ function sum(counts: (number | undefined)[]): number | undefined {
       )
 }
 
-/** Returns the counters if they cover all that is billed. In an answer with compactions they cover only a part: undefined. */
+/**
+ * Returns the counters if they cover everything billed; undefined for an answer with compactions, where they cover
+ * only a part.
+ */
 export function plainUsage(usage: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return Array.isArray(usage?.['iterations']) ? undefined : usage
 }
