@@ -11,7 +11,7 @@ export type Account = {
   bounds?: LiveBounds | undefined
   /** The month of the account's last grant. Empty before the first grant; undefined if the account gets no grants. */
   grantMonth?: string | undefined
-  /** The plan that sets the account's prices. If undefined, the price lists of the models apply. */
+  /** The plan that sets the account's prices. Without a plan, the price lists of the models apply. */
   plan?: string | undefined
 }
 

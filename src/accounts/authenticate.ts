@@ -38,7 +38,7 @@ export async function authenticate(
   for (const text of [authorization && (readBearer(authorization) ?? ''), xApiKey?.trim()]) {
     if (text === undefined) continue
     const access = asking.readAccess?.(text)
-    // A token contains its own expiry, so an expired token is rejected without a query.
+    // A token contains its own expiry, so an expired token is rejected without querying the store.
     const isOver = access !== undefined && hasEnded(access.expiresMs, asking.nowMs)
     const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text, asking.directory.hasForeignKeys === true))
     const key = digest === undefined ? undefined : asking.directory.findKnownKey(digest)

@@ -36,7 +36,7 @@ export type ChangeScope = {
   account?: string
   /** An account by its name only. */
   accountName?: string
-  /** Keys by id or by their first characters. */
+  /** Keys by their ids or first characters. */
   key?: string
   /** The credit of any account that was booked with this reference. */
   reference?: string
@@ -53,7 +53,7 @@ export type ChangeScope = {
   isDated?: true
   /** People by id, external id, e-mail address or name, with their second identities; or all people. */
   persons?: 'all' | readonly string[]
-  /** Accounts by ids or names. */
+  /** Accounts by their ids or names. */
   accounts?: readonly string[]
   /**
    * Entries that are ahead of the clock, the budgets of their accounts, and budgets whose windows begin ahead. No debit
@@ -99,10 +99,7 @@ export type Facts = {
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
-  /**
-   * `servers`: the names of the servers that use the store now. Always empty for a file, because its lock keeps servers
-   * out.
-   */
+  /** `servers`: the names of the servers that use the store now. For a file, its lock keeps servers out. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
   /** The time of the store. Debits are assigned to windows by it, because the caller's clock may differ. */
   nowMs: number
@@ -141,7 +138,8 @@ export type BookWrite =
   /** Makes servers read the keys of the person's account again. */
   | { kind: 'set_person_bounds'; accountId: string; personId: string; bounds: PersonBounds }
   /**
-   * Locks accounts, so that no debit is posted to them until the change ends. Without it, two changes could deadlock.
+   * Locks accounts, so that no debit is posted to them until the change ends. Without the lock, two changes could
+   * deadlock.
    */
   | { kind: 'lock_accounts'; ids: readonly string[] }
   /** Links a person, and all identities linked to them, to another person. */
@@ -247,7 +245,10 @@ export function beginSpend(accountId: string, scope: string, { per }: Budget, ca
   return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
 }
 
-/** The version that the caller has seen, if any, and the known spending of the window in which a new budget begins. */
+/**
+ * The version that the caller has seen, if any. `base` is the known spending of the window in which a new budget
+ * begins.
+ */
 type Seen = { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined }
 
 /** @param calendar of the reporting zone, because budgets follow its days */
@@ -414,7 +415,8 @@ export function updateKey(
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
       const result: KeyRow = { ...key, bounds: keyBounds.after(key.bounds, withPerson(wishes, facts, accountId)) }
-      // Changing the person is refused. The person's limits, and signing them out, reach a session through its key.
+      // The person of a session's key cannot change, because the person's limits and signing out reach the session
+      // through its key.
       if (key.session !== undefined && result.bounds.person !== key.bounds.person)
         throw new BookError('key_of_session', keyId)
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
@@ -492,7 +494,7 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 
 /**
  * Computes the new expiry of a key. A rotated key can only end earlier than its grace period, because its owner has a
- * successor. A key that its person made for an agent keeps a sooner end.
+ * successor. If an operator shortens a key that its person made for an agent, the key keeps the earlier end.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
@@ -506,7 +508,7 @@ function endsOf(
   // successor stays.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
-    // Without this, the next good answer of the identity provider would move the expiry
+    // Marks the earlier expiry as fixed. Otherwise the next good answer of the identity provider would move it
     // (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }

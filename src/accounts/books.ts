@@ -356,9 +356,12 @@ export interface BookStore {
    * left out.
    */
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
-  /** Returns the lines of those keys that are not the first key of their line. */
+  /** Returns the first key of the line of each given key. Keys that are the first of their line are left out. */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Returns the lines, by the ids of their first keys, that have a key of ours which is not revoked. */
+  /**
+   * Returns those of the given lines that have a key of ours which is not revoked. A line is given by the id of its
+   * first key.
+   */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of the keys of a line of rotations. */
   listLine(scope: string): Promise<string[]>
@@ -392,7 +395,7 @@ export interface BookStore {
   /** Lists sessions of people, the newest first. */
   pageSessions(page: SessionPage): Promise<ListedSession[]>
   findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
-  /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
+  /** Sets the limits of which the store warns from now on (ruling X15), for entries of every server. */
   watch(what: Watched): Promise<void>
   /** Takes warnings that are due. For `leaseMs`, no other server is given these warnings. */
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
@@ -406,7 +409,7 @@ export interface BookStore {
   noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
   /** Lists entries that are ahead of the clock and that no correction names. */
   listAhead(): Promise<AheadAccount[]>
-  /** Lists some of the entries of such an account. Also works after the account's correction. */
+  /** Lists some entries that are, or were before their correction, ahead of the clock in one account. */
   pageAhead(page: AheadPage): Promise<AheadEntry[]>
   /** Lists detached months, the oldest first (src/accounts/archive.ts). */
   listArchives(): Promise<Archive[]>
@@ -587,7 +590,7 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
 /** The number of entries on a page. Reading so many takes some milliseconds. */
 const entriesAtOnce = 500
 
-/** See `Books.eachEntry`. */
+/** Reads entries page by page: see `Books.eachEntry`. */
 export async function* eachEntry(
   listEntries: BookReadings['listEntries'],
   filter: EntryFilter = {},

@@ -161,7 +161,7 @@ export function field(value: unknown, isAscii = false): string {
   return `${typeof value === 'string' && !isAscii ? Buffer.byteLength(value) : text.length}:${text}`
 }
 
-/** A head of the ledger covers all entries that were posted up to a moment. */
+/** A head of the ledger. It covers all entries that were posted up to a moment. */
 export type Head = {
   momentMs: number
   /** Covers field(account id) and field(last digest at the moment) of each account, in the byte order of the ids. */
@@ -243,7 +243,7 @@ export function postedMs(nowMs: number, previousMs: number, headMs: number): num
   return Math.max(nowMs, previousMs, headMs + 1)
 }
 
-/** How far ahead the clock may have been when a head was made, in ms. */
+/** The furthest that a clock may have been ahead when a head was made, in ms. */
 const aheadMax = 86_400_000
 
 /**

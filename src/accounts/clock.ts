@@ -95,7 +95,7 @@ export class ClockWatch {
     return this.#offsetMs === undefined ? undefined : Math.round(this.#offsetMs + this.#steadyMs())
   }
 
-  /** Whether a clock that shows this time may date an entry. */
+  /** Whether a clock may date an entry, given the time that it shows. */
   believes(nowMs: number): boolean {
     return Math.abs(nowMs - (this.expectedMs ?? Number.NaN)) <= apartMaxMs
   }

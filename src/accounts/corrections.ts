@@ -12,8 +12,8 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  */
 
 /**
- * A correction of all entries that are ahead. @property shiftMs by how much the entries that were also created ahead
- * are moved
+ * A correction of all entries that are ahead. @property shiftMs by how many ms the entries that were also created ahead
+ * are moved back
  */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
@@ -51,12 +51,18 @@ export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
 }
 
-/** The time at which an entry counts. @param shiftMs by how much entries that were created ahead are moved */
+/**
+ * Computes the time at which an entry counts. @param shiftMs by how many ms entries that were created ahead are moved
+ * back
+ */
 function effectiveMsOf({ createdMs }: { createdMs: number }, nowMs: number, shiftMs: number): number {
   return createdMs > nowMs ? createdMs - shiftMs : createdMs
 }
 
-/** Computes by how much the entries that were created ahead are moved, so that the last of them counts at `lastMs`. */
+/**
+ * Computes by how many ms the entries that were created ahead are moved back, so that the last of them counts at
+ * `lastMs`.
+ */
 function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, lastMs: number): number {
   const latestMs = entries.reduce((latest, { createdMs }) => Math.max(latest, createdMs), 0)
   return latestMs > nowMs ? latestMs - lastMs : 0
@@ -64,9 +70,10 @@ function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, las
 
 /**
  * Finds when entries will count. An entry that was not created ahead counts when it was created. All others are moved
- * by the same amount.
+ * by the same number of ms.
  * @param lastMs when the last of the moved entries will count
- * @throws BookError if `lastMs` is ahead, precedes an entry with a right date, or would move an entry before 1970
+ * @throws BookError if `lastMs` is ahead of the clock or precedes a correctly dated entry, or if an entry would move
+ *   before 1970
  */
 export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, lastMs: number): Correction {
   if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)

@@ -8,7 +8,7 @@ export type DayShift = { fromMs: number; shiftMs: number }
 
 const dayMs = 86_400_000
 
-/** No triwire has posted an entry before this moment. */
+/** The earliest moment to cover. No version of triwire has posted an entry before it. */
 const firstMs = Date.UTC(2020, 0)
 
 /**

@@ -79,7 +79,7 @@ export type KeyFigures = {
 /** @property renewsMs Unix milliseconds; undefined if nothing was spent in the current window */
 export type BudgetLeft = { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined }
 
-/** A rate window, counted over all servers. */
+/** The figures of a rate window, counted over all servers. */
 export type WindowCount = {
   taken: number
   /** The time until the window ends, in ms; 0 if no window is open. */

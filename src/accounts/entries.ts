@@ -21,11 +21,11 @@ export type Entry = {
   postedMs: number
   digest: string
   reference: string | undefined
-  /** Undefined for a credit. */
+  /** The bill of a debit; undefined for a credit. */
   bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices' | keyof DetailedDebit> | undefined
   /** For a credit that gives a debit back because the client was refused: the origin of that debit (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
-  /** Undefined in entries of forms 1 and 2. */
+  /** The columns of form 3; undefined in entries of forms 1 and 2. */
   details: EntryDetails | undefined
 }
 
@@ -192,7 +192,7 @@ export type AheadEntry = {
   createdMs: number
   postedMs: number
   effectiveMs: number | undefined
-  /** The request of a debit, or the reference of a credit. */
+  /** The request id of a debit, or the reference of a credit. */
   name: string
 }
 

@@ -50,7 +50,7 @@ type DirectoryOptions = {
 }
 
 export function createDirectory({ balances, bounds: book, readAgain, accountsMax }: DirectoryOptions): LiveDirectory {
-  // The least recently used accounts come first, as of the last `noteOrder`.
+  // Accounts in memory, the least recently used first. The order is updated by `noteOrder`.
   const accounts = new Map<string, Account>()
   const keys = new Map<string, ApiKey>()
   const digestsOf = new Map<string, string[]>()
@@ -160,7 +160,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
   }
 }
 
-/** Returns the ids under which the limits of a key are stored. */
+/** Returns the ids under which the limits of a key, and of its person, are stored. */
 function scopesOf({ id, personBounds }: ApiKey): string[] {
   return personBounds ? [id, personBounds.scope] : [id]
 }

@@ -165,8 +165,8 @@ export function linkPersons(asked: string, other: string, counting: PersonCounti
 }
 
 /**
- * Deletes everything known of a person and of their identities. If the person returns, they are a new person. Their
- * sessions end. Their keys stay valid and belong to nobody. Entries keep the id.
+ * Deletes everything known of a person and of their identities. If the person signs in again, they are a new person.
+ * Their sessions end. Their other keys stay unchanged and belong to nobody. Entries keep the person's id.
  */
 export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow> {
   return {
@@ -260,7 +260,7 @@ const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wr
   name: { isRight: (text) => shown(100)(text) && !/^per_[0-9A-Za-z]{16}$/.test(text), wrong: 'person_name_invalid' },
 }
 
-/** Whether a text has the form of a field of a person. */
+/** Whether a text is valid for a field of a person. */
 export function isPersonField(field: IdentityField, text: string): boolean {
   return forms[field].isRight(text)
 }

@@ -80,7 +80,7 @@ export function versionOfPerson(person: PersonRow): string {
   return versionOf([person.id, ...fields, personBounds.tell(person.bounds)])
 }
 
-/** Refuses a change after which a person of one account would have keys of another. @throws BookError */
+/** Checks that a person of an account has no keys of another account. @throws BookError */
 export function refuseElsewhere({ id, accountId }: PersonRow, keys: readonly PersonKeys[]): void {
   const isElsewhere = keys.some((one) => one.personId === id && one.accountId !== accountId)
   if (accountId !== undefined && isElsewhere) throw new BookError('person_elsewhere', id)

@@ -213,7 +213,7 @@ export const registers = {
     account_id: text(),
     month: text(),
     person: text(),
-    /** The person that this identity belonged to. */
+    /** The person as whom this identity counted. */
     counts_as: text(),
     name: text(),
   },
@@ -274,7 +274,7 @@ export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<
   return valuesOf(Object.keys(columns), fields) as Record<keyof C & string, Stored>
 }
 
-/** Converts only the given fields to stored values by column. */
+/** Converts a part of a row's fields to values by column. Columns of other fields are left out. */
 export function changesOf<C extends Columns>(columns: C, fields: Partial<RegisterFields<C>>): Record<string, Stored> {
   return valuesOf(
     Object.keys(columns).filter((name) => fieldOf(name) in fields),

@@ -41,7 +41,8 @@ export class RemoteAdmission {
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
   /**
-   * Whether the store was silent for all servers when it last refused a request, and has not answered since (BRK-14).
+   * Whether the last refused request found the store silent for all servers, and the store has not answered since
+   * (BRK-14).
    */
   isStoreSilent = false
   #lastId = 0

@@ -22,7 +22,8 @@ export type ServerStore = {
   /** Shared cooldowns; undefined if no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
   /**
-   * Stores counters of traffic that cost nothing. The counters may be lost with the process, and never delay a request.
+   * Stores traffic counters, which never include money. The counters may be lost with the process, and never delay a
+   * request.
    * @returns whether they can be read now; `false` means that they are kept until they can be written @throws
    *   StoreSilent
    */

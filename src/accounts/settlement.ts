@@ -1,8 +1,8 @@
 /*
  * Makes debits durable, with any store (ruling C3). The module has no engine, thread, file or clock of its own.
  *
- * A debit stays here until a poster reports that it is in the ledger. It is `waiting`, and `overdue` after its
- * deadline. If a poster dies, nothing is lost. The spool protects debits against the death of the process. Every debit
+ * A debit stays here until a poster reports that it is in the ledger. The debit is `waiting`, and after its deadline
+ * `overdue`. If a poster dies, nothing is lost. The spool protects debits against the death of the process. Every debit
  * ends in one of three ways:
  *
  *     waiting ──posted in time─────────────▶ settled
@@ -11,10 +11,10 @@
  *
  * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. After a
  * withdrawal the same holds until a commit succeeds. Other accounts continue (rulings C5, C13, Y16, faults F-S1). All
- * accounts are blocked
+ * accounts are blocked in three cases:
  *
- *     until a first commit succeeds: the previous run may have ended because none did;
- *     while the spool fails and the store has no recent commit, until one of them accepts a write;
+ *     until a first commit succeeds, because the previous run may have ended without one;
+ *     while the spool fails and the store has no recent commit, until either accepts a write;
  *     when the ledger is lost, which ends the server.
  */
 

@@ -48,7 +48,7 @@ export type StatementGroup = {
   requests: bigint
   /** Token counts, in the order of `tokenNames`. */
   tokens: readonly bigint[]
-  /** Undefined for returns. */
+  /** The prices of the entries; undefined for returns. */
   prices: Prices | undefined
 }
 

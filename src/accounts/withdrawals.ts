@@ -1,14 +1,16 @@
 /*
- * Debits that neither the database nor the spool could store, until their clients are refused (ruling C13):
+ * Handles debits that neither the database nor the spool could store (ruling C13). Each debit passes through these
+ * states:
  *
- *     asked ──the poster has it on record after all──▶ settled, and its client has its answer
- *     asked ──it has not, or does not say in time────▶ refused: its client gets a 500
- *     refused ──a commit has written──▶ over: the ledger has no debit of it, or one and its return
+ *     asked ──the poster finds it in the ledger──────▶ settled: its client gets its answer
+ *     asked ──not found, or no answer in time────────▶ refused: its client gets a 500
+ *     refused ──a commit has written─────────────────▶ over: the ledger has no debit of it, or a debit and its return
  *
- * A debit comes here after the spool was cut back. From then on, no poster retries it. A failed commit may have left
- * the debit in the store, or the spool could not be cut. In both cases a line in the spool records the debit. The line
- * is written before the client is refused, or as soon as the spool can be written. With that line, the next start gives
- * the debit back. If the process dies before the line is written, the debit may stay; `ledger verify --log` finds it.
+ * A debit comes here after the spool was cut back. From then on, no poster retries it. The debit may still be in the
+ * store after a failed commit, or in the spool if the cut failed. In both cases a line in the spool records the debit.
+ * The line is written before the client is refused, or as soon as the spool can be written. With that line, the next
+ * start gives the debit back. If the process dies before the line is written, the debit may stay; `ledger verify --log`
+ * finds it.
  */
 import { type BalanceListener, setFigures } from './balances.ts'
 import type { Debit } from './ledger.ts'
@@ -122,7 +124,7 @@ export class Withdrawals {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Tries once more to note debits that could be neither noted nor given back. */
+  /** Tries once more to note the debits that could not be noted and not given back. */
   async close(): Promise<void> {
     await this.settled()
     if (!this.isSafe()) await this.#note()

@@ -13,7 +13,7 @@ export function holdsWord(text: string | Buffer, word: string): boolean {
   return placeOf(text, word, 0) >= 0
 }
 
-/** @returns the first place at or after `from`; -1 if there is none */
+/** @returns the first place at or after `from`; -1 if the word does not occur */
 function placeOf(text: string | Buffer, word: string, from: number): number {
   const rare = rareAt(word)
   const part = word.slice(rare, rare + 6)
@@ -22,7 +22,7 @@ function placeOf(text: string | Buffer, word: string, from: number): number {
   return -1
 }
 
-/** Returns the offset in the word of the characters that are searched for. */
+/** Returns where in the word the searched characters begin. */
 function rareAt(word: string): number {
   for (let i = 0; i < word.length; i++) {
     const code = word.charCodeAt(i)

@@ -1,7 +1,7 @@
 /*
- * Usage exports of providers. All days and hours in them are UTC. The formats are facts of these pages:
+ * Usage exports of providers. All days and hours in them are UTC. The formats are documented in these sources:
  *
- *     openai      types of the SDK `openai` 6 (admin/organization/usage): input has what was read from and written to a cache
+ *     openai      types of the SDK `openai` 6 (admin/organization/usage): input includes tokens read from and written to a cache
  *     anthropic   GET /v1/organizations/analytics/usage by the types of the SDK `@anthropic-ai/sdk` 1.12.0: rows with `group` and
  *                 `usage`. Also the older GET /v1/organizations/usage_report/messages, whose buckets have `results`, as the vendor's
  *                 claude-cookbooks reads them (observability/usage_cost_api.ipynb), both read on 2026-11-28. Windows are RFC 3339

@@ -31,7 +31,7 @@ type ReconciledRow = {
   model: string
   kind: keyof KindCounts
   export: number
-  /** The tokens of debits that were neither waived nor given back. */
+  /** The tokens of debits that were not waived and not given back. */
   billed: number
   classes: Partial<Record<DifferenceClass, number>>
   unexplained: number

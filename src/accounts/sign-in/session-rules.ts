@@ -11,12 +11,15 @@ import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignI
 import { createSecret } from './tokens.ts'
 
 /*
- * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes:
+ * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes. A
+ * refresh with a token of generation n does this, by the session's generation:
  *
- *     refresh of generation n     at n: n + 1       at n + 1, for 60 s: the same answer again      later: the session ends
+ *     n                   the session moves to generation n + 1
+ *     n + 1, for 60 s     the same answer is sent again
+ *     later               the session ends
  *
  * If several programs show the same token at once, all get the same successor, on every replica. If a token has a later
- * generation than the store, the store was restored from a backup; the session then continues. A session ends once,
+ * generation than the store, the store was restored from a backup, and the session continues. A session ends once,
  * together with its key, and never continues afterwards.
  */
 

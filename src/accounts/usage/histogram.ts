@@ -1,7 +1,7 @@
 /*
- * Distributions of times, as counts in exponential buckets. Each bucket is wider than the previous one by a factor of
- * 2^(1/8). This is scale 3 of exponential histograms in OpenTelemetry and Prometheus. Two histograms are merged by
- * adding their counts. Percentiles are within `percentileError`, for any times, before and after merging.
+ * Distributions of times, as counts in exponential buckets. Each bucket is 2^(1/8) times as wide as the previous one.
+ * This is scale 3 of exponential histograms in OpenTelemetry and Prometheus. Two histograms are merged by adding their
+ * counts. Percentiles are within `percentileError`, for any times, before and after merging.
  */
 
 /**

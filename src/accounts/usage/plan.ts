@@ -50,7 +50,7 @@ export type RowReading = {
 export type FoundRow = {
   bucket: number
   of: readonly string[]
-  /** The words before keys and identities were joined. */
+  /** The words of the row before keys and identities were joined. */
   own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
@@ -195,7 +195,7 @@ type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; pl
 /** The columns for the figures of a row, in the order of the question's figures. */
 type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
-/** Figures by group and bucket. */
+/** Adds up figures by group and bucket. */
 class Groups {
   readonly sums: readonly SumName[]
   readonly #question: UsageQuestion

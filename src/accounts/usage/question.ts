@@ -48,7 +48,7 @@ export type Series = {
 }
 
 export type UsageAnswer = {
-  /** Words in the order of `by`. */
+  /** The listed groups. `of` has the group's words in the order of `by`. */
   groups: (Series & { of: string[] })[]
   /** The sum of all groups that are not listed. @property count the number of these groups */
   other: (Series & { count: number }) | undefined

@@ -114,7 +114,7 @@ export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf
   return { hour: startOf('hour'), day: startOf('day') }
 }
 
-/** @param row with the columns of an entry */
+/** @param row a row with the columns of an entry */
 export function wordsOf(row: SummedEntries): Record<Dimension, string> {
   const text = (column: string) => (row[column] as string | null) ?? ''
   return {

@@ -22,7 +22,7 @@ export type TrafficRecord = {
   readonly wire?: string | undefined
   readonly modelWire?: string | undefined
   readonly upstream?: string | undefined
-  /** Why its conversation moved to another upstream account, if it did. */
+  /** Why the request's conversation moved to another upstream account, if it did. */
   readonly moved?: string | undefined
   readonly firstByteMs?: number | undefined
   readonly endMs?: number | undefined
