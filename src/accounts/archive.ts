@@ -5,7 +5,7 @@ import { type SumColumn, sumColumns } from './usage/rollup.ts'
 /*
  * Archives of closed months (docs/ledger.md). The entries of a month are moved to a file. The store keeps a sealed row
  * for each account, sums by key and person, and an index of request ids and references. An account's last entry always
- * stays in the store. The next entry builds on it, and it proves the sealed row before it.
+ * stays in the store. The next entry builds on that entry, which also proves the sealed row before it.
  */
 
 /**

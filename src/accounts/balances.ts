@@ -49,7 +49,8 @@ export function createBalances(): Balances {
 
 /*
  * The estimated cost of running requests is held back, so that parallel requests cannot spend the same credit (ruling
- * C2). A request is admitted while balance − holds is above zero. It then holds its estimate. The law of overdraft:
+ * C2). A request is admitted while balance − holds is above zero. The admitted request then holds its estimate. The law
+ * of overdraft:
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold
  *

@@ -67,7 +67,7 @@ export type AccountPage = {
   /** Only accounts with these ids. */
   ids?: readonly string[] | undefined
   externalId?: string | undefined
-  /** Only accounts whose plan is none of these. */
+  /** Only accounts whose plan is not in this list. */
   otherPlans?: readonly string[] | undefined
   /** The sort order. `created` lists the oldest first. */
   sort: (typeof accountSorts)[number]

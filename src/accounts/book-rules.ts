@@ -85,7 +85,7 @@ export type Facts = {
   isForeignRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
-  /** Those of the digests, and of the references, that already exist. */
+  /** The digests and references from the change's scope that already exist. */
   digests?: ReadonlySet<string> | undefined
   references?: ReadonlySet<string> | undefined
   persons: readonly PersonRow[]
@@ -546,7 +546,9 @@ export function checkName(name: string): void {
 /** The longest reference, in characters. PostgreSQL cannot index longer ones. */
 const referenceCharsMax = 500
 
-/** Of the databases, only SQLite can store a text with NUL characters, so they are refused. */
+/**
+ * Only SQLite can store a text with NUL characters. Every store refuses them, so that all stores accept the same texts.
+ */
 function checkReference(reference: string): void {
   if (!reference.trim()) throw new BookError('reference_missing', reference)
   if (reference.length > referenceCharsMax || reference.includes('\0'))

@@ -347,9 +347,7 @@ export interface BookStore {
    * more than `unfoldedMax` entries are unfolded, only folded entries count.
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
-  /**
-   * Returns names of lines of rotations, by the ids of their first keys. The name of a line is that of its newest key.
-   */
+  /** Returns names of lines of rotations, by the ids of their first keys. A line has the name of its newest key. */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
    * Finds people by the ids in entries. An identity is replaced by the person that it belongs to. Erased people are
@@ -613,8 +611,8 @@ function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: numb
 }
 
 /**
- * Finds who has shown a token or a cookie. A token belongs to an operator or the command line, or it is a key. A cookie
- * stands for an operator or a key.
+ * Finds who has shown a token or a cookie. A token is an operator's, the command line's, or a key. A cookie stands for
+ * an operator or a key.
  */
 async function findPrincipal(
   store: BookStore,

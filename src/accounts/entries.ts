@@ -202,7 +202,7 @@ export type AheadPage = { accountId: string; afterSeq: number; toSeq: number; li
 /** The prefix of the references of corrections. Only the ledger itself uses it. */
 export const correctionPrefix = 'effective:'
 
-/** Whether a reference is that of a correction. */
+/** Whether a reference is reserved for corrections. */
 export function isCorrectionReference(reference: string): boolean {
   return reference.startsWith(correctionPrefix)
 }
@@ -213,8 +213,8 @@ export function correctionReference(accountId: string, fromSeq: number, toSeq: n
 }
 
 /**
- * Whether an entry is that of a debit. The creation time is not compared, because a retry may have made the debit anew.
- * Missing parts are not compared either: spool lines of the first release have no origin.
+ * Whether an entry was made from a debit. The creation time is not compared, because a retry may have made the debit
+ * anew. Missing parts are not compared either: spool lines of the first release have no origin.
  */
 export function isSame({ accountId, amountNanos, bill, details }: Entry, debit: Debit): boolean {
   return (

@@ -4,9 +4,9 @@ import { formatCredits } from './credit.ts'
 import { mayHoldKey } from './keys.ts'
 
 /*
- * The bounds of accounts, and those that make a key narrower than its account (ruling R15). All keys of a line of
- * rotations are one scope, whose id is that of the first key. They have the same bounds and spend the same budget. The
- * scope of an account or a person is its own id.
+ * The bounds of accounts, and the bounds that make a key narrower than its account (ruling R15). All keys of a line of
+ * rotations are one scope, whose id is the id of the first key. They have the same bounds and spend the same budget.
+ * The scope of an account or a person is its own id.
  */
 
 /** A field is undefined if the key has no such limit. */
@@ -38,8 +38,8 @@ export type Metadata = Readonly<Record<string, string>>
 /** The bounds of an account, over all its keys and replicas. A field is undefined if it has no such bound. */
 export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute' | 'externalId' | 'metadata'> & {
   /**
-   * The balances below which `credit_low` is sent for this account, in nano-credits. They replace those of the
-   * configuration.
+   * The balances below which `credit_low` is sent for this account, in nano-credits. They replace the configured
+   * balances.
    */
   warnNanos: readonly bigint[] | undefined
   /**

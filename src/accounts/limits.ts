@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Opens an object with the limit in force. A changed limit opens a new object; with an unchanged limit, the object
- * keeps counting.
+ * Wraps an object that depends on a limit. If the limit has changed, a new object is opened. Otherwise the same object
+ * continues counting.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()

@@ -9,10 +9,11 @@ import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant
  * grant. The law holds for any number of servers, even if they are killed at any moment. Months are those of the
  * reporting zone.
  *
- *     lapse = min(rest, balance), and 0 at least     rest = the grant − what was spent of it, from 0 to the grant
+ *     lapse = min(rest, balance), but at least 0
+ *     rest  = the grant − the amount spent of it, limited to 0 … the grant
  *
- * Debits and negative credits after the grant's entry spend the grant before bought credit. This follows from the
- * entries alone. A debit that is given back counts as unspent if it came after the grant.
+ * Debits and negative credits after the grant's entry spend the grant first, and then bought credit. This follows from
+ * the entries alone. A debit that is given back counts as unspent if it came after the grant.
  */
 
 /**

@@ -150,8 +150,8 @@ export type Cooldown = {
   /** The cause in the words of the log. `disabled` means that an operator disabled the account. */
   cause: string
   /**
-   * The meaning is that of `Verdict` (src/upstream/verdict.ts): what clients are shown, and whether the whole pool may
-   * be put into cooldown.
+   * How clients see the problem, and whether the whole pool may be put into cooldown. See `Verdict`
+   * (src/upstream/verdict.ts).
    */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'
   cool: 'now' | 'repeated'

@@ -326,8 +326,8 @@ export class Settlement implements Ledger {
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
-    // The debit was already settled and then posted again by a second poster. Or its client was refused, and the debit
-    // is given back.
+    // Either the debit was already settled and a second poster posted it again, or its client was refused. In the
+    // second case the debit is given back.
     if (!debit) return
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)

@@ -26,7 +26,7 @@ export const usualEvents = webhookEvents.filter((event) => event !== 'needs_chan
 export type WebhookEvent = (typeof webhookEvents)[number]
 export type StoredEvent = (typeof storedEvents)[number]
 
-/** The limits of which the store warns. */
+/** The limits whose crossing the store reports as a warning. */
 export type Watched = {
   /** The balances below which the store warns of an account, in nano-credits. */
   lowNanos: readonly bigint[]

@@ -68,8 +68,8 @@ function setEnd(key: KeyRow, endMs: number): BookWrite {
 }
 
 /**
- * Whether the provider's answers do not move the end of a key. A rotated key ends with its grace period. A key that an
- * operator has shortened keeps that end.
+ * Whether the end of a key is fixed, so that the provider's answers do not move it. A rotated key ends with its grace
+ * period. A key that an operator has shortened keeps its new end.
  */
 function isFixed({ expiresMs, ownExpiresMs }: KeyRow): boolean {
   return expiresMs !== ownExpiresMs

@@ -32,8 +32,8 @@ export type SumColumn = (typeof sumColumns)[number]
 
 /**
  * For each table, the columns that identify a row, in the order of the table's key. Hours and days are those of the
- * reporting zone. Each is identified by its first quarter hour, counted since 1970, because in some zones hours begin
- * at half past.
+ * reporting zone. Each hour or day is identified by its first quarter hour, counted since 1970. In some zones, hours
+ * begin at half past.
  */
 export const usageTables = {
   sums_h: ['hour', ...all],
