@@ -5,7 +5,7 @@ import { mediaOf, readContent, sourceOf, transcriptIn } from '../answers/content
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
 /**
- * The text of the first reasoning field that has one. Some servers repeat it in a second field, which must not count
+ * The text of the first reasoning field with text. Some servers repeat it in a second field, which must not count
  * twice.
  */
 export function reasoningOf(delta: JsonObject, field: Profile['chat']['reasoningField']): string {

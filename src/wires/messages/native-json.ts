@@ -40,7 +40,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   return {
     state: 'finished',
     report,
-    // No counted text is longer than the body that contains it.
+    // The body contains all counted texts, so its length bounds the estimate.
     estimateOutput: (enough = 0) =>
       mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {

@@ -21,7 +21,7 @@ import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
 import { callsUnthought } from './thought.ts'
 
-/** Parts of hosted tools' types, most of which end in a date. Types of tools that the client runs match too. */
+/** Parts of hosted tools' types: a date, or `_toolset`. Types of tools that the client runs have dates too. */
 const hostedWords = ['_202', '_toolset']
 
 /** The smallest thinking budget that the wire accepts. */

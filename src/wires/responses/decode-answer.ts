@@ -11,12 +11,12 @@ import { decodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * Only its terminal event completes a stream. Text of a `done` event that no delta had is reported then. Text that
- * contradicts the deltas ends the answer, since a client cannot unsee what it was shown. A whole answer is read like a
- * terminal event whose items were never announced.
+ * Decodes a responses model's answer. A stream is complete only after its terminal event. Text that only a `done`
+ * event has is reported at that event. Text that contradicts the deltas fails the answer, since the client has
+ * already seen the deltas. A whole answer is read like a terminal event whose items were never announced.
  */
 export class ResponsesDecoder extends AnswerDecoder {
-  /** Only the terminal event says so (ruling T19). */
+  /** Always false: only the terminal event completes an answer (ruling T19). */
   readonly isEnough = false
   readonly #items = new IncomingItems()
   readonly #teller: ItemTeller
@@ -34,7 +34,7 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.#finish(status, body)
   }
 
-  /** Without its terminal event the answer is cut, whatever was said. */
+  /** Without its terminal event, the answer is cut. */
   protected close() {
     this.narrator.fail(truncatedFault())
   }
@@ -91,16 +91,19 @@ export class ResponsesDecoder extends AnswerDecoder {
     }
   }
 
-  /** The terminal event, or the whole answer. @param status what the event's name says, else the answer's own status */
+  /**
+   * Handles the terminal event, or a whole answer.
+   * @param status the status that the event's name means, else the answer's own
+   */
   #finish(status: string, response: JsonObject) {
     this.narrator.start()
-    // Some servers write a text there, or a single item (ruling Y5).
+    // Some servers write a text or a single item instead of the list (ruling Y5).
     for (const [index, one] of listOf(response['output']).entries()) {
       const item = plainItem(one)
       if (this.#items.isFull) return this.narrator.fail(tooMany)
       this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
     }
-    // Some servers send no items, only the text that the vendor's SDK makes of items.
+    // Some servers send no items, only the `output_text` that the vendor's SDK derives from items.
     const words = this.#items.hasSpoken() ? undefined : stringOf(response['output_text'])
     if (words) this.#teller.complete(this.#items.add({}, 'message'), plainItem(words))
     this.#teller.end(this.#items.unfinished())
@@ -117,7 +120,7 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.#teller.begin(incoming, item)
   }
 
-  /** A part of a message as it begins, and as it ends. Servers that send no deltas say all of it there. */
+  /** Handles the begin or the end of a message's part. Servers without deltas send its whole text in these events. */
   #tellPart(object: JsonObject, isDone: boolean) {
     const [part] = readContent(object['part'])
     if (part?.kind !== 'text' && part?.kind !== 'refusal') return this.narrator.alive()
@@ -152,7 +155,10 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.narrator.fail(unreadable())
   }
 
-  /** The item of an event without one. If that item was never announced, the event decides its kind. */
+  /**
+   * The item of an event that contains no item itself. If the item was never announced, the event's type decides its
+   * kind.
+   */
   #itemAt(place: JsonObject, type: string): IncomingItem | undefined {
     const known = this.#items.find(place, type)
     if (known !== 'several') return known ?? this.#items.add(place, type)
@@ -166,7 +172,7 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.#teller.complete(known ?? this.#items.add(place, typeOf(item), item), item)
   }
 
-  /** Most reasoning tells nothing of itself but that it begins and ends (ruling C12). */
+  /** Reports that reasoning begins or ends, which is all that most models show of their reasoning (ruling C12). */
   #markReasoning(object: JsonObject, begins: boolean) {
     if (asObject(object['item'])?.['type'] === 'reasoning') this.narrator.alive(begins)
   }
@@ -181,7 +187,7 @@ export class ResponsesDecoder extends AnswerDecoder {
   }
 }
 
-/** The parts of an item are distinguished by their place; a part without one is the first (ruling U7). */
+/** A key for a part of an item, made from its index. A part without an index is the first (ruling U7). */
 function partOf(index: unknown): string {
   return typeof index === 'number' ? `${index}` : '0'
 }
@@ -191,13 +197,13 @@ function typeOf(item: JsonObject): string {
 }
 
 /**
- * An output item as the wire has it. Some servers send a text, a part of a message or a call of another wire in its place (ruling
- * Y5). An item that cannot be read so stays as it is.
+ * Converts an output item to the wire's own form. Some servers send a text, a message's part, or a call of another
+ * wire instead (ruling Y5). Other unreadable items stay unchanged.
  */
 function plainItem(value: unknown): JsonObject {
   if (typeof value === 'string') return { type: 'message', content: value }
   const item = asObject(value)
-  // No kind of item: the teller notes that it could not be read.
+  // An empty type is no kind of item, so the item is recorded as unreadable.
   if (!item) return { type: '' }
   const type = stringOf(item['type']) ?? ('name' in item ? 'function_call' : 'message')
   const kind = kindOfPart(type)

@@ -23,13 +23,13 @@ import { readTurns } from './decode-turns.ts'
 import { echoOf } from './echo.ts'
 import { responsesFields } from './fields.ts'
 
-/** Schemas, the arguments of calls, and texts. */
+/** Kept keys: those of schemas, arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
   texts: ['text', 'content', 'instructions', 'input', 'output', 'description', 'arguments'],
 }
 
-/** A client's responses request as the hub says it (translation 2.6, 2.7). */
+/** Decodes a client's responses request to the hub's request (translation 2.6, 2.7). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
   const body = new Body(asked, keptKeys)
   const { fields } = body

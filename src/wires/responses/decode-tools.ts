@@ -12,16 +12,19 @@ import {
 } from '../requests/read-value.ts'
 import { refuse } from '../requests/refusals.ts'
 
-/** The namespace whose members clients know by their bare names: it is no namespace (R-GROUP). */
+/**
+ * A namespace whose members clients call by their bare names. Such a tool is treated as one without a namespace
+ * (R-GROUP).
+ */
 export const plainNamespace = 'functions'
 
-/** The descriptions of a request's namespaces, in all the places where they stand, in characters. */
+/** The most characters of all namespace descriptions in a request, counting each repetition. */
 const describedMax = 1_000_000
 const described = new WeakMap<Body, number>()
 
 /**
- * Function tools and the members of namespaces, in order (R-GROUP).
- * @param at `tools`, or a place in `input` for an `additional_tools` item
+ * Reads function tools and the members of namespaces, in order (R-GROUP).
+ * @param at `tools`, or the place in `input` of an `additional_tools` item
  */
 export function readTools(entries: unknown, at: string, body: Body): Tool[] {
   const tools: Tool[] = []

@@ -35,7 +35,7 @@ import { isReference, referenceRefused } from './stateless.ts'
 
 const field = 'input'
 
-/** Records of work that a provider has done: nothing another model could be given (R-DROP). */
+/** Items that record a provider's own work. Other models cannot use them (R-DROP). */
 const providerWork = new Set<unknown>([
   'web_search_call',
   'file_search_call',
@@ -47,7 +47,7 @@ const providerWork = new Set<unknown>([
   'mcp_approval_response',
 ])
 
-/** Calls that the client itself executes with tools a translated model does not have, and what cannot be read at all. */
+/** Items that are refused: calls of client tools that a translated model does not have, and unreadable items. */
 const refusedItems = new Set<string>([
   'custom_tool_call',
   'custom_tool_call_output',
@@ -67,9 +67,9 @@ const refusedItems = new Set<string>([
 type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
 
 /**
- * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6). Operator messages
- * before the first other item are preamble (R-SYS 1). `additional_tools` items declare tools (ruling T11), and
- * `configuration_update` items change fields of the body (ruling Y11).
+ * Reads the conversation. Consecutive items of the assistant form one turn (the run rule of translation 2.6).
+ * Operator messages before any other item are the preamble (R-SYS 1). `additional_tools` items declare tools (ruling
+ * T11). `configuration_update` items change fields of the body (ruling Y11).
  */
 export function readTurns(body: Body, context: DecodeContext, losses: Losses): ResponsesConversation {
   const input = body.fields[field]
@@ -85,7 +85,7 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
   for (let index = 0; index < items.length; index++) {
     const at = `${field}[${index}]`
     const item = readObject(items[index], at)
-    // Only with such a type, or without one, it may be a reference.
+    // Only an item of this type, or without a type, may be a reference.
     const mayRefer = typeof item['type'] !== 'string' || item['type'] === 'item_reference'
     if (mayRefer && isReference((key) => [item[key]])) throw referenceRefused(index)
     readItem(item, at, read, reading)
@@ -93,14 +93,14 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
   return { ...splitPreamble(read.turns), tools: read.tools }
 }
 
-/** The turns and tools that have been read so far. */
+/** The turns and tools read so far. */
 type ReadTurns = { turns: Turn[]; tools: Tool[] }
 
-/** The facts that an item is read with. */
+/** The facts that reading an item needs. */
 type ItemContext = { body: Body; context: DecodeContext; losses: Losses }
 
 function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext) {
-  // Items without a type are messages if they have a role (ruling T11).
+  // An item without a type but with a role is a message (ruling T11).
   const type = isAbsent(item['type']) && !isAbsent(item['role']) ? 'message' : item['type']
   switch (type) {
     case 'message':
@@ -129,7 +129,7 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
   if (typeof type === 'string' && refusedItems.has(type)) {
     refuse(at, `this model cannot be given an item of type ${type}: remove it, or name a model of this wire.`)
   }
-  // An item kind we do not know is dropped where it is the assistant's own call, else refused (ruling T14).
+  // An item of unknown kind is dropped if it is a call by the assistant, else refused (ruling T14).
   if (!providerWork.has(type) && !(typeof type === 'string' && type.endsWith('_call'))) {
     refuse(
       at,
@@ -139,13 +139,19 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
   reading.losses.add(field, 'dropped', 'a record of the provider’s own work')
 }
 
-/** The settings that an update may change (`ResponseConfigurationUpdateItemParam` of the vendor's SDK; verbosity: ruling Y11). */
+/**
+ * The settings that an update may change. Sources: `ResponseConfigurationUpdateItemParam` of the vendor's SDK;
+ * verbosity: ruling Y11.
+ */
 const updatable = new Map<string, Readonly<Record<string, (value: unknown, at: string, body: Body) => unknown>>>([
   ['reasoning', { effort: readLevel }],
   ['text', { verbosity: readString, format: (value, at, body) => readFormat(value, at, body, 'beside') }],
 ])
 
-/** Settings that hold from here on, and so for the answer: the last ones replace those of the request (ruling Y11). */
+/**
+ * Reads settings that apply from this item on, and so to the answer. The last value replaces the request's (ruling
+ * Y11).
+ */
 function readUpdate(item: Json, at: string, { body, losses }: ItemContext) {
   for (const [name, value] of Object.entries(item)) {
     if (name === 'type' || name === 'id' || isAbsent(value)) continue
@@ -186,14 +192,14 @@ function readMessage(item: Json, at: string, into: ReadTurns, { body, losses }: 
   throw wrongType(`${at}.role`, 'one of user, assistant, system, developer')
 }
 
-/** Assistant-side items join the turn they follow directly. */
+/** Adds items of the assistant to the turn that they directly follow. */
 function addModelParts(into: ReadTurns, parts: ModelPart[]) {
   const last = into.turns.at(-1)
   if (last?.by === 'model') for (const part of parts) last.parts.push(part)
   else if (parts.length > 0) into.turns.push({ by: 'model', parts })
 }
 
-/** Clients mix the three names of text up; it is text all the same. */
+/** The three type names of text. Clients mix them up, and all mean text. */
 const textTypes = new Set<unknown>(['input_text', 'output_text', 'text'])
 
 function readOperatorText(part: Json, at: string, body: Body): OperatorText {
@@ -234,7 +240,10 @@ function readCall(item: Json, at: string, body: Body): ModelPart {
   return namespace && namespace !== plainNamespace ? { ...call, namespace } : call
 }
 
-/** R-HIST: the text is for models that want theirs back, the envelope opens only for the account and model it is of. */
+/**
+ * Reads reasoning (R-HIST). Its text is for models that want their own text back. Its envelope opens only for the
+ * account and model for which it was made.
+ */
 function readReasoning(item: Json, at: string, { body, context, losses }: ItemContext): ModelPart[] {
   const textsOf = (key: string) =>
     optionalEach(item[key], `${at}.${key}`, (part, place) =>

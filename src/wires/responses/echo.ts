@@ -2,8 +2,8 @@ import { asObject } from '../../bytes/json.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 
 /**
- * The members that a response repeats of its request, with the vendor's defaults for those the client left out (ruling
- * T12).
+ * The members in which a response repeats its request. Fields that the client left out get the vendor's defaults
+ * (ruling T12).
  * @param echo the fields of the request
  */
 export function echoOf(echo: Record<string, unknown>): Record<string, unknown> {
@@ -39,8 +39,8 @@ export function echoOf(echo: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Strictly typed clients want its type, and all four members of a function, null where the client said nothing. One without a type
- * was taken for a function.
+ * Completes a repeated tool, since strictly typed clients require its type and all four members of a function.
+ * Missing members become null. A tool without a type was read as a function.
  */
 function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
   const type = tool['type'] ?? 'function'
@@ -49,7 +49,7 @@ function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
   return { ...tool, type, description, parameters, strict }
 }
 
-/** Labels are words; clients are typed so. */
+/** Keeps only labels that are strings, since clients have typed them so. */
 function wordsOnly(labels: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries(Object.entries(labels).filter(([, label]) => typeof label === 'string'))
 }
@@ -58,7 +58,10 @@ function numberOf(value: unknown, otherwise: number): number {
   return typeof value === 'number' ? value : otherwise
 }
 
-/** One beyond 2^53 caps nothing, and is no integer to strictly typed clients. */
+/**
+ * Returns an integer. A cap beyond 2^53 limits nothing, and strictly typed clients could not parse it, so it is
+ * replaced.
+ */
 function integerOf(value: unknown, otherwise: number | null): number | null {
   return Number.isSafeInteger(value) ? (value as number) : otherwise
 }

@@ -3,14 +3,14 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { parseAnswer, repeatsStart } from '../answers/read-answer.ts'
 
-/** Signs that an event which begins an item, or a part of one, may hold content already. */
+/** For each event that begins an item or a part: a pattern that shows that it may contain content. */
 const filled: Record<string, RegExp> = {
   'response.output_item.added': /"(?:arguments|input)"\s*:\s*(?:"[^"]|\{)|"(?:content|summary)"\s*:\s*\[\s*[^\s\]]/,
   'response.content_part.added': /"text"\s*:\s*"[^"]/,
   'response.reasoning_summary_part.added': /"text"\s*:\s*"[^"]/,
 }
 
-/** The members of an item, or a part, that its deltas fill, by its type, as they are at first. */
+/** For each type of item or part: the members that deltas fill, with their initial values. */
 const firstValues: Record<string, Readonly<Record<string, string>>> = {
   message: { content: '[]' },
   reasoning: { content: '[]', summary: '[]' },
@@ -21,14 +21,14 @@ const firstValues: Record<string, Readonly<Record<string, string>>> = {
   summary_text: { text: '""' },
 }
 
-/** Whether an event begins an item or a part, and holds content that its deltas will bring (ruling Y3). */
+/** Whether an event begins an item or a part and contains content that its deltas will send again (ruling Y3). */
 export function isFilledStart(name: string, frame: string): boolean {
   return filled[name]?.test(frame) === true
 }
 
 /**
- * The members that such an event has to have instead: clients empty what begins, or read its content twice, and the
- * vendor's SDK throws. The events that follow say all of it, the last ones once more.
+ * Empties the content of such an event. Otherwise clients would discard the content or read it twice, and the
+ * vendor's SDK would throw. The following events send all content, and the last events repeat it.
  * @returns the path of the item or part, and its new members
  */
 function emptiedStart(event: JsonObject): { path: string[]; members: Map<string, string> } {
@@ -38,11 +38,11 @@ function emptiedStart(event: JsonObject): { path: string[]; members: Map<string,
   return { path, members: new Map(first.filter(([name]) => begun[name] != null)) }
 }
 
-/** Content that was left out of a start, and that nothing has said since. */
+/** Content that was removed from a start and that no later event has contained yet. */
 type UnsaidContent = {
   index: unknown
   id: unknown
-  /** The list with the part that had it, and its place there; undefined for the input of a call. */
+  /** The list of the part that had the content, with the part's place; undefined for the input of a call. */
   list: 'content' | 'summary' | undefined
   place: number | undefined
   text: string
@@ -50,8 +50,9 @@ type UnsaidContent = {
 }
 
 /**
- * The content that starts had (ruling Y3). The deltas of its own item say it once more, or only go on from it: then the
- * first of them gets it. Content that no delta and no end of the same place has said is lost for clients.
+ * The content removed from starts (ruling Y3). Deltas of the same item either repeat the content or continue it. If
+ * they continue it, the content is put before the first delta. If neither a delta nor an end event for the same place
+ * has the content, it is lost for clients.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []
@@ -60,7 +61,7 @@ export class UnsaidContents {
     return this.#contents.length === 0
   }
 
-  /** Empties the start of an item or a part, and keeps what it had. */
+  /** Empties the start of an item or a part, and keeps its content. */
   take(patch: JsonPatch): void {
     const event = patch.value
     const { path, members } = emptiedStart(event)
@@ -82,22 +83,22 @@ export class UnsaidContents {
   }
 
   /**
-   * An event after such starts.
-   * @param frame of a delta, or of an end
-   * @returns the frame, with the beginning that its delta goes on from
+   * Handles an event after such starts.
+   * @param frame the frame of a delta or of an end event
+   * @returns the frame; if its delta continues the content, the content is put before the delta
    */
   say(frame: RawFrame, parse: (data: string) => JsonPatch | undefined): RawFrame {
     const event = parseAnswer(decodeUtf8(dataOf(frame) ?? ''))
     if (event === undefined) return frame
     const { delta } = event
-    // An empty text says nothing of the content.
+    // An empty text shows neither repetition nor continuation.
     if ([delta, event['text'], event['arguments'], event['input']].includes('')) return frame
     const said = this.#contents.filter((one) => isAbout(event, one))
     if (said.length === 0) return frame
     this.#contents = this.#contents.filter((one) => !said.includes(one))
     const [first] = said
     if (typeof delta !== 'string' || said.length > 1) return frame
-    // An item that begins with a text has all of it, as a rule, and its deltas say it in pieces (Y3).
+    // If an item begins with a text, this is usually the whole text, which the deltas then repeat in pieces (Y3).
     const { text, isJson } = first!
     if (repeatsStart(text, delta, isJson) || (!isJson && text.startsWith(delta))) return frame
     const patch = parse(dataOf(frame) ?? '')
@@ -105,7 +106,7 @@ export class UnsaidContents {
     return patch ? withData(frame, patch.result().toString('latin1')) : ''
   }
 
-  /** A part that begins with content replaces what the start of its item had there. */
+  /** Keeps the content of a part. It replaces the content that the item's start had for this part. */
   #keep(content: UnsaidContent): void {
     if (content.text === '') return
     const { index, id, list, place } = content
@@ -114,7 +115,7 @@ export class UnsaidContents {
   }
 }
 
-/** The text of a part, or the input of a call; of others all that they have. */
+/** The text of a part, or the input of a call. Other content is returned as JSON. */
 function textOf(value: unknown): string {
   const part = asObject(value)
   const text = part?.['text'] ?? part?.['refusal'] ?? value
@@ -126,7 +127,10 @@ function placeIn(list: string, event: JsonObject): number | undefined {
   return typeof place === 'number' ? place : undefined
 }
 
-/** Some servers leave out places or ids, and some give one item several ids: what is not there is no difference. */
+/**
+ * Whether an event is about this content. Some servers omit places or ids, or give an item several ids, so a missing
+ * value counts as equal.
+ */
 function isAbout(event: JsonObject, { index, id, list, place }: UnsaidContent): boolean {
   const isItem = (a: unknown, b: unknown) => (a == null || b == null ? undefined : a === b)
   const item = asObject(event['item'])

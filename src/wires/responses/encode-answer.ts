@@ -6,14 +6,16 @@ import type { AnswerHead, Encoder } from '../wire.ts'
 import { createItem, createResponse, encodeItem, failedCode, type OutputItem } from './output-item.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
-/** The stream for a client: every event of the official sequence, since SDK helpers build on each (ruling T12). */
+/**
+ * The stream for a client. It has every event of the official sequence, since SDK helpers rely on each (ruling T12).
+ */
 export class ResponsesEncoder implements Encoder {
   readonly #head: AnswerHead
   readonly #response: ReturnType<typeof createResponse>
   readonly #open = new Map<number, OutputItem>()
-  /** The items that have ended, as they stand in the whole response. */
+  /** The JSON of the items that have ended, for the whole response. */
   readonly #done: string[] = []
-  /** Those that were cut, of which nobody knows yet whether the answer ends well. */
+  /** The items that were cut. They wait until it is known whether the answer ends well. */
   #cut: [item: OutputItem, whole: string][] = []
   #hasReported = false
   #sequence = 0
@@ -81,7 +83,10 @@ export class ResponsesEncoder implements Encoder {
     return ''
   }
 
-  /** An agent runs a call that is reported as done, so a call that a failure cut is not (ruling T24). */
+  /**
+   * Ends the cut items. Agents run a call that is reported as done, so a call that a failure has cut is left out
+   * (ruling T24).
+   */
   #endCut(): string {
     const events = this.#cut.map(([item, whole]) => item.stop(this.#next, whole))
     this.#cut = []
@@ -103,12 +108,12 @@ export class ResponsesEncoder implements Encoder {
     return this.#begin() + this.#next('response.failed', `"response":${ended}`)
   }
 
-  /** One event, numbered; items write theirs with it. @param members its other members as JSON text */
+  /** Writes one event with the next sequence number. Items use it too. @param members its other members as JSON text */
   readonly #next = (type: string, members: string): string =>
     sseText(type, `{"type":"${type}","sequence_number":${this.#sequence++},${members}}`)
 }
 
-/** The whole JSON answer for a client: the same object that ends a stream. */
+/** Encodes the whole JSON answer for a client. The same object ends a stream. */
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const incomplete = encodeIncomplete(answer.reason)
   const output = answer.blocks.map((folded, index) =>

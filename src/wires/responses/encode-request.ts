@@ -11,10 +11,13 @@ import type { EncodedRequest } from '../wire.ts'
 import { encodeInput } from './encode-turns.ts'
 import { responsesScalars } from './fields.ts'
 
-/** The smallest cap this wire takes, in tokens (R-MAX). */
+/** The smallest cap that this wire accepts, in tokens (R-MAX). */
 const outputTokensMin = 16
 
-/** A hub request for a responses model (translation 2.3, 2.5). What grows with the conversation stands last (T8). */
+/**
+ * Encodes a hub request for a responses model (translation 2.3, 2.5). Members that grow with the conversation come
+ * last (T8).
+ */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
   const prepared = prepareRequest(request, model, {
@@ -36,14 +39,18 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     text: encodeText(prepared, text),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
-    // An omitted `strict` means "try" on this wire and makes optional properties required. So it is always sent (R-SCHEMA).
+    // On this wire, an omitted `strict` means "try" and makes optional properties required. So `strict` is always
+    // sent (R-SCHEMA).
     ...toolFields(prepared, 'beside', profile, (tool) => tool.strict ?? false),
     ...encodeInput(request, prepared, profile),
   }
   return finishRequest(body, 'input', prepared, profile)
 }
 
-/** Effort is this wire's own word. Its summary is asked for only by who asked to see it (R-THINK). */
+/**
+ * Writes the reasoning level, which this wire calls effort. A summary is requested only if the client asked to see
+ * reasoning (R-THINK).
+ */
 function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profile: Profile): Record<string, unknown> {
   if (reasoning.state === 'unsaid') return {}
   const isOn = reasoning.state === 'on'
@@ -52,14 +59,14 @@ function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profil
   return { reasoning: { effort: isOn ? reasoning.level : 'none', summary: wantsSummary ? 'auto' : undefined } }
 }
 
-/** @param scalars those that are members of it */
+/** @param scalars the scalars that are members of `text` */
 function encodeText({ format }: Prepared, scalars: unknown): unknown {
-  // Strictness is said in any case: what is not said is read as an attempt at it.
+  // `strict` is always sent, since an omitted one means "try".
   const encoded = encodeFormat(format, 'beside', false)
   return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }
 
-/** R-WHO: the one identifier of a client goes to the field that is for it, where the model has that. */
+/** The client's user (R-WHO). A single id goes to the field for its purpose, if the model has this field. */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId ?? either) }

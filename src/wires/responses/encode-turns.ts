@@ -18,9 +18,9 @@ import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '
 type InputItem = Record<string, unknown>
 
 /**
- * `instructions` and `input`. The preamble of a client that knows one operator only is the instructions. System and
- * developer messages of other clients stay in place with their role (R-SYS 2, 3). No item has an id: this wire refuses
- * ids it did not give (R-ID).
+ * Encodes `instructions` and `input`. If the client's wire knows only one kind of operator, its preamble becomes the
+ * instructions. System and developer messages of other clients stay in place with their role (R-SYS 2, 3). No item
+ * has an id, since this wire refuses ids that it did not create (R-ID).
  */
 export function encodeInput(
   request: InferenceRequest,
@@ -36,7 +36,7 @@ export function encodeInput(
   return { instructions: sent(joinTexts(texts, '\n\n')), input }
 }
 
-/** @param input to which the items of a turn are added */
+/** @param input receives the items of each turn */
 function createTurnEncoder(
   request: InferenceRequest,
   prepared: Prepared,
@@ -49,7 +49,7 @@ function createTurnEncoder(
     else for (const part of turn.parts) encodeModelPart(part)
   }
 
-  /** A run of parts is one message item; a result between them ends it (translation 2.3). */
+  /** Consecutive parts form one message item. A tool result between parts starts a new one (translation 2.3). */
   function encodeUser(turn: UserTurn): void {
     let run: unknown[] | undefined
     for (const part of turn.parts) {
@@ -79,7 +79,8 @@ function createTurnEncoder(
         return
       case 'text':
       case 'refusal':
-        // A list of parts would have to look like an answer of this wire's own, with its ids (ruling T25).
+        // The text is sent as a string. A list of parts would have to look like an answer of this wire, with its ids
+        // (ruling T25).
         if (part.text) input.push({ type: 'message', role: 'assistant', content: sent(part.text) })
     }
   }

@@ -3,7 +3,7 @@ import { scalarsOf } from '../requests/scalars.ts'
 
 const { field, scalar, dropped, refused } = createRows(['messages', 'chat'])
 
-/** Every field of a responses request and what becomes of it on a model of the other wires (translation 2.6, 2.7). */
+/** Every field of a responses request, and its fate on models of other wires (translation 2.6, 2.7). */
 export const responsesFields: FieldTable = fieldTable([
   field('model', ['mapped', '`model`: what the upstream calls it'], ['mapped', '`model`: what the upstream calls it']),
   field(
@@ -68,5 +68,5 @@ export const responsesFields: FieldTable = fieldTable([
   refused('prompt', 'templates are stored at their vendor: send the text in instructions and input.'),
 ])
 
-/** The scalars that models of this wire take. */
+/** The scalars that models of this wire accept. */
 export const responsesScalars = scalarsOf(responsesFields)

@@ -3,10 +3,10 @@ import { blocksMax } from '../../inference/narrator.ts'
 import { createArgumentShape } from '../answers/argument-shape.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
-/** The kinds of blocks that an item's pieces become. */
+/** The kinds of blocks that the deltas of an item can become. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
-/** The parts of one kind of an item that have been reported. */
+/** The reported text of an item's parts, for one kind of part. */
 class ToldParts {
   length = 0
   readonly #texts = new Map<string, string>()
@@ -25,7 +25,7 @@ class ToldParts {
   }
 }
 
-/** An output item of the upstream: its block, and the part of it that has been reported. */
+/** An output item of the upstream, with its block and its text reported so far. */
 export class IncomingItem {
   readonly type: string
   /** Its `output_index`, if it has one. */
@@ -33,21 +33,21 @@ export class IncomingItem {
   readonly ids = new Set<string>()
   block: number | undefined
   kind: ItemKind | undefined
-  /** Deltas may come before their item is announced (ruling U7). */
+  /** Whether an event has announced the item. Deltas may arrive before the announcement (ruling U7). */
   isAnnounced = false
   isDone = false
-  /** The terminal event has named it. */
+  /** Whether the terminal event has contained the item. */
   isFinal = false
-  /** The parts reported so far, by kind and part; a call has the one part ''. */
+  /** The reported parts, by kind and part key. A call has a single part with the key ''. */
   readonly told = new Map<ItemKind, ToldParts>()
-  /** Reasoning comes as summary or raw; the kind that came first is reported. */
+  /** Models send reasoning as summary, raw, or both. Only the kind received first is reported. */
   reasoningKind: 'summary' | 'content' | undefined
   lastPart: string | undefined
-  /** Of a call's arguments, as their deltas came. */
+  /** Tracks whether a call's arguments are a whole object, from their deltas. */
   readonly shape = createArgumentShape()
-  /** Whole arguments that stood in the announcement: deltas repeat and replace them (ruling Y4). */
+  /** Whole arguments in the announcement. Deltas repeat and replace them (ruling Y4). */
   initial = ''
-  /** Text that stood where its part or call began: a first delta that is exactly this repeats it (ruling Y4). */
+  /** The text at the start of its part or call. An equal first delta is a repetition (ruling Y4). */
   begun = ''
 
   constructor(type: string, index: number | undefined) {
@@ -55,7 +55,7 @@ export class IncomingItem {
     this.index = index
   }
 
-  /** The parts of one kind. */
+  /** The reported parts of one kind. */
   toldOf(kind: ItemKind): ToldParts {
     const known = this.told.get(kind)
     if (known) return known
@@ -66,12 +66,12 @@ export class IncomingItem {
 }
 
 /**
- * The items of an answer, and the item that an event means: by id, else by place. Some providers change the ids between
- * events, and others leave either out. An event with neither means the only item of its kind that is not done. If there
- * are several, the item is unknown (ruling U7).
+ * The items of an answer. Finds the item of an event by id, else by its place. Some providers change ids between
+ * events, and others omit id or place. An event without both refers to the only open item of its kind. If several are
+ * open, the item is unknown (ruling U7).
  */
 export class IncomingItems {
-  /** In the order in which they came, and up to where the terminal event has named them. */
+  /** The items by type, in order of arrival, and how many of them the terminal event has contained. */
   readonly #byType = new Map<string, { items: IncomingItem[]; named: number }>()
   readonly #open = new Set<IncomingItem>()
   readonly #byId = new Map<string, IncomingItem>()
@@ -83,9 +83,10 @@ export class IncomingItems {
   }
 
   /**
-   * @param place what names the item: an event, or where it stands in the whole output
-   * @param type of the items that are meant
-   * @param item the item itself, where the event has it
+   * Finds the item of an event.
+   * @param place the object with its id and index: an event, or the place in the whole output
+   * @param type the type of the item
+   * @param item the item itself, if the event contains it
    */
   find(place: JsonObject, type: string, item?: JsonObject): IncomingItem | 'several' | undefined {
     const known = this.#identified(place, type, item)
@@ -95,19 +96,19 @@ export class IncomingItems {
     if (indexOf(place) !== undefined) return undefined
     if (idsOf(place, item).length === 0) return this.#onlyOpen(type)
     if (item !== undefined) return undefined
-    // A piece under an id of its own: of what was announced and is not done, if that is one.
+    // A piece with an unknown id belongs to the only announced, open item of its kind.
     const only = this.#onlyOpen(type)
     return only === 'several' || !only?.isAnnounced ? undefined : only
   }
 
   /**
-   * An item of the whole output that the terminal event has: one of those before, else one that was never announced. Where
-   * neither id nor place tells, the items of a kind come in the order in which they came before.
+   * Finds the item for an entry in the terminal event's output, or adds one that was never announced. If neither id
+   * nor place identifies the item, items of a kind are matched in order of arrival.
    */
   final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
-    // Its place in the whole output need not be its index in the events, so that an id is better evidence.
+    // The place in the whole output may differ from the index in events, so an id is better evidence.
     const known = this.#identified({}, type, item)
     const isKnown = known && !known.isFinal
     const found = (isKnown ? known : isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
@@ -115,7 +116,7 @@ export class IncomingItems {
     return found
   }
 
-  /** Whether a message said anything, or there is a call. */
+  /** Whether a message had text, or a call exists. */
   hasSpoken(): boolean {
     const messages = this.#byType.get('message')?.items ?? []
     const hasText = messages.some(({ told }) => [...told.values()].some(({ length }) => length > 0))
@@ -126,7 +127,10 @@ export class IncomingItems {
     return (this.#byType.get('function_call')?.items ?? []).filter(({ isDone }) => !isDone)
   }
 
-  /** The item that is announced: the one whose deltas came already, or that is announced again, else a new one. */
+  /**
+   * Finds or adds the item of an announcement. An item is found if its deltas arrived before, or if it is announced
+   * twice.
+   */
   announce(place: JsonObject, type: string, item: JsonObject): IncomingItem | 'several' {
     const known = this.#identified(place, type, item)
     const isAnother = known && (known.isDone || (known.isAnnounced && isElsewhere(known, place)))
@@ -138,7 +142,7 @@ export class IncomingItems {
       : this.#note(this.add(place, type, item), place, item)
   }
 
-  /** A new one, whatever stood under its id or at its place before. */
+  /** Adds an item, even if its id or place belonged to another item before. */
   add(place: JsonObject, type: string, item?: JsonObject): IncomingItem {
     this.#count++
     const incoming = new IncomingItem(type, indexOf(place))
@@ -181,7 +185,7 @@ export class IncomingItems {
     return ofType?.items[ofType.named]
   }
 
-  /** Of several items that share an id the one at the given place, else the last. */
+  /** The item with this id. If several items share the id, the one at the given place counts, else the last. */
   #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)
     const atPlace = this.#at(place)
@@ -204,13 +208,16 @@ function indexOf(place: JsonObject): number | undefined {
   return typeof index === 'number' ? index : undefined
 }
 
-/** Both have a place, and not the same: they share an id, and are two. */
+/** Whether both have a place and the places differ. Then these are two items with the same id. */
 function isElsewhere(known: IncomingItem, place: JsonObject): boolean {
   const index = indexOf(place)
   return index !== undefined && known.index !== undefined && known.index !== index
 }
 
-/** A call is known by its own id too. Some servers give an item that is done its id as `item_id`. */
+/**
+ * The ids that identify an item. A call is also identified by its call id. Some servers write the id of a finished
+ * item as `item_id`.
+ */
 function idsOf(place: JsonObject, item: JsonObject | undefined): string[] {
   const id = stringOf(place['item_id']) ?? stringOf(item?.['id']) ?? stringOf(item?.['item_id'])
   const ids = [id, stringOf(item?.['call_id'])]

@@ -6,7 +6,10 @@ import { mediaOf, readContent, sourceOf } from '../answers/content-parts.ts'
 import { argumentsText, newPart, objectsOf, repeatsStart, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { IncomingItem, ItemKind } from './incoming-items.ts'
 
-/** Reports the items of an answer as blocks: their deltas as they come, and at their end the text that no delta had. */
+/**
+ * Reports the items of an answer as blocks. Deltas are reported on arrival. At the end of an item, its text that no
+ * delta had is reported.
+ */
 export class ItemTeller {
   readonly #narrator: Narrator
   /** The item whose text, refusal or reasoning was reported last. */
@@ -14,13 +17,13 @@ export class ItemTeller {
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative of the profile: what each piece repeats from the beginning */
+  /** @param cumulative the profile's list of content that each piece repeats from the beginning */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative
   }
 
-  /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
+  /** Handles an announced item. A call may have its arguments already; other content arrives in deltas. */
   begin(incoming: IncomingItem, item: JsonObject) {
     if (incoming.type !== 'function_call') return
     if (!this.#openCall(incoming, item) || incoming.toldOf('tool_call').of('') !== undefined) return
@@ -29,7 +32,10 @@ export class ItemTeller {
     else this.writeStart(incoming, 'tool_call', '', args)
   }
 
-  /** Text that stands where its part begins. Deltas go on with it, or the first of them repeats it (ruling Y4). */
+  /**
+   * Reports the text at the start of a part. Later deltas continue the text, or the first of them repeats it (ruling
+   * Y4).
+   */
   writeStart(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
     if (text === '' || incoming.toldOf(kind).of(part) !== undefined) return
     this.write(incoming, kind, part, text)
@@ -52,28 +58,31 @@ export class ItemTeller {
     if (isRepeated) return
     const told = incoming.toldOf(kind)
     told.add(part, text)
-    // A call whose name has not come yet: its arguments are reported with it.
+    // The call has no name yet. Its arguments are reported together with its name.
     if (kind === 'tool_call' && incoming.block === undefined) return
     if (incoming.kind !== kind || incoming.block === undefined) this.#openBlock(incoming, kind)
     this.#narrator.delta(incoming.block!, kind === 'reasoning' && isNextPart(incoming, part) ? `\n\n${text}` : text)
     incoming.lastPart = part
   }
 
-  /** Reports a part as a done event has it: the rest of the part, all of it, or a contradiction to its deltas. */
+  /**
+   * Compares a part's whole text in a done event with its deltas. Reports the missing rest, or fails on a
+   * contradiction.
+   */
   writeRest(incoming: IncomingItem, kind: ItemKind, part: string, text: unknown) {
     incoming.begun = ''
     const whole = stringOf(text)
     const parts = incoming.toldOf(kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
-    // Some servers increase the place with every piece: text that came at other places may be this one (ruling U7). Its
-    // item is whole in an event too.
+    // Some servers increase the place with every piece, so text reported for other places may be this text (ruling
+    // U7). An event may also repeat the whole item.
     if (told === '' && whole.length === parts.length && whole === parts.joined()) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
   }
 
-  /** An item as it stands at its end. */
+  /** Handles an item at its end. */
   complete(incoming: IncomingItem, item: JsonObject) {
     if (incoming.isDone) return
     incoming.begun = ''
@@ -85,7 +94,7 @@ export class ItemTeller {
     incoming.isDone = true
   }
 
-  /** The answer is over. @param calls that no event has completed */
+  /** The answer has ended. @param calls the calls that no event has completed */
   end(calls: readonly IncomingItem[]) {
     for (const call of calls) {
       if (call.block === undefined) this.#narrator.miss('call', unreadable())
@@ -98,7 +107,7 @@ export class ItemTeller {
     this.#narrator.delta(call.block!, call.shape.rest())
   }
 
-  /** An item of a kind that is not translated: media, a provider's own work, or what nobody knows. */
+  /** Handles an item that is not translated: media, a provider's own work, or an unknown kind. */
   #noteUnknown(item: JsonObject) {
     const type = stringOf(item['type']) ?? ''
     const media = mediaOf(type)
@@ -110,7 +119,10 @@ export class ItemTeller {
     else if (!providerWork.test(type)) this.#narrator.miss('part', unreadable())
   }
 
-  /** One such block is open at a time (I4); what resumes later is a new block (I7). */
+  /**
+   * Opens a block and ends the previous one, since only one is open at a time (I4). Text that resumes later is a new
+   * block (I7).
+   */
   #openBlock(incoming: IncomingItem, kind: ItemKind) {
     const current = this.#current
     if (current?.block !== undefined) this.#narrator.stop(current.block)
@@ -121,7 +133,7 @@ export class ItemTeller {
     incoming.lastPart = undefined
   }
 
-  /** A call opens when its name is known: in the first event, else in the last. Its arguments waited for that. */
+  /** Opens a call once its name is known, from its first event or its last. Its arguments wait until then. */
   #openCall(incoming: IncomingItem, item: JsonObject): boolean {
     const name = stringOf(item['name'])
     if (incoming.block !== undefined) return true
@@ -151,13 +163,13 @@ export class ItemTeller {
       else if (part.kind !== 'reasoning' && part.text) return [{ kind: part.kind, place: `${index}`, text: part.text }]
       return []
     })
-    // An object that has no content is no message, be it called one.
+    // An object without content is no message, whatever its type.
     if (item['content'] === undefined && item['text'] === undefined) this.#narrator.miss('part', unreadable())
     if (incoming.told.size === 0) {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
-    // Missing text comes after the text that was reported, whatever lies between them.
+    // Missing text is reported after the text of its kind, even if other parts lie between them.
     for (const kind of ['text', 'refusal'] as const) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)
@@ -173,8 +185,8 @@ export class ItemTeller {
   }
 
   /**
-   * Reports the text of the parts of a kind that no piece had. The pieces need not have had the places that the parts
-   * have at the end. If all of them together are the beginning of the parts, there is one reading (ruling U7).
+   * Reports the text of parts that no delta had. Deltas may have used other places than the final parts. If all
+   * deltas together are the beginning of all parts, the rest is unambiguous (ruling U7).
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = incoming.toldOf(kind).joined()
@@ -191,13 +203,16 @@ export class ItemTeller {
   }
 }
 
-/** Records of work at the provider: nothing of the answer itself. */
+/** Types of items that record a provider's own work. They are no part of the answer itself. */
 const providerWork = /_call$|^mcp_|^compaction|_output$/
 
-/** @property place where it stands in its item */
+/** @property place the part's place in its item */
 type PlacedText = { place: string; text: string }
 
-/** Whether a piece of reasoning begins another part. Raw text has one, though servers count its place up (vLLM #35184). */
+/**
+ * Whether a piece of reasoning begins another part. Raw reasoning has a single part, although some servers increase
+ * its index (vLLM #35184).
+ */
 function isNextPart({ lastPart, reasoningKind }: IncomingItem, part: string): boolean {
   return reasoningKind === 'summary' && lastPart !== undefined && part !== lastPart
 }

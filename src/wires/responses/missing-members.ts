@@ -5,9 +5,9 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /**
- * Members that servers leave out of the events of their stream, and that spec 6.3 and SDK helpers need (ruling P2).
- * They are the type and number of the event, and the places of its item and part, by default 0 (ruling U7). The first
- * event and the first item show whether anything is missing. A stream with all of it is not looked into.
+ * Adds members that servers omit from their events and that spec 6.3 and SDK helpers require (ruling P2). These are
+ * the event's type and sequence number, and the places of its item and part, by default 0 (ruling U7). The first
+ * event and the first item show whether anything is missing. If nothing is, the stream's events are not parsed.
  */
 export class MissingMembers {
   #lacksNumbers: boolean | undefined
@@ -17,17 +17,17 @@ export class MissingMembers {
   #placed = 0
   #lastPlace = 0
   readonly #places = new Map<string, number>()
-  /** Places of items that have a part; of those that lack one; and of those that have not ended. */
+  /** The places of items that have a part, of items that lack one, and of items that have not ended. */
   readonly #begun = new Set<number>()
   readonly #bare = new Set<number>()
   readonly #open = new Set<number>()
 
-  /** The number of the next event, where the numbers are ours. */
+  /** The number of the next event, if the gateway numbers the events; else undefined. */
   get nextNumber(): number | undefined {
     return this.#lacksNumbers ? this.#numbered : undefined
   }
 
-  /** Whether an event has to be looked into. @param frame as it came */
+  /** Whether an event must be parsed. @param frame the frame as received */
   concerns(name: string, frame: string): boolean {
     this.#lacksNumbers ??= !/"sequence_number"\s*:/.test(frame)
     if (name === 'response.output_item.added') this.#lacksPlaces ??= !/"output_index"\s*:/.test(frame)
@@ -48,7 +48,7 @@ export class MissingMembers {
     else if (name !== 'response.output_item.added') this.#begun.add(place)
   }
 
-  /** The ends of items that have none, for the last event. @param patch of it */
+  /** Writes the missing end events of items, before the last event. @param patch the last event */
   ends(patch: JsonPatch, output: unknown): string {
     let events = ''
     for (const output_index of this.#open) {
@@ -59,7 +59,7 @@ export class MissingMembers {
     return events
   }
 
-  /** An event of ours before another one. From then on the numbers are ours. */
+  /** Inserts an event of ours before another one. From then on the gateway numbers all events. */
   #write(type: string, next: JsonObject, members: object): string {
     if (!this.#lacksNumbers) this.#numbered = typeof next['sequence_number'] === 'number' ? next['sequence_number'] : 0
     this.#lacksNumbers = true
@@ -67,7 +67,7 @@ export class MissingMembers {
     return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  /** The event that must come before another: a text needs a part to be in, which some servers never announce. */
+  /** Returns the event that must precede another one: a text needs a part, which some servers never announce. */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
     const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`
@@ -86,7 +86,7 @@ export class MissingMembers {
     return this.#write(type, patch.value, { item_id, output_index, [index]: patch.value[index] ?? 0, part: shown })
   }
 
-  /** @param patch of an event that concerns this */
+  /** @param patch an event for which `concerns` returned true */
   fill(name: string, patch: JsonPatch): void {
     const event = patch.value
     const values = new Map<string, string>()
@@ -94,7 +94,7 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    // Some servers number a few of their events, by another count (LiteLLM).
+    // Some servers number only a few of their events, with a separate count (LiteLLM).
     if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))
@@ -120,17 +120,17 @@ export class MissingMembers {
   }
 }
 
-/** The same for the items of a response that comes whole. @param path where they are */
+/** Adds the missing members of the items in a whole response. @param path the path of the list of items */
 export function fillItems(patch: JsonPatch, path: readonly string[], output: unknown): void {
   for (const [place, item] of placesOf(path, output)) fillItem(patch, place, item)
 }
 
-/** Types of text that SDKs pass over in a message (ruling Y5). */
+/** Types of text that SDKs ignore in a message (ruling Y5). */
 const foreignText = new Set(['text', 'input_text'])
 
 /**
- * The content of a message whose texts SDKs would pass over: a mere text, a single part, or parts of another wire.
- * @returns undefined if it is this wire's own
+ * Converts the content of a message whose text SDKs would ignore: a string, a single part, or parts of another wire.
+ * @returns undefined if the content has this wire's own form
  */
 export function plainContent(content: unknown): string | undefined {
   const isForeign = (part: unknown) =>
@@ -144,10 +144,13 @@ export function plainContent(content: unknown): string | undefined {
   return JSON.stringify(parts)
 }
 
-/** Whether a message in a frame may have such content: only such a frame is parsed. */
+/** Whether a message in a frame may have such content. Only matching frames are parsed. */
 export const mayBeForeign = /"content"\s*:\s*(?:["{]|\[\s*(?:"|\{\s*"text"))|"type"\s*:\s*"(?:text|input_text)"/
 
-/** An item of reasoning has a summary, be it empty, and its own text is no answer: some servers tell it as one (LiteLLM). */
+/**
+ * Adds missing members to a message or a reasoning item. Reasoning must have a summary, even an empty one. Some servers
+ * give its raw text the type of answer text (LiteLLM); this type is corrected.
+ */
 export function fillItem(patch: JsonPatch, path: readonly string[], item: Record<string, unknown>): void {
   if (item['type'] === 'message') {
     const content = plainContent(item['content'] ?? item['text'])
@@ -161,7 +164,7 @@ export function fillItem(patch: JsonPatch, path: readonly string[], item: Record
   }
 }
 
-/** The objects of a list, each with its path. */
+/** The objects in a list, each with its path. */
 function* placesOf(path: readonly string[], list: unknown): Iterable<[string[], Record<string, unknown>]> {
   if (!Array.isArray(list)) return
   for (const [index, one] of list.entries()) {
@@ -170,10 +173,10 @@ function* placesOf(path: readonly string[], list: unknown): Iterable<[string[], 
   }
 }
 
-/** Items that have parts. */
+/** Matches items that have parts. */
 const itemOfParts = /"type"\s*:\s*"(?:message|reasoning)"/
 
-/** Events about a part of an item. */
+/** Whether an event is about a part of an item. */
 function hasPart(name: string): boolean {
   return /^response\.(?:output_text|refusal|content_part|reasoning_(?:summary_)?(?:text|part))\./.test(name)
 }

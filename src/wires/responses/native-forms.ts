@@ -4,7 +4,10 @@ import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { isEnded } from './native-json.ts'
 
-/** The events of the parts of an item by their types: of the text, its member, of the part, and the member with its number. */
+/**
+ * The events of an item's parts, by the part's type: the text's event and member, the part's event, and the index
+ * member.
+ */
 const partEvents: Record<string, readonly [text: string, member: string, part: string, number: string]> = {
   output_text: ['output_text', 'text', 'content_part', 'content_index'],
   refusal: ['refusal', 'refusal', 'content_part', 'content_index'],
@@ -12,13 +15,16 @@ const partEvents: Record<string, readonly [text: string, member: string, part: s
   reasoning_text: ['reasoning_text', 'text', 'content_part', 'content_index'],
 }
 
-/** The events of calls by their types, and the member with their input. */
+/** The events of calls by type, with the member that holds the input. */
 const callEvents: Record<string, readonly [name: string, member: string]> = {
   function_call: ['function_call_arguments', 'arguments'],
   custom_tool_call: ['custom_tool_call_input', 'input'],
 }
 
-/** The last event has all of a response. The items alone may be missing there. */
+/**
+ * Converts between stream and response. The last event contains the whole response, except that its items may be
+ * missing.
+ */
 export const responseForms: AnswerForms = {
   unfold(response, body) {
     const { output, status } = response

@@ -19,7 +19,7 @@ import { SaidCalls } from './said-calls.ts'
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
 
-/** A responses model's whole answer for a responses client (ruling P2). */
+/** Reads a responses model's whole answer for a responses client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
   if (opened.state === 'failed') return opened
@@ -52,7 +52,10 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/** The members of a response object that may not be shown as they came, or were left out (spec 2.8, 4.4; rulings P2, P3, P9). */
+/**
+ * New values for members of a response object that are missing or must not be shown unchanged (spec 2.8, 4.4; rulings
+ * P2, P3, P9).
+ */
 export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string | undefined> {
   const values = headValues(head, response, 'resp_')
   if (response['object'] !== 'response') values.set('object', '"response"')
@@ -63,19 +66,19 @@ export function responseValues(head: NativeHead, response: Record<string, unknow
   return values
 }
 
-/** The counters that spec 2.8 demands; all of them if the upstream has none. */
+/** The counters that spec 2.8 requires. If the upstream reports none, all counters are included. */
 export function wantedUsage(counters: ResponsesUsage, reported: Record<string, unknown> | undefined): Wanted {
   if (reported === undefined) return counters
   const { cached_tokens } = counters.input_tokens_details
   return { ...counters, input_tokens_details: { cached_tokens } }
 }
 
-/** Whether the status of a response says that it is over. */
+/** Whether a response's status means that the response has ended. */
 export function isEnded(status: unknown): boolean {
   return status === undefined || status === 'completed' || status === 'incomplete'
 }
 
-/** Calls that the client carries out, which cost nothing there. */
+/** Calls that the client runs. They cost nothing at the provider. */
 const clientCalls = new Set([
   'function',
   'custom_tool',
@@ -86,22 +89,23 @@ const clientCalls = new Set([
   'tool_search',
 ])
 
-/** The actions of a web search on the pages that it found: only the search itself is a call. */
+/** Actions of a web search on pages already found. They are not billed; only the search itself is. */
 const readingActions = new Set(['open_page', 'find_in_page', 'find'])
 
-/** The hosted tool that an item is a call of: `web_search_call` calls `web_search`. */
+/** The kind of hosted tool that an item calls, for example `web_search` for `web_search_call`. */
 export function calledBy(item: Record<string, unknown>): string | undefined {
   const kind = /^([a-z][a-z0-9_]*)_call$/.exec(stringOf(item['type']) ?? '')?.[1]
   if (kind === undefined || clientCalls.has(kind) || item['status'] === 'failed') return undefined
   return readingActions.has(stringOf(asObject(item['action'])?.['type']) ?? '') ? undefined : kind
 }
 
-/** The text that the hub puts between the parts of a reasoning that came in several. */
+/** The text that the hub puts between the parts of a reasoning. */
 export const partBreak = '\n\n'
 
 /**
- * The texts of output items, in order (ruling C10): messages, reasoning, and names and arguments of calls, hosted tools
- * included. Of a summary and the raw reasoning the first with text counts. Sealed and binary output is no text.
+ * The texts of output items in order (ruling C10): messages, reasoning, and the names and arguments of calls, hosted
+ * tools included. If an item has both a summary and raw reasoning, the first with text counts. Sealed and binary
+ * output is no text.
  */
 export function producedTexts(output: unknown): string[] {
   return objectsOf(output)

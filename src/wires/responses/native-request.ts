@@ -22,7 +22,10 @@ import { isReference, referenceRefused } from './stateless.ts'
 const hostedWords = ['_search', '_interpreter', '_generation', '_preview']
 const hostedEndings = ['mcp', 'shell', 'computer'] as const
 
-/** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
+/**
+ * Adapts a responses request for a responses model (ruling P1).
+ * @throws GatewayError 400 for a reference to a stored item
+ */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model, context)
   values.set('store', 'false')
@@ -51,17 +54,17 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** A reference has an id; without any id there is none, and without the word there is no reasoning. */
+/** An input without any of these words has neither references nor reasoning: a reference must have an id. */
 const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 
 const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' }
 
-/** `effort`: what the last `configuration_update` asks for (ruling Y11). */
+/** `effort`: the effort of the last `configuration_update` (ruling Y11). */
 type CheckedItems = { edits: Edit[]; effort?: unknown }
 
 /**
- * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1). Such
- * reasoning has an envelope of ours, or no `encrypted_content` although the provider reads only that.
+ * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1).
+ * Such reasoning has one of our envelopes, or lacks `encrypted_content` although the provider reads only that.
  */
 function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): CheckedItems {
   if (!body.isArray('input')) return { edits: [] }
@@ -73,7 +76,7 @@ function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext)
   for (const [i, range] of items.entries()) {
     const item = readShortItem(body, range)
     if (item === undefined) continue
-    // Of members that occur more than once each is judged (ruling Y12).
+    // If a member occurs more than once, each occurrence is judged (ruling Y12).
     const valuesAt = (key: string) => valuesOf(item, key).map((node) => body.parse(node))
     if (isReference(valuesAt)) throw referenceRefused(i)
     if (valuesAt('type').includes('configuration_update'))
@@ -86,7 +89,7 @@ function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext)
   return { edits: removeElements(items, (index) => foreign.has(index)), effort }
 }
 
-/** An item that may be a reference or reasoning; a message with large content is passed over unread. */
+/** Parses an item that may be a reference or reasoning. Messages with large content are skipped. */
 function readShortItem({ bytes, hasEscapedLetters }: ClientBody, range: Range): JsonNode | undefined {
   if (bytes[range.start] !== 0x7b) return undefined
   const text = bytes.subarray(range.start, range.end)

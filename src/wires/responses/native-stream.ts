@@ -32,21 +32,21 @@ import { callEnd, clientCall, inputDelta, mayLack, SaidCalls } from './said-call
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
-/** Events that carry the whole response object; only these are edited. */
+/** Events that contain the whole response object. No other events are edited. */
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const terminal = new Set(['response.completed', 'response.incomplete'])
 const failed = new Set(['response.failed', 'response.cancelled', 'error'])
 
-/** Names of events; a relay may have written others on their lines. */
+/** Valid event names. A relay between may have written other names into the event lines. */
 const eventName = /^(?:response\.|error$|keepalive$)/
 
-/** An item of reasoning begins; it may be all that is shown of it. */
+/** The beginning of a reasoning item. This may be all that is shown of the reasoning. */
 const reasoningItem = /"type"\s*:\s*"reasoning"/
 
-/** An item is a message. */
+/** The item is a message. */
 const messageItem = /"type"\s*:\s*"message"/
 
-/** Events that show nothing yet: an error right after them is still an ordinary refusal. */
+/** Events that show nothing yet. An error right after them is still an ordinary HTTP refusal. */
 const quiet = new Set([
   'response.output_item.added',
   'response.content_part.added',
@@ -55,19 +55,22 @@ const quiet = new Set([
 ])
 
 /**
- * A responses model's stream for a responses client: every event as its provider emits it (spec 4.4). Edited is the
- * response object of the first and the last event (model, id, `store`); the last one waits for the bill.
+ * A responses model's stream for a responses client: every event as the provider sends it (spec 4.4). Only the
+ * response object of the first and the last event is edited (model, id, `store`). The last event waits for the bill.
  */
 export class ResponsesNativeStream extends NativeStream {
   protected readonly forms = responseForms
   readonly #missing = new MissingMembers()
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
-  /** The kind of reasoning that came first: some models tell it raw and as a summary, and it is one reasoning. */
+  /** The kind of reasoning received first. Some models send it both raw and as a summary, which counts once. */
   #reasoning: string | undefined
-  /** The event of the last delta, and whether such a one brings text: most are like the one before. */
+  /**
+   * The last delta's event name, and whether such deltas contain text. Cached, since most deltas resemble the
+   * previous one.
+   */
   #delta = { name: '', isCounted: false, isInput: false }
-  /** The counted parts of the item that was announced last. */
+  /** Which parts of the last announced item have been counted. */
   #item = { hasName: false, hasText: false }
   readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
@@ -91,7 +94,10 @@ export class ResponsesNativeStream extends NativeStream {
     return ': ping\n\n'
   }
 
-  /** `response.failed` with the next sequence number (ruling P2), its code in the vendor's words (ruling T4). */
+  /**
+   * Writes `response.failed` with the next sequence number (ruling P2). Its code is in the vendor's words (ruling
+   * T4).
+   */
   failure(facts: ErrorFacts, usage: Usage): string {
     const sequence = /"sequence_number"\s*:\s*(\d+)/.exec(this.#lastFrame)?.[1]
     const event = {
@@ -113,13 +119,16 @@ export class ResponsesNativeStream extends NativeStream {
     return `event: response.failed\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  /** The last event repeats the whole output, and says what no delta has said: the larger of both is what there is. */
+  /**
+   * The last event repeats the whole output and may add text that no delta had. So the larger of both estimates
+   * counts.
+   */
   override estimateOutput(): number {
     const shown = super.estimateOutput()
     return this.isHushed ? shown : Math.max(shown, estimateTexts(producedTexts(this.#terminal?.response['output'])))
   }
 
-  /** The last event repeats all items, unless its provider leaves them out there. */
+  /** Reads the last event, which repeats all items, unless the provider omits them there. */
   override lastSealed(): string | undefined {
     return lastSealed(this.#terminal?.response['output'])
   }
@@ -130,7 +139,7 @@ export class ResponsesNativeStream extends NativeStream {
     this.#delta.name = ownCopy(this.#delta.name)
   }
 
-  /** Only a terminal event is an end on this wire. */
+  /** On this wire, only a terminal event completes an answer. */
   protected isEnough(): boolean {
     return false
   }
@@ -142,7 +151,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (name === undefined || (name !== this.#delta.name && !eventName.test(name))) {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
-      // The name is in the data too; the specification wants it on the frame.
+      // The data contains the event's name too. The specification requires it on the frame.
       const type = typeOf(data) || (name ?? '')
       if (data.trim() === '[DONE]') return ''
       if (type !== '') named = `event: ${type}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
@@ -172,12 +181,13 @@ export class ResponsesNativeStream extends NativeStream {
     else if (!this.#unsaid.isEmpty && name.endsWith('.done')) this.#unsaid.say(named, (data) => this.parse(data))
     this.#countFrame(name, frame)
     this.#lastFrame = frame
-    // The announcement of a call shows something to the client; that of an empty message or reasoning item does not.
+    // The announcement of a call is visible to the client. The announcement of an empty message or reasoning item is
+    // not.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return this.#completed(name, named)
   }
 
-  /** The start or the end of a call, with the members that it lacks (rulings Y3, Y5). */
+  /** Adds missing members to the start or the end of a call (rulings Y3, Y5). */
   #withCall(name: string, frame: RawFrame): RawFrame {
     const isStart = name === 'response.output_item.added'
     const isItem = isStart || name === 'response.output_item.done'
@@ -201,7 +211,7 @@ export class ResponsesNativeStream extends NativeStream {
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
-  /** A start without the content that its deltas, or its end, say as well. */
+  /** Removes content from a start that the deltas or the end event contain as well. */
   #emptied(frame: RawFrame): RawFrame {
     const patch = this.parse(dataOf(frame) ?? '')
     if (patch === undefined) return ''
@@ -209,7 +219,7 @@ export class ResponsesNativeStream extends NativeStream {
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
-  /** With the members that its provider left out. */
+  /** Adds the members that the provider left out. */
   #completed(name: string, frame: RawFrame): string {
     if (!this.#missing.concerns(name, frame)) return frame
     const patch = this.parse(dataOf(frame) ?? '')
@@ -231,7 +241,7 @@ export class ResponsesNativeStream extends NativeStream {
     return this.#delta.isCounted
   }
 
-  /** The events that say of an item what its deltas do not: its name, or, where there are no deltas, all of it. */
+  /** Counts text that no delta contains: a call's name, or, without deltas, the whole text of an item. */
   #countFrame(name: string, frame: RawFrame): void {
     if (name === 'response.reasoning_summary_part.added' && /"summary_index": ?[1-9]/.test(frame)) {
       this.produced.add(partBreak)
@@ -290,7 +300,7 @@ export class ResponsesNativeStream extends NativeStream {
     }
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
-    // The last event repeats all items, unless its provider leaves them out there.
+    // The last event repeats all items, unless the provider omits them there.
     const callsSeen = this.head.model.prices.hasCalls && callsIn(response['output'], calledBy)
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
@@ -304,7 +314,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (response) this.noteAnswer(response)
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
-    // The output that it had reported stays.
+    // The output reported before a failure is kept.
     if (Array.isArray(response?.['output'])) this.#response = { ...this.#response, output: response['output'] }
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
     this.fail(faultOfError(error))
@@ -315,7 +325,7 @@ function textsOfItem(frame: RawFrame): string[] {
   return producedTexts([parseAnswer(decodeUtf8(dataOf(frame) ?? ''))?.['item']])
 }
 
-/** The type that an event says of itself: its first member, as a rule. */
+/** The type member of an event, which is usually its first member. */
 function typeOf(data: string): string {
   const [, first] = /^\s*\{\s*"type"\s*:\s*"([a-z_.]+)"/.exec(data) ?? []
   return first ?? stringOf(parseAnswer(decodeUtf8(data))?.['type']) ?? ''

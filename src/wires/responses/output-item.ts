@@ -12,7 +12,10 @@ type WriteEvent = (type: string, members: string) => string
 
 export type OutputItem = ReturnType<typeof createItem>
 
-/** One output item on its way: every method returns the events it takes. Its place is fixed when it starts. */
+/**
+ * Writes one output item of a stream. Each method returns the events for its step. The item's place is fixed at its
+ * start.
+ */
 export function createItem(index: number, block: AnswerBlock, head: AnswerHead) {
   const kind = kinds[block.kind]
   const text = new KeptText()
@@ -26,7 +29,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
     start(write: WriteEvent): string {
       const empty = encodeItem(index, { block, text: '', cut: false }, head, 'in_progress')
       const added = write('response.output_item.added', `"output_index":${index},"item":${empty}`)
-      // A reasoning item that is only sealed has no summary, so its part begins with its text.
+      // A reasoning item that is only sealed has no summary. So the summary part begins with its first text.
       return block.kind === 'reasoning' ? added : added + startPart(write)
     },
     delta(write: WriteEvent, piece: string): string {
@@ -40,7 +43,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
     compact(): void {
       text.compact()
     },
-    /** @param whole as `whole` gave it: what is sealed in it is sealed once (ruling P7) */
+    /** @param whole the item as `whole` returned it: sealing it again would give another envelope (ruling P7) */
     stop(write: WriteEvent, whole: string): string {
       const words = JSON.stringify(text.toString())
       let events = ''
@@ -66,7 +69,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
   }
 }
 
-/** One output item as JSON text; the same for the stream's events and for a whole answer. */
+/** Encodes one output item as JSON text, the same for a stream's events and a whole answer. */
 export function encodeItem(index: number, folded: FoldedBlock, head: AnswerHead, status: string): string {
   const { block, text, sealed } = folded
   const kind = kinds[block.kind]
@@ -91,7 +94,7 @@ export function encodeItem(index: number, folded: FoldedBlock, head: AnswerHead,
   return `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`
 }
 
-/** The names of the kinds of blocks on this wire. */
+/** This wire's names for the kinds of blocks. */
 const kinds = {
   text: {
     prefix: 'msg_',
@@ -143,7 +146,10 @@ type WrittenResponse = {
   usage: Usage | null
 }
 
-/** The response object with all keys that its vendor sends: the client's settings repeated, the rest at the defaults (ruling T12). */
+/**
+ * Writes the response object with all keys that the vendor sends. Settings of the client are repeated, and all other
+ * keys have defaults (ruling T12).
+ */
 export function createResponse(head: AnswerHead): (response: WrittenResponse) => string {
   const id = JSON.stringify(mintId('resp_', head.requestId, ''))
   const start = `{"id":${id},"object":"response","created_at":${head.createdSeconds},`
@@ -158,12 +164,15 @@ export function createResponse(head: AnswerHead): (response: WrittenResponse) =>
   }
 }
 
-/** `response.error.code` in the words of this wire's vendor: agents decide by it whether to try again (ruling T4). */
+/**
+ * The `response.error.code` for a failure, in the vendor's words. Agents decide by this code whether to retry (ruling
+ * T4).
+ */
 export function failedCode(facts: Pick<ErrorFacts, 'status' | 'code' | 'message'>): string {
   if (facts.code === 'rate_limit_exceeded') return 'rate_limit_exceeded'
   if (facts.code === 'invalid_request' && overLong.test(facts.message)) return 'context_length_exceeded'
   return 'server_error'
 }
 
-/** The words by which agents know that the prompt does not fit (ruling U3). */
+/** The phrases by which agents recognise that the prompt is too long (ruling U3). */
 const overLong = /prompt is too long|maximum context length|exceeds? the context window|exceed context limit/i

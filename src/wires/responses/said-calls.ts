@@ -6,30 +6,30 @@ import { argumentsIn, isEmptyArguments } from '../answers/content-parts.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { argumentsText, stringOf } from '../answers/read-answer.ts'
 
-/** A call as its start and its deltas have said it. */
+/** A call, as its start and its deltas have described it. */
 type SaidCall = {
   name: string | undefined
   callId: string | undefined
-  /** The input as its start had it, and as the deltas bring it, the start included, as it stands in frames. */
+  /** `initial`: the input in the start. `raw`: the input in the deltas, with the start's, as written in frames. */
   initial: string
   raw: string
 }
 
-/** The members with the input of a call that the client runs, by the types of items. */
+/** For each type of call that the client runs: the member with its input. */
 const inputMembers: Readonly<Record<string, string>> = { function_call: 'arguments', custom_tool_call: 'input' }
 
-/** Events that bring the input of a call. */
+/** Events with a piece of a call's input. */
 export const inputDelta = /^response\.(?:function_call_arguments|custom_tool_call_input)\.delta$/
 
-/** Events that end the input of a call, or an item. */
+/** Events that end a call's input or an item. */
 export const callEnd = /^response\.(?:function_call_arguments|custom_tool_call_input|output_item)\.done$/
 
-/** The most input of a stream that is kept, in characters. */
+/** The most input kept per stream, in characters. */
 const keptMax = 4 * 1_048_576
 
 /**
- * The calls of a stream. Clients run a call as the end of its item has it, and SDKs as the last event has it. Some servers leave
- * out there what the deltas or the start said (ruling Y5).
+ * The calls of a stream. Clients run a call as its item's end event describes it; SDKs use the last event. Some
+ * servers omit there what the deltas or the start contained (ruling Y5).
  */
 export class SaidCalls {
   readonly #calls = new Map<string, SaidCall>()
@@ -37,12 +37,12 @@ export class SaidCalls {
   #last: SaidCall | undefined
   #kept = 0
 
-  /** @param mint an id for the call at this place, if it has none */
+  /** @param mint makes an id for the call at this place, if it has none */
   constructor(mint: (place: string) => string) {
     this.#mint = mint
   }
 
-  /** A call begins. @returns the members that its item needs; empty for any other item */
+  /** Handles the start of a call. @returns the members that its item lacks; empty for any other item */
   begin(event: JsonObject): Map<string, string> {
     const item = asObject(event['item']) ?? {}
     if (!(`${item['type']}` in inputMembers) || this.#calls.size > 2 * callsMax) return new Map()
@@ -63,9 +63,9 @@ export class SaidCalls {
   }
 
   /**
-   * A piece of a call's input, or all of it.
-   * @param raw as it stands in the frame
-   * @param isWhole it is that of the end: it counts if no delta came
+   * Adds a piece of a call's input, or the whole input.
+   * @param raw the input as written in the frame
+   * @param isWhole whether this is the whole input from an end event, which counts only if no delta arrived
    */
   add(frame: string, raw: string, isWhole = false): void {
     const index = /"output_index":\s*(\d+)/.exec(frame)?.[1]
@@ -73,7 +73,7 @@ export class SaidCalls {
     let call = this.#find(keys) ?? (keys.length === 0 ? this.#last : undefined)
     if (call === undefined) {
       if (this.#calls.size > 2 * callsMax) return
-      // Deltas may come before their item is announced (ruling U7).
+      // Deltas may arrive before their item is announced (ruling U7).
       call = { name: undefined, callId: undefined, initial: '', raw: '' }
       for (const key of keys) this.#calls.set(key, call)
       this.#last = call
@@ -84,9 +84,9 @@ export class SaidCalls {
   }
 
   /**
-   * The members that the end of a call's input lacks, or has empty.
+   * The members that a call's end event lacks or has empty.
    * @param event the end of the input, or of the item
-   * @returns undefined if it is a call without a name, which nobody can run
+   * @returns undefined for a call without a name, which no client can run
    */
   end(event: JsonObject): Map<string, string> | undefined {
     const item = asObject(event['item'])
@@ -100,14 +100,14 @@ export class SaidCalls {
       : new Map()
   }
 
-  /** The same for an item of the whole output. @param place in the output */
+  /** The members that a call in the whole output lacks or has empty. @param place the item's place in the output */
   final(item: JsonObject, place: number): Map<string, string> | undefined {
-    // Its place in the output need not be its index in the events, so that an id is better evidence.
+    // The place in the output may differ from the index in events, so an id is better evidence.
     const call = this.#find(keysOf(undefined, item['id'])) ?? this.#find(keysOf(place, undefined))
     return this.#item(item, `${place}`, call)
   }
 
-  /** @param call what was said of it before, if anything was */
+  /** @param call the call as described by earlier events, if there were any */
   #item(item: JsonObject, place: string, call?: SaidCall): Map<string, string> | undefined {
     const member = inputMembers[`${item['type']}`]
     const values = new Map<string, string>()
@@ -118,7 +118,7 @@ export class SaidCalls {
     if (!stringOf(item['call_id'])) values.set('call_id', JSON.stringify(call?.callId ?? this.#mint(place)))
     const value = item[member] ?? argumentsIn(item)
     const said = saidOf(call)
-    // No member at all is no text that a client could parse.
+    // Without the member, clients would have no text to parse.
     const own = value == null && member === 'arguments' ? '{}' : argumentsText(value)
     const text = isEmptyArguments(own) && !isEmptyArguments(said) ? said : own
     if (text !== item[member]) values.set(member, JSON.stringify(text))
@@ -134,12 +134,12 @@ export class SaidCalls {
   }
 }
 
-/** The input that came before the end of a call. */
+/** The input received before the end of a call. */
 function saidOf(call: SaidCall | undefined): string {
   return call === undefined ? '' : call.raw === '' ? call.initial : decodeString(call.raw)
 }
 
-/** So much of an id tells it from others. */
+/** The characters of an id that are compared. */
 const keyCharactersMax = 200
 
 function keysOf(index: unknown, id: unknown): string[] {
@@ -147,7 +147,7 @@ function keysOf(index: unknown, id: unknown): string[] {
   return keys.filter((key) => key !== undefined).map((key) => key.slice(0, keyCharactersMax))
 }
 
-/** Whether the end of a call, or of its input, may lack a member, or have it empty: only such a frame is parsed. */
+/** Whether the end of a call, or of its input, may lack a member or have it empty. Only matching frames are parsed. */
 export function mayLack(frame: string, isItem: boolean): boolean {
   return !input.test(frame) || (isItem && !(namedCall.test(frame) && idOfCall.test(frame)))
 }

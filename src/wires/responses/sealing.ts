@@ -8,7 +8,7 @@ import type { Sealing } from '../wire.ts'
 
 const member = 'encrypted_content'
 
-/** Reasoning and compactions in the history, which only the provider account that made them can open (ruling U13). */
+/** Reasoning and compactions in the history. Only the provider account that made them can open them (ruling U13). */
 export const sealing: Sealing = { mayBeIn, remove, lastIn }
 
 function mayBeIn(body: Buffer): boolean {
@@ -28,7 +28,7 @@ function lastIn(body: Buffer): string | undefined {
   return seal === undefined ? undefined : sha256Hex(seal)
 }
 
-/** The same of the items of an answer, by which its conversation is known when it comes back. */
+/** A digest of the last sealed item of an answer. It identifies the conversation in the next request. */
 export function lastSealed(output: unknown): string | undefined {
   const seal = objectsOf(output).findLast((item) => isSeal(item[member]))?.[member]
   return seal === undefined ? undefined : sha256Hex(seal as string)

@@ -3,13 +3,13 @@ import type { ClientBody } from '../requests/client-body.ts'
 import { wrongType } from '../requests/refusals.ts'
 
 /*
- * Nothing is stored between requests, so nothing that was stored can be referred to (spec 4.4). Refused on every pair, in
- * the same words whatever the model's wire (ruling R9).
+ * The gateway stores nothing between requests, so nothing stored can be referred to (spec 4.4). References are
+ * refused in the same words, whatever the model's wire (ruling R9).
  */
 
 const cure = 'The service keeps nothing between requests: send the whole conversation in input.'
 
-/** @throws GatewayError 400 for a field that needs a stored conversation. */
+/** @throws GatewayError 400 for a field that needs a stored conversation */
 export function checkStateless(body: ClientBody): void {
   for (const field of ['previous_response_id', 'conversation']) {
     if (body.has(field)) throw unsupported(field, `The field ${field} is not supported. ${cure}`)
@@ -26,8 +26,8 @@ export function checkStateless(body: ClientBody): void {
 }
 
 /**
- * Whether an input item stands for a stored one: by its type, or because it has no more than an id (ruling T11).
- * @param valuesAt what the item has under a key: each value of a member that occurs more than once (ruling Y12)
+ * Whether an input item refers to a stored one: by its type, or because it has only an id (ruling T11).
+ * @param valuesAt returns all values of a member, since a member may occur more than once (ruling Y12)
  */
 export function isReference(valuesAt: (key: string) => readonly unknown[]): boolean {
   const types = valuesAt('type')
@@ -38,7 +38,7 @@ export function isReference(valuesAt: (key: string) => readonly unknown[]): bool
   return isBare && valuesAt('id').some((id) => id != null)
 }
 
-/** The refusal of an item that refers to a stored one (ruling T11). @param index its place in `input` */
+/** The error for an item that refers to a stored one (ruling T11). @param index the item's place in `input` */
 export function referenceRefused(index: number): GatewayError {
   const message =
     `input[${index}]: input items that refer to stored ones (item_reference, or an item with only an id) are not ` +

@@ -1,12 +1,12 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** The meaning of `incomplete_details.reason`. Without one, or with another, it was the cap (translation 3.1). */
+/** The meanings of `incomplete_details.reason`. A missing or unlisted reason means the output cap (translation 3.1). */
 const decoded: Record<string, StopReason> = {
   max_output_tokens: 'max_tokens',
   content_filter: 'refused',
 }
 
-/** Why an answer is incomplete; `null` for a reason that completes it. */
+/** The reason for an incomplete answer, by stop reason; `null` if the answer is complete. */
 const encoded: Record<StopReason, string | null> = {
   end: null,
   calls: null,

@@ -4,7 +4,7 @@ import { splitInclusive } from '../../inference/reported-usage.ts'
 import { noteCost, noteService, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
-/** On this wire `input_tokens` includes the cached ones; the gateway's counters are disjoint. */
+/** Decodes usage. On this wire `input_tokens` includes cached tokens, while the gateway's counters are disjoint. */
 export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
   const usage = asObject(raw)
   if (!usage) return {}
@@ -19,7 +19,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     reasoning: outputDetails?.['reasoning_tokens'],
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
-    // A real continuation of a programmatic call reports them.
+    // Zeros count, since the continuation of a programmatic call reports them.
     zerosCount: true,
   })
   return noteCost(noteService(withCalls(report, usage), usage), usage)
