@@ -2,22 +2,23 @@ import type { Sealed } from './request.ts'
 import type { Usage, UsageReport } from './usage.ts'
 
 /**
- * An answer while it is being produced is a run of AnswerEvents, whatever wire it came from (laws I1–I10):
+ * An answer while it is being produced, from any wire: a sequence of events with these laws.
  *
  *     start (block_start | block_delta | block_seal | block_stop | usage | alive | media)* (finish | fail)
  *
- * I1  `start` is first and once; exactly one of `finish` and `fail`, last.
- * I2  Blocks are numbered 0, 1, 2… in the order they start; deltas, seals and the one stop lie between start and stop.
- * I3  Every block is stopped before `finish`; before `fail` the open ones are stopped with `cut`.
- * I4  Several tool calls may be open at once; of text, refusal and reasoning at most one, calls may be open beside it.
- * I5  A block's deltas concatenate to the exact upstream text; none is empty; a call without arguments gets one `{}`,
- *     unless it was cut: nobody may run what was not said to its end.
- * I6  A call starts only when its name is known and not blank; its `callId` is final then.
- * I7  Text resumed after any other block is a new block; reasoning blocks stay apart.
- * I8  The reason is `calls` only if a call exists and the model said an ordinary end; a cap, a full window or a
- *     refusal is never upgraded.
- * I9  Usage snapshots are cumulative; per counter the last said value wins (see mergeUsage).
- * I10 `finish` only on the upstream's own evidence of completion: nobody else may say so.
+ * I1  `start` is the first event and occurs once. The last event is either `finish` or `fail`.
+ * I2  Blocks are numbered 0, 1, 2… in the order they start. Each stops once; its deltas and seals lie in between.
+ * I3  Every block is stopped before `finish`. Before `fail`, the open blocks are stopped with `cut`.
+ * I4  Several tool calls may be open at once. Of text, refusal and reasoning, only one block is open at a time. Calls
+ *     may be open beside it.
+ * I5  The deltas of a block join to the exact upstream text, and no delta is empty. A call without arguments gets one
+ *     `{}`. A cut call does not, since no client may run an incomplete call.
+ * I6  A call starts only when its name is known and not blank. From then on its `callId` is final.
+ * I7  Text that resumes after another block is a new block. Reasoning blocks are never joined.
+ * I8  The reason is `calls` only if a call exists and the model reported an ordinary end. A cap, a full window or a
+ *     refusal never becomes `calls`.
+ * I9  Usage reports are cumulative: the last value of each counter wins (see mergeUsage).
+ * I10 `finish` needs the upstream's own evidence of completion. No other code may emit it.
  */
 export type AnswerEvent =
   | { type: 'start' }
@@ -27,7 +28,7 @@ export type AnswerEvent =
   | { type: 'block_seal'; index: number; sealed: Sealed }
   | { type: 'block_stop'; index: number; cut: boolean }
   | { type: 'usage'; report: UsageReport }
-  /** A sign of life without content. `reasons`: reasoning begins or ends, of which the upstream may show nothing. */
+  /** A sign of life without content. `reasons` is true if reasoning begins, and false if reasoning ends. */
   | { type: 'alive'; reasons?: boolean }
   /**
    * Media in the answer, which no client's wire can carry there (ruling Y9).
@@ -41,8 +42,8 @@ export type AnswerEvent =
 export type ShownEvent = Exclude<AnswerEvent, { type: 'media' }>
 
 /**
- * The same run as an encoder receives it. `finish` and `fail` carry the billed counters, since clients see those
- * (ruling C3).
+ * The same run as an encoder receives it. `finish` and `fail` carry the billed counters, since clients see these
+ * counters (ruling C3).
  */
 export type BilledEvent =
   | Exclude<ShownEvent, { type: 'finish' | 'fail' }>

@@ -28,7 +28,7 @@ const byteWeights = {
   /** For the start of each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For each other escape. Newlines and tabs form one indentation, so those after another escape weigh less. */
+  /** For each other escape. Newlines and tabs form one indentation, so one directly after another weighs less. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,

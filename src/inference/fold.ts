@@ -11,7 +11,7 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   const blocks: FoldedBlock[] = []
   /** The texts of the open blocks. A kept piece may reference the memory of the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
-  /** The last piece of each call whose pieces each repeat the piece before. */
+  /** The last piece of each call in which every piece repeats and extends the previous piece. */
   const repeating = new Map<number, string>()
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined

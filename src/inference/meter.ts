@@ -45,12 +45,12 @@ export class TextMeter {
     this.#enough = rest.length - end + batchCharacters
   }
 
-  /** UTF-16 units so far. */
+  /** The length of the text so far, in UTF-16 units. */
   characters(): number {
     return this.#characters
   }
 
-  /** Estimated tokens so far. */
+  /** The estimated tokens of the text so far. */
   estimateTokens(): number {
     return this.#characters === 0 ? 0 : tokensOfWeight(this.#weight + weighText(this.#rest))
   }

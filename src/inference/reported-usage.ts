@@ -59,8 +59,9 @@ type InclusiveUsage = {
 
 /**
  * Converts an inclusive report to disjoint counters. The output is the completion or the total minus the prompt, the
- * larger of both: some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning is added if
- * it is too large to be a part. A prompt is never empty, so a prompt of 0 tokens means that it was not counted yet.
+ * larger of both: some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning is added
+ * if it is too large to be a part. A prompt is never empty, so a prompt of 0 tokens means that it was not counted
+ * yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()

@@ -26,7 +26,7 @@ export type InferenceRequest = {
    * (R-MAX).
    */
   outputTokensMax?: number
-  /** Stop sequences in the client's order, including empty ones (R-STOP removes those). */
+  /** Stop sequences in the client's order, including empty ones (R-STOP removes empty ones). */
   stops: string[]
   scalars: Scalars
   reasoning: ReasoningWish
@@ -57,7 +57,7 @@ export type OperatorText = { text: Text }
 
 export type UserTurn = { by: 'user'; parts: UserPart[] }
 export type ModelTurn = { by: 'model'; parts: ModelPart[] }
-/** System or developer text. In the middle of a conversation it keeps its place (R-SYS 3). */
+/** System or developer text. In the middle of a conversation, the turn keeps its place (R-SYS 3). */
 export type OperatorTurn = { by: 'operator'; level: 'system' | 'developer'; texts: OperatorText[] }
 export type Turn = UserTurn | ModelTurn | OperatorTurn
 
@@ -120,7 +120,7 @@ export type ToolChoice = {
   mode: 'default' | 'auto' | 'none' | 'required' | 'named'
   /** The tool's name in mode `named`. */
   name?: string
-  /** `allowed_tools`: only these may be called (R-CHOICE). */
+  /** The only tools that may be called, from `allowed_tools` (R-CHOICE). */
   only?: string[]
   /** Undefined: the client did not set it. */
   parallel?: boolean

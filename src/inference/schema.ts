@@ -188,7 +188,7 @@ function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | u
   return found
 }
 
-/** @param reference a JSON pointer after `#` (RFC 6901) @returns undefined if it names no object */
+/** @param reference a JSON pointer after `#` (RFC 6901) @returns undefined if the pointer leads to no object */
 export function targetOf(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: unknown = root

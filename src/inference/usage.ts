@@ -143,7 +143,7 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   return merged
 }
 
-/** The largest count that is believed (ruling C6). */
+/** The largest believed token count. A larger count is treated as an error of the model (ruling C6). */
 export const tokenCountMax = 2 ** 31
 
 /** A count as a model may report it: a non-negative whole number of believable size, else undefined. */

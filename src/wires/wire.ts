@@ -179,12 +179,12 @@ export type AnswerHead = {
   /** The seed of all ids that the gateway makes for the answer, so that stream and JSON agree (R-ID). */
   requestId: string
   modelId: string
-  /** Unix seconds. */
+  /** The creation time of the answer, in Unix seconds. */
   createdSeconds: number
   /** Returns the current Unix seconds; called once at the end. Without it, the answer reports a duration of 0. */
   nowSeconds?: () => number
   inputTokensEstimate: number
-  /** `InferenceRequest.echo`; '' if there is none. */
+  /** See `InferenceRequest.echo`; '' if the request has none. */
   echo: string
   /** Returns the tier, speed and geography that the answer has reported so far (ruling Y17). */
   service?: () => RetoldService

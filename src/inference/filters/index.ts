@@ -13,7 +13,7 @@ export type FilterOptions = {
   showsReasoning: boolean
   /** Whether the client asked for sealed signatures (ruling T7). Then a block with only a seal is shown too. */
   wantsSealed?: boolean
-  /** All requested stop sequences, and those of them that the upstream does not enforce (R-STOP). */
+  /** All requested stop sequences, and the subset that the upstream does not enforce (R-STOP). */
   stops: readonly string[]
   localStops: readonly string[]
   names: ReadonlyMap<string, { name: string; namespace?: string }>

@@ -87,9 +87,9 @@ function follow(patterns: StopPatterns, state: number, character: number, counti
 export type StopScan = { shown: string; stop?: string }
 
 /**
- * Finds the first stop sequence in a text that arrives in pieces. The earliest match wins; of those, the longest. The
- * text is read once and never backwards. One step compares the next character with at most as many sequences as exist
- * (ruling T26).
+ * Finds the first stop sequence in a text that arrives in pieces. The earliest match wins. If several matches begin
+ * at the same place, the longest wins. The text is read once and never backwards. One step compares the next
+ * character with at most as many sequences as exist (ruling T26).
  */
 export class StopMatcher {
   /** The number of states visited so far. */
@@ -100,7 +100,7 @@ export class StopMatcher {
   #best: { stop: string; foundAt: number } | undefined
   /** Text that is read but not shown, because a match may have begun in it. */
   #withheld = ''
-  /** Characters read so far. */
+  /** The number of characters read so far. */
   #read = 0
 
   constructor(patterns: StopPatterns) {

@@ -6,8 +6,9 @@ import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
 /**
  * Enforces the stop sequences that the upstream does not enforce, in text blocks only (R-STOP). The text ends before
  * the match. `finish` follows at once, before the upstream's own end, with the counters reported so far. The delivery
- * decides whether to keep reading the upstream (rulings T15, C12). The earliest match wins; of those, the longest. If
- * the upstream reports the sequence at which it stopped, that sequence is believed only if the client requested it.
+ * decides whether to keep reading the upstream (rulings T15, C12). The earliest match wins. If several matches begin
+ * at the same place, the longest wins. If the upstream reports the sequence at which it stopped, that sequence is
+ * believed only if the client requested it.
  * @param asked all sequences of the request
  * @param local the sequences to enforce here
  */

@@ -113,7 +113,7 @@ export class JsonPatch {
 }
 
 /**
- * An answer's size is limited where it is received. Log probabilities alone can be millions of tokens, so no limit
+ * The receiver has already limited the answer's size. Log probabilities alone can be millions of tokens, so no limit
  * applies here (B5).
  */
 const noLimits = { tokensMax: Number.POSITIVE_INFINITY, membersMax: Number.POSITIVE_INFINITY }

@@ -148,7 +148,7 @@ export const tellingNames: readonly string[] = [
 
 const telling = new Set(tellingNames)
 
-/** Edits that remove those members from an answer. A null stays, since it reveals nothing. */
+/** Edits that remove the members in `tellingNames` from an answer. A null stays, since it reveals nothing. */
 export function withoutTelling(answer: Record<string, unknown>): Map<string, string | undefined> {
   const values = new Map<string, string | undefined>()
   for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)

@@ -193,7 +193,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.fault = fault
   }
 
-  /** As `brokenFault`. */
+  /** Fails the answer because it is unreadable. @param text see `brokenFault` */
   protected break(text: string): void {
     this.fail(brokenFault(text))
   }

@@ -73,7 +73,7 @@ export function decodeString(raw: string): string {
   try {
     return JSON.parse(`"${text}"`) as string
   } catch {
-    // Invalid text. No client can read it, but the model has produced it, so it counts as it is.
+    // Invalid text. No client can read this text, but the model has produced it, so the raw text counts.
     return text
   }
 }

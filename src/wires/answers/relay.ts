@@ -37,7 +37,7 @@ export interface StreamRelay {
   pushWhole(body: Buffer): string
   readonly state: RelayState
   readonly fault: Fault | undefined
-  /** Whether the answer ever reached `shown`, whatever its state is now. */
+  /** Whether the answer ever reached the state `shown`, whatever its state is now. */
   readonly hasShown: boolean
   /** Data events so far. Comments and pings do not count, since they are no progress (reliability §3). */
   readonly events: number
@@ -56,7 +56,7 @@ export interface StreamRelay {
   compact(): void
   /** Estimates the tokens produced for the client. */
   estimateOutput(): number
-  /** The stop reason, if it is read at all; native answers do not need it. */
+  /** The stop reason of a translated answer. Undefined for a native answer, whose reason is not read. */
   readonly reason?: StopReason | undefined
   /**
    * A digest of the last sealed part of a whole answer, as by `Sealing.lastIn`. Absent if the wire has no sealed

@@ -196,7 +196,7 @@ function hasMessage({ message, delta, text }: JsonObject): boolean {
 }
 
 /**
- * Whether this is the choice that the gateway asked for. It never asks for more than one, and ignores any other. A
+ * Whether this is the choice that the gateway asked for. The gateway asks for one choice only, and ignores any other. A
  * choice without an index is the first (ruling U7).
  */
 function isOurs(choice: JsonObject): boolean {

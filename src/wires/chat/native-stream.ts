@@ -178,8 +178,8 @@ export class ChatNativeStream extends NativeStream {
     const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
-    // The learned chunks contain the previous service. The last reported service counts, so they are forgotten
-    // (ruling Y17).
+    // The learned chunks contain the previous service. The last reported service counts, so the learned chunks are
+    // forgotten (ruling Y17).
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
     const mint = (key: string) => mintCallId('call_', this.head, key)

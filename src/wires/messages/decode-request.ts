@@ -24,7 +24,7 @@ import { readToolChoice, readTools } from './decode-tools.ts'
 import { readSystemText, readTurns } from './decode-turns.ts'
 import { messagesFields } from './fields.ts'
 
-/** Kept keys: those of schemas, arguments of calls, and texts. */
+/** The keys of schemas, arguments of calls, and texts. Their values are kept as source text. */
 export const keptKeys: KeptKeys = {
   containers: ['input', 'input_schema', 'schema'],
   texts: ['text', 'content', 'thinking', 'description', 'system'],
@@ -64,7 +64,10 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   }
 }
 
-/** Refuses fields that refer to stored data. Without such a reference, they are only bookkeeping (ruling T18). */
+/**
+ * Refuses fields that refer to stored data. A field without such a reference is only bookkeeping and passes (ruling
+ * T18).
+ */
 function refuseStored(fields: Json) {
   const { container } = fields
   const namesContainer =

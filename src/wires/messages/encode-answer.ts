@@ -192,7 +192,7 @@ function encodeBlock({ block, text }: FoldedBlock): string {
  * empty, as the types allow. Source: `resources/messages/messages.d.ts` of @anthropic-ai/sdk 1.12.
  */
 
-/** Required members of a message. The event `message_delta` repeats those in `deltaMembers`. */
+/** Required members of a message. The event `message_delta` repeats the members in `deltaMembers`. */
 const messageMembers = { container: null, diagnostics: null, stop_details: null }
 const deltaMembers = { container: null, stop_details: null }
 

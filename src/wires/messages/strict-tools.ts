@@ -28,7 +28,7 @@ const limits: Weight = { tools: 20, optional: 24, unions: 16 }
  */
 const schemasMax = 2_000
 
-/** A tool's schema as it is sent. */
+/** A tool's schema as sent to the provider. */
 export type StrictTool = { schema: RawJson; strict?: true }
 
 /**

@@ -21,7 +21,7 @@ export type AdaptedRequest = {
   isSelfContained: boolean
   /** The output cap as sent, in tokens; the model's maximum if no cap is sent. */
   outputTokensCap: number
-  /** The number of requested answers. Each may use the cap. */
+  /** The number of requested answers. `outputTokensCap` is the sum of their caps. */
   choices: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: HiddenReasoning

@@ -23,7 +23,7 @@ import { readTurns } from './decode-turns.ts'
 import { echoOf } from './echo.ts'
 import { responsesFields } from './fields.ts'
 
-/** Kept keys: those of schemas, arguments of calls, and texts. */
+/** The keys of schemas, arguments of calls, and texts. Their values are kept as source text. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
   texts: ['text', 'content', 'instructions', 'input', 'output', 'description', 'arguments'],

@@ -13,7 +13,7 @@ import {
 import { refuse } from '../requests/refusals.ts'
 
 /**
- * A namespace whose members clients call by their bare names. Such a tool is treated as one without a namespace
+ * A namespace whose members clients call by their bare names. Its members are treated as tools without a namespace
  * (R-GROUP).
  */
 export const plainNamespace = 'functions'

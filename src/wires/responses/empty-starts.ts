@@ -51,8 +51,8 @@ type UnsaidContent = {
 
 /**
  * The content removed from starts (ruling Y3). Deltas of the same item either repeat the content or continue it. If
- * they continue it, the content is put before the first delta. If neither a delta nor an end event for the same place
- * has the content, it is lost for clients.
+ * they continue it, the content is put before the first delta. Content is lost for clients if neither a delta nor an
+ * end event for its place has it.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []

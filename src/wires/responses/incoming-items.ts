@@ -28,7 +28,7 @@ class ToldParts {
 /** An output item of the upstream, with its block and its text reported so far. */
 export class IncomingItem {
   readonly type: string
-  /** Its `output_index`, if it has one. */
+  /** The item's `output_index`; undefined if its events have none. */
   readonly index: number | undefined
   readonly ids = new Set<string>()
   block: number | undefined
@@ -128,8 +128,8 @@ export class IncomingItems {
   }
 
   /**
-   * Finds or adds the item of an announcement. An item is found if its deltas arrived before, or if it is announced
-   * twice.
+   * Finds or adds the item of an announcement. A known item is found if its deltas arrived earlier, or if it was
+   * announced before.
    */
   announce(place: JsonObject, type: string, item: JsonObject): IncomingItem | 'several' {
     const known = this.#identified(place, type, item)

@@ -37,7 +37,7 @@ const lifecycle = new Set(['response.created', 'response.in_progress', 'response
 const terminal = new Set(['response.completed', 'response.incomplete'])
 const failed = new Set(['response.failed', 'response.cancelled', 'error'])
 
-/** Valid event names. A relay between may have written other names into the event lines. */
+/** Valid event names. A proxy before the upstream may have written other names into the event lines. */
 const eventName = /^(?:response\.|error$|keepalive$)/
 
 /** The beginning of a reasoning item. This may be all that is shown of the reasoning. */
