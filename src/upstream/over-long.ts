@@ -75,7 +75,7 @@ const wordings: readonly Wording[] = [
   // Text Generation Inference (huggingface/text-generation-inference, router/src/validation.rs).
   {
     pattern:
-      /`inputs` tokens \+ `max_new_tokens` must be <= (\d{1,12})(?:\. Given: (\d{1,12}) `inputs` tokens and (\d{1,12}))?/i,
+      /`inputs` tokens \+ `max_new_tokens` must be <= (\d{1,10})(?:\. Given: (\d{1,10}) `inputs` tokens and (\d{1,10}))?/i,
     say: (max, count, cap) =>
       cap
         ? `input length and \`max_tokens\` exceed context limit: ${count} + ${cap} > ${max}`
