@@ -98,6 +98,12 @@ test('a case whose pairs its sides do not have is refused', () => {
   assert.throws(() => readCase('tools/x.json', JSON.stringify(one)), /pairs has chat>chat, which/)
 })
 
+test('what $equals has is compared as it is, whatever the names of its members', () => {
+  const one = JSON.parse(good)
+  one.client['*'].steps[0].expect = { text: { $equals: { $x: { $y: 1 } } } }
+  assert.doesNotThrow(() => readCase('tools/x.json', JSON.stringify(one)))
+})
+
 test('a case outside of an area, with a strange name or without any expectation is refused', () => {
   assert.throws(() => readCase('toys/x.json', good), /lies in no area; areas are requests/)
   assert.throws(() => readCase('tools/X.json', good), /other characters/)
