@@ -15,7 +15,7 @@ import {
   renameInUsage,
 } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { keptSources, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { initialOf, missingInBlock } from './block-content.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'
@@ -31,7 +31,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (answer['type'] !== 'message' || !Array.isArray(answer['content'])) {
     return { state: 'failed', fault: brokenFault('the answer is not a message') }
   }
-  const missing = answer['content'].map((block, place) => plainBlock(asObject(block), body, place, head))
+  const missing = answer['content'].map((block, place) => plainBlock(asObject(block), place, head))
   if (missing.includes(undefined)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
@@ -79,18 +79,13 @@ function withListedContent(patch: JsonPatch): Buffer | undefined {
 }
 
 /** The members to set so that SDKs can read the block (rulings Y3, Y5); undefined if the block is unreadable. */
-function plainBlock(
-  block: JsonObject | undefined,
-  body: Buffer,
-  place: number,
-  head: NativeHead,
-): Map<string, string> | undefined {
+function plainBlock(block: JsonObject | undefined, place: number, head: NativeHead): Map<string, string> | undefined {
   const values = block && missingInBlock(block, () => mintCallId('toolu_', head, place))
   if (!block || !values) return undefined
   const kind = kindOfPart(block['type'])
   if (kind === 'tool_call') {
-    const sourceAt = keptSources(body.toString(), 'input', (root) => objectsOf(root['content']))
-    if (!asObject(block['input'])) values.set('input', objectOfArguments(initialOf(block, () => sourceAt(place))))
+    // An input that is no object has no source to keep.
+    if (!asObject(block['input'])) values.set('input', objectOfArguments(initialOf(block, () => undefined)))
   } else if (kind !== undefined) {
     const member = kind === 'reasoning' ? 'thinking' : 'text'
     const words = wordsIn(block) ?? (block[member] == null ? '' : undefined)
