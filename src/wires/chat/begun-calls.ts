@@ -64,7 +64,7 @@ export class BegunCalls {
         const number = known ?? (id !== undefined || isNamed(call) ? count : Math.max(0, count - 1))
         call['index'] = number
         this.#note(index, id, number)
-        found.push([['choices', `${place}`, 'delta', 'tool_calls', `${at}`], number])
+        found.push([pathOf(place, at), number])
       }
     }
     return found
@@ -93,7 +93,7 @@ export class BegunCalls {
     for (const [place, choice] of choices.entries())
       for (const [at, [key, call]] of callsIn(asObject(choice) ?? {}).entries()) {
         if (this.#calls.has(key)) continue
-        const path = ['choices', `${place}`, 'delta', 'tool_calls', `${at}`]
+        const path = pathOf(place, at)
         found.push([path, missingInCall(call, () => mint(key))])
         const made = asObject(call['function'])
         if (made && made['arguments'] == null) found.push([[...path, 'function'], noArguments])
@@ -120,7 +120,7 @@ export class BegunCalls {
         if (begun === undefined || this.#begins(key, call)) this.#begin(key, call, text)
         else if (text !== '' && this.#isSaid(begun, text)) {
           made!['arguments'] = ''
-          paths.push(['choices', `${place}`, 'delta', 'tool_calls', `${at}`, 'function'])
+          paths.push([...pathOf(place, at), 'function'])
         }
       }
     return paths
@@ -198,6 +198,11 @@ const idCharactersMax = 200
 
 /** The characters of a number that are compared. */
 const keyCharactersMax = 40
+
+/** The path of a call in a chunk. @param place the choice's place @param at the call's place in the choice */
+function pathOf(place: number, at: number): string[] {
+  return ['choices', `${place}`, 'delta', 'tool_calls', `${at}`]
+}
 
 /** The calls of a choice, each with its key. */
 function callsIn({ index = 0, delta }: JsonObject): [string, JsonObject][] {
