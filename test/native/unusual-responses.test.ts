@@ -198,17 +198,22 @@ const contents: [what: string, content: unknown][] = [
   ['a part without a type', [{ text: 'Hi' }]],
 ]
 
+/** Reads a whole answer of the same wire that has one item. */
+function readWhole(item: Json) {
+  const head = {
+    requestId: 'req_1',
+    createdSeconds: 1_795_000_000,
+    inputTokensEstimate: 11,
+    model: modelOf('responses'),
+  }
+  const body = JSON.stringify({ id: 'resp_x', object: 'response', status: 'completed', model: 'up', output: [item] })
+  return wires.responses.native.readAnswer(Buffer.from(body), head)
+}
+
 for (const [what, content] of contents)
   test(`Y5 the SDK of the vendor reads a responses message of the same wire whose content is ${what}`, async () => {
     const item = { ...message(0), content, role: undefined }
-    const head = {
-      requestId: 'req_1',
-      createdSeconds: 1_795_000_000,
-      inputTokensEstimate: 11,
-      model: modelOf('responses'),
-    }
-    const body = JSON.stringify({ id: 'resp_x', object: 'response', status: 'completed', model: 'up', output: [item] })
-    const answer = wires.responses.native.readAnswer(Buffer.from(body), head)
+    const answer = readWhole(item)
     assert.equal(answer.state, 'finished')
     if (answer.state !== 'finished') return
     const shown = `${answer.encode({ ...noUsage, inputTokens: 9, outputTokens: 7 })}`
@@ -239,14 +244,7 @@ const wholes: [what: string, item: Json, said: string | undefined][] = [
 
 for (const [what, item, shown] of wholes)
   test(`Y3 Y5 a call of a whole responses answer of the same wire is whole, or the answer fails: ${what}`, () => {
-    const head = {
-      requestId: 'req_1',
-      createdSeconds: 1_795_000_000,
-      inputTokensEstimate: 11,
-      model: modelOf('responses'),
-    }
-    const body = JSON.stringify({ id: 'resp_x', object: 'response', status: 'completed', model: 'up', output: [item] })
-    const answer = wires.responses.native.readAnswer(Buffer.from(body), head)
+    const answer = readWhole(item)
     assert.equal(answer.state, shown ? 'finished' : 'failed')
     if (answer.state !== 'finished') return
     const [told] = JSON.parse(`${answer.encode({ ...noUsage, inputTokens: 9, outputTokens: 7 })}`).output
