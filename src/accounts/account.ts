@@ -28,7 +28,7 @@ export type ApiKey = {
   readonly label?: string | undefined
   /** The key's own limits (ruling R15); undefined if the key may do everything that its account may. */
   readonly bounds?: LiveBounds | undefined
-  /** The limits of the key's person over all their keys (ruling Y20); undefined if there are none. */
+  /** The limits of the key's person over all their keys (ruling Y20). Undefined if the person has no limits. */
   readonly personBounds?: LiveBounds | undefined
 }
 

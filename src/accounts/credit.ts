@@ -37,7 +37,7 @@ export function formatCredits(nanos: bigint): string {
 
 /**
  * Formats prices as in the configuration, as decimal texts: credits per million tokens, and credits per call. `steps`
- * and `calls` are left out if there are none.
+ * and `calls` are left out if the prices have no steps or no calls.
  */
 export function formatPrices({ steps, calls, ...rates }: Prices): FormattedPrices {
   return {

@@ -37,7 +37,7 @@ export function monthOfGrant(reference: string | undefined): string {
   return /\/(\d{4}-\d\d)(?:\/\d+)?$/.exec(reference ?? '')?.[1] ?? ''
 }
 
-/** Returns the last of an account's grants for this month or an earlier one; undefined if there is none. */
+/** Returns the last of an account's grants for this month or an earlier one; undefined if the account has no such grant. */
 export function lastGrantUntil(references: readonly string[], month: string): string | undefined {
   return references
     .filter((reference) => monthOfGrant(reference) <= month)

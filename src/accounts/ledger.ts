@@ -82,7 +82,7 @@ export type Debit = Origin &
     usageSource: UsageSource
     /** The number of hosted tool calls that have a price (ruling C9). */
     pricedCalls: number
-    /** The same calls, counted by kind (ruling C11). Undefined if there are none. */
+    /** The same calls, counted by kind (ruling C11). Undefined without such calls. */
     calls: Calls | undefined
     priceVersion: string
     /**
@@ -139,7 +139,7 @@ export type Backlog = {
   waiting: number
   /** The number of debits that are in the spool. */
   spooled: number
-  /** How long the oldest of these debits has waited, in ms; 0 if there is none. */
+  /** How long the oldest of these debits has waited, in ms. 0 if no debit waits. */
   oldestMs: number
   /** The number of accounts that are blocked by their own debits (ruling Y16). */
   blockedAccounts: number

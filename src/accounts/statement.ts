@@ -59,7 +59,7 @@ export const tokenNames = [
 export type StatementSums = {
   openingNanos: bigint
   closingNanos: bigint
-  /** The digest of the account's last entry up to the end of the span; null if there is none. */
+  /** The digest of the account's last entry up to the end of the span. Null if the account has no entry by then. */
   digest: string | null
   /** The numbers of the first and last entry; undefined in a month without entries. */
   entries: { from: number; to: number } | undefined

@@ -32,7 +32,7 @@ type WithdrawalOptions = {
   /** A monotonic clock in ms. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
-  /** Returns the present poster; undefined if there is none. */
+  /** Returns the current poster. Undefined while no poster is open. */
   poster: () => Poster | undefined
   /** Called when a withdrawal was decided, noted in the spool or ended. */
   onChange: () => void

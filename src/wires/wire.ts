@@ -128,7 +128,7 @@ export type Native = {
 export type Sealing = {
   /** A quick check. False means that the body surely has no sealed part. */
   mayBeIn(body: Buffer): boolean
-  /** Removes the sealed parts from an adapted body. @returns undefined if there are none */
+  /** Removes the sealed parts from an adapted body. @returns undefined if the body has no sealed part */
   remove(body: Buffer): Buffer | undefined
   /** A digest of the last sealed part. No two conversations share it. @returns undefined if there is no sealed part */
   lastIn(body: Buffer): string | undefined
