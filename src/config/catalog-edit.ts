@@ -73,7 +73,7 @@ export function editCatalog(
     const main = { name: 'main', ...(account ?? { key: `\${${keyVariable}}` }) }
     const ways = { ...(paths && { paths }), ...(headers && { headers }), ...(keyHeader && { key_header: keyHeader }) }
     const lines = Object.entries(ways).map(([key, value]) => `  ${key}: ${flowOf(value)}\n`)
-    const text = `${plain(name)}:\n  base_url: ${baseUrl}\n${lines.join('')}  accounts:\n    - ${flowOf(main)}\n`
+    const text = `${plain(name)}:\n  base_url: ${plain(baseUrl)}\n${lines.join('')}  accounts:\n    - ${flowOf(main)}\n`
     if (upstreams === undefined || upstreams === null) edits.append(`upstreams:\n${indented(text, 2)}`)
     else if (!isMap(upstreams)) throw new Error('`upstreams` is no map: change it by hand')
     else if (!upstreams.has(name))
@@ -133,6 +133,7 @@ function linesOf(row: WrittenRow): string[] {
   ]
 }
 
+/** Writes a value in one line, with quotes only if it needs them. */
 function plain(value: unknown): string {
-  return stringify(value).trim()
+  return stringify(value, { lineWidth: 0, blockQuote: false }).trim()
 }

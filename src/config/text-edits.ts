@@ -104,12 +104,12 @@ function lastOf(node: unknown): number {
   return rangeOf(node)?.[1] ?? 0
 }
 
-/** Writes a value in one line, with text in quotes. A decimal is text too, so that no reader rounds it. */
+/** Writes a value in one line, with text in quotes, and keys if they need it. A decimal is text too, so that no reader rounds it. */
 export function flowOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flowOf).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   return `{ ${Object.entries(value)
-    .map(([key, one]) => `${key}: ${flowOf(one)}`)
+    .map(([key, one]) => `${/^[\w-]+$/.test(key) ? key : JSON.stringify(key)}: ${flowOf(one)}`)
     .join(', ')} }`
 }
 

@@ -111,6 +111,42 @@ test('issue 46 a data file that is none is refused with its place', async () => 
   )
 })
 
+/* BRK-6: a price file writes figures. The kind: every text and name of it, whatever ends a line, and references to variables. */
+test('BRK-6 a data file of presets cannot write configuration, nor read variables into a model', async () => {
+  const cwd = testFolder('cli')
+  const upstream = (more: Record<string, unknown>) => {
+    const file = fileOf()
+    Object.assign(file.presets['deepseek']!.upstream, more)
+    return file
+  }
+  const evil = (end: string) => `https://a.example/${end}    evil: { base_url: "https://b.example" }`
+  const lines = ['\n', '\r', '\u0085', '\u2028', '\u001b[2K'].flatMap((end) => [
+    fileOf({ id: `a${end}zz: 1` }),
+    fileOf({}, { source: evil(end) }),
+    fileOf({}, { note: `read${end}` }),
+    upstream({ baseUrl: evil(end) }),
+    upstream({ headers: { [`x${end}`]: 'a' } }),
+    upstream({ headers: { 'x-a': `a${end}` } }),
+    upstream({ keyHeader: `x${end}` }),
+  ])
+  const bands = (name: string) => [{ name, zone: 'UTC', times: '2' }]
+  const variables = [
+    fileOf({ id: 'a-${HOME}' }),
+    fileOf({}, { texts: { input: '1', output: '2', bands: bands('b ${HOME}') } }),
+  ]
+  for (const [files, message] of [
+    [lines, /line ends or invisible characters/],
+    [variables, /a model names a variable/],
+  ] as const)
+    for (const file of files) {
+      const { code, stderr } = await runWarm(['catalog', 'update', '--from', write(cwd, 'bad.json', file), '--yes'], {
+        cwd,
+      })
+      assert.equal(code, 1, JSON.stringify(file))
+      assert.match(stderr, message)
+    }
+})
+
 test('X15 a provider of which no model is known is reported with its cure', async () => {
   const cwd = testFolder('cli')
   const file = fileOf()

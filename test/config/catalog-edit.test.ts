@@ -192,3 +192,37 @@ test('BRK-6 whatever a comment holds, it stays one line', () => {
     )
   }
 })
+
+test('BRK-6 whatever stands in a text or a name, it stays the one value that it is', () => {
+  const hostile = [
+    'a\nzz: 1',
+    'a\n    - { id: b }',
+    'x: "1", y',
+    'a } b',
+    '# a',
+    'a # b',
+    '- a',
+    `a ${'b '.repeat(99)}- c`,
+    "'",
+    '"',
+    '*a',
+    '&a b',
+    '!a',
+  ]
+  for (const text of hostile) {
+    const upstream = { name: text, baseUrl: text, keyVariable: 'K', headers: { [text]: text } }
+    const more = { entry: { ...entry, id: text, prices: { input: '1', calls: { [text]: text } } }, comment: text }
+    const source = editCatalog(file, {
+      pinned,
+      upstream,
+      calendars: { [text]: { [text]: text } },
+      added: [more],
+      updated: [],
+    })
+    const after = parse(source)
+    const accounts = [{ name: 'main', key: '${K}' }]
+    assert.deepEqual(after.catalog.models.slice(3), [more.entry], text)
+    assert.deepEqual(after.upstreams[text], { base_url: text, headers: { [text]: text }, accounts }, text)
+    assert.deepEqual(after.calendars, { [text]: { [text]: text } }, text)
+  }
+})

@@ -76,17 +76,29 @@ const schema = z.strictObject({
 /** Reads a data file of presets. @throws Error with the place of the first mistake */
 export function readPresetsFile(path: string): PresetsFile {
   let value: unknown
+  let isVisible = true
+  const look = (name: string, one: unknown) => {
+    isVisible &&= [name, one].every((text) => typeof text !== 'string' || !/[\p{C}\p{Zl}\p{Zp}]/u.test(text))
+    return one
+  }
   try {
-    value = JSON.parse(readFileSync(path, 'utf8'))
+    value = JSON.parse(readFileSync(path, 'utf8'), look)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new Error(code ? `Cannot read ${path} (${code})` : `${path} is not JSON: name a data file of presets`)
   }
+  // They could write lines of their own into a configuration or a terminal.
+  if (!isVisible)
+    throw new Error(`${path} is no data file of presets: it has line ends or invisible characters in a text`)
   const { error } = schema.safeParse(value)
   const issue = error?.issues[0]
   if (issue)
     throw new Error(`${path} is no data file of presets: ${issue.path.join('.') || 'the file'}: ${issue.message}`)
-  return value as PresetsFile
+  const file = value as PresetsFile
+  // Everybody can read the ids of models, and a variable may hold a key.
+  if (JSON.stringify(Object.values(file.presets).map(({ models }) => models)).includes('${'))
+    throw new Error(`${path} is no data file of presets: a model names a variable`)
+  return file
 }
 
 /** The day on which the newest price of a file was read. */
