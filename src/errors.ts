@@ -21,9 +21,9 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable
 
 /**
- * The texts for failures that may pass. Clients, and agents more than SDKs, look for certain words to decide whether to
- * retry (ruling U10). So a text for lack of capacity has "overloaded" and "rate limit", and one for a 5xx or a broken
- * answer has "server error". A connection that failed or broke adds "connection". Each text has "try again".
+ * The texts for failures that may pass. Clients look for certain words to decide whether to retry, agents more than
+ * SDKs (ruling U10). So a text for lack of capacity has "overloaded" and "rate limit". One for a 5xx or a broken answer
+ * has "server error". A connection that failed or broke adds "connection". Each text has "try again".
  */
 export const failureTexts = {
   modelFull: 'The model is overloaded right now (rate limit): try again in a moment.',
@@ -43,7 +43,8 @@ export const failureTexts = {
     'This API key has made too many requests in this minute (rate limit): try again after retry-after seconds.',
   personWindowFull:
     'The person with this API key has made too many requests with all their keys in this minute (rate limit): try again after retry-after seconds.',
-  usageFull: 'Your use was asked for too often in this minute (rate limit): try again after retry-after seconds.',
+  usageFull:
+    'Your use was asked for too often in this minute (rate limit): try again after retry-after seconds.',
   throttled:
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const

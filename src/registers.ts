@@ -3,13 +3,14 @@
  *
  * They use no Map or Set for long. When the table of one of those is full, V8 replaces it. The old table then points to the new
  * one and keeps its entries. A table may reach the old generation in a quiet minute. From then on it keeps all later tables
- * alive, with everything they held, until a full collection. Every request then outlives itself by seconds, is copied twice
- * by the collector, and costs a sixth more. A Map of lasting objects, or of plain numbers and texts, has no such problem.
+ * alive, with everything they held, until a full collection. Every request then stays in memory for seconds after its
+ * end, is copied twice by the collector, and costs a sixth more. A Map of lasting objects, or of numbers and strings,
+ * has no such problem.
  */
 
 /** Values by id, in the order in which they were added. */
 export class Register<Value> {
-  // Not a plain object, which makes each id one of V8's names first: 2 µs a request.
+  // A plain object would cost 2 µs a request, because V8 makes each id a property name first.
   #values = new Map<string, Value>()
   #added = 0
 
@@ -26,7 +27,7 @@ export class Register<Value> {
   }
 
   set(id: string, value: Value): void {
-    // A new Map, to which no old table points.
+    // No old table points to a new Map.
     if (++this.#added > addedMax && this.#added > 2 * this.size) {
       this.#values = new Map(this.#values)
       this.#added = 0
@@ -44,7 +45,7 @@ export class Register<Value> {
   }
 }
 
-/** A Map takes about so many values, and then another one takes over. */
+/** After about this many additions, a new Map takes over the values. */
 const addedMax = 64
 
 /** An item that stores its index in a roster; undefined while it is in none. An item is in at most one roster. */

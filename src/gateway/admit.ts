@@ -79,8 +79,8 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
 }
 
 /**
- * Returns the error that the client gets for one thrown after `enter`. Some stores decide credit and window only after the
- * body. Such a store is asked first, because its refusal goes before any fault of the body (ruling R1).
+ * Returns the error that the client gets for one thrown after `enter`. Some stores decide about credit and window only
+ * after the body. Such a store is asked now, because its refusal takes precedence over a fault of the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
   // Only a GatewayError reaches the client in its own words; a bug needs no such order.
@@ -90,7 +90,8 @@ export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Pr
 }
 
 /**
- * Holds the estimated cost of the answer (ruling C2) and records it; of a chain, that of the dearest entry (ruling Y23).
+ * Holds the estimated cost of the answer (ruling C2) and records it. For a chain, this is the cost at its dearest entry
+ * (ruling Y23).
  * @returns the release. @throws GatewayError 402, 429, 500
  */
 export async function takeHold(
@@ -220,7 +221,10 @@ function nameOf({ label, prefix }: ApiKey): string {
   return label === undefined ? `The API key ${prefix}…` : `The API key "${label}" (${prefix}…)`
 }
 
-/** The person by their key, for no entry and no message has a name (ruling Y21). The budget is of all their keys together. */
+/**
+ * Names the person by their key, because no message contains a person's name (ruling Y21). The budget is for all their
+ * keys.
+ */
 function ownerOf(key: ApiKey): string {
   const name = nameOf(key)
   return `The person with ${name[0]!.toLowerCase()}${name.slice(1)}`
@@ -236,7 +240,7 @@ function renewal({ per }: Budget, renewsMs: number | undefined): string {
   return `it renews at ${new Date(renewsMs).toISOString().replace('.000', '')}`
 }
 
-/** The figures of an account that its answer shows in headers (ruling R13). */
+/** The figures of an account that the headers of a response show (ruling R13). */
 export type ToldStanding = {
   window: WindowFigures | undefined
   /** Credits as a decimal text: the settled balance, without deducting holds. */

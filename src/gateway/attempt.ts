@@ -18,7 +18,7 @@ import type { Flow, Held } from './fairness/places.ts'
 import type { Ticking } from './gateway.ts'
 import { Pace } from './read-on.ts'
 
-/** The largest answer that is not a stream, and the number of bytes read of a refusal (reliability §3). */
+/** The largest answer that is not a stream, and the most that is read of a refusal, both in bytes (reliability §3). */
 const wholeBytesMax = 32 * 1_048_576
 const refusalBytesMax = 65_536
 /** The longest wait for the text of a refusal, in ms. It is short because another target may be tried next. */
@@ -58,8 +58,13 @@ type AttemptParts = {
 }
 
 /**
- * `waiting` is for a head, `refusing` reads the text of an error status, `reading` a whole body. `lingering`: the answer is
- * complete, but the upstream has not closed. The listener is not called in `lingering` and `over`.
+ * - `waiting`: the head has not come.
+ * - `refusing`: the text of an error status is read.
+ * - `reading`: a whole body is read, or a stream is folded into one answer.
+ * - `streaming`: a stream is read and passed on.
+ * - `lingering`: the answer is complete, but the upstream has not closed.
+ *
+ * The listener is not called in `lingering` and `over`.
  */
 type AttemptState = 'waiting' | 'refusing' | 'reading' | 'streaming' | 'lingering' | 'over'
 
@@ -67,7 +72,7 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
   waiting: ['refusing', 'reading', 'streaming', 'over'],
   refusing: ['over'],
   reading: ['streaming', 'lingering', 'over'],
-  // A body under the label of a stream.
+  // A body may come under the media type of a stream.
   streaming: ['reading', 'lingering', 'over'],
   lingering: ['over'],
   over: [],
@@ -86,9 +91,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   readonly pace: Pace
   /** Time at which the answer's head came, by the monotonic clock. */
   headMs: number | undefined
-  /** The media type of its answer, `''` if it had none, for the log of one that cannot be read (ruling Y1). */
+  /** The media type of the answer, `''` if it had none. It is logged if the answer cannot be read (ruling Y1). */
   contentType = ''
-  /** The `Date` of a refusal. */
+  /** The `Date` header of a refusal. */
   refusedAt: string | undefined
   /** The HTTP status of the upstream; 0 before its head came. */
   status = 0
@@ -103,12 +108,12 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #fold: StreamFold | undefined
   #chunks: Buffer[] = []
   #bytes = 0
-  /** The text of a refusal has a coding that is not known. */
+  /** The text of a refusal still has a content coding, so it cannot be read. */
   #isPacked = false
   /** The first bytes have shown whether a stream or one body comes (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
-  /** The name of an exception of AWS, in the head of a refusal. */
+  /** The AWS exception that the head of a refusal names. */
   #exception: string | undefined
   readonly #startedMs: number
   #lastByteMs: number
@@ -202,7 +207,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (!this.#isHeldBack) this.#flight?.resume()
   }
 
-  /** Lets a paused stream go on when enough turns have passed to make up for its surplus. @returns false if it must wait on */
+  /**
+   * Resumes a paused stream when enough turns have passed to make up for its surplus.
+   * @returns false if it must still wait
+   */
   letOn(): boolean {
     if (this.#flight && this.#overdrawn() > 0) return false
     this.#isHeldBack = false
@@ -217,7 +225,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (this.#fold) this.#finish(this.#fold.whole())
   }
 
-  /** Ends the wait. @returns whether the answer is complete by its own evidence (ruling T19); the listener then has it */
+  /**
+   * Ends the attempt if the events so far show that the answer is complete (ruling T19). The listener then receives it.
+   * @returns false if they do not
+   */
   endByEvidence(): boolean {
     const text = this.#relay?.breakOff() ?? ''
     this.#fold?.breakOff()
@@ -276,7 +287,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /**
    * Finds by the first bytes whether an answer is an event stream or a body (ruling Y1). Servers and proxies mislabel
    * both.
-   * @returns the bytes to read, once they show what they are
+   * @returns the bytes to read; undefined if more are needed to decide
    */
   #readForm(chunk: Buffer): Buffer | undefined {
     this.#chunks.push(chunk)
@@ -333,7 +344,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #overdrawn(): number {
     const { turn, share } = this.#parts.flow
     if (turn === this.#turn) return this.#broughtBytes - share
-    // An idle turn is not saved up for later.
+    // A share that was not used is not saved for later turns.
     this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
     this.#turn = turn
     return this.#broughtBytes - share
@@ -501,15 +512,15 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
 const broken: Fault = { kind: 'broken', text: '' }
 
-/** Fields with which an event stream begins, and comments. */
+/** The texts with which a line of an event stream can begin. A colon begins a comment. */
 const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 
-/** So many bytes always say what they are. */
+/** This many bytes are always enough to find the form. */
 const startBytes = 64
 
-/** The form of an answer by its first bytes, after a byte order mark and empty lines; undefined: more bytes are needed. */
+/** Finds the form by the first bytes after a byte order mark and blanks. @returns undefined if more bytes are needed */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
-  // Nearly every body begins so, and then no text is made of it.
+  // Nearly every body begins with `{`. This check saves decoding it as text.
   if (bytes[0] === 0x7b) return 'body'
   const start = bytes
     .toString('latin1', 0, startBytes)

@@ -25,19 +25,20 @@ export type AttemptsParts = {
   key: ApiKey
   /** The model that is asked first. */
   model: Model
-  /** The further entries of a chain (ruling Y23); undefined for a plain model. */
+  /** The further entries of a fallback chain (ruling Y23); undefined for a plain model. */
   chain?: ChainWalk | undefined
   /** The conversation key scoped to the account; picks the upstream account (ruling P6). */
   affinity: string | undefined
-  /** Chooses it for a request without one (ruling Y24). */
+  /** Picks the upstream account for a request without a conversation key (ruling Y24). */
   likeness?: Likeness | undefined
   /** The memory that the body counts for, until the body is released. */
   share: BodyShare
 }
 
 /**
- * The upstream's side of one request: attempts one after the other, until one answers (rulings U1, U2). It keeps the request
- * for as long as that may have to be sent again, and records each attempt. Attempts report to the listener directly.
+ * The upstream's side of one request: attempts one after the other, until one answers (rulings U1, U2). This class
+ * keeps the request as long as it may have to be sent again, and records each attempt. Attempts report to the listener
+ * directly.
  */
 export class Attempts {
   readonly #parts: AttemptsParts
@@ -47,7 +48,7 @@ export class Attempts {
   model: Model
   /** The exchange that was sent last. */
   exchange: Exchange
-  /** Attempts at earlier entries of the chain. */
+  /** The number of attempts at earlier entries of the chain. */
   #attemptsBefore = 0
   /** The attempt under way, or else the last one; undefined if none was made. */
   newest: Attempt | undefined
@@ -60,7 +61,7 @@ export class Attempts {
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
   /** The record's entry of the newest attempt. */
   #tried: Try | undefined
-  /** The refusal of the entry of a chain that was entered last, none of whose targets takes the request. */
+  /** The refusal of the current entry of a chain, if none of its targets takes the request. */
   #refusal: GatewayError | undefined
 
   /** @param asking is kept only while the request may have to be sent */
@@ -104,13 +105,13 @@ export class Attempts {
     return told
   }
 
-  /** Whether nothing is under way, because an upstream asked for a short wait. Nobody works on the request meanwhile. */
+  /** Whether no attempt is under way, because an upstream asked for a short wait or a credential is being renewed. */
   get isWaiting(): boolean {
     return this.#againMs !== undefined || this.#renewing !== undefined
   }
 
   /**
-   * Asks the only account once more when the wait for it is over. @param nowMs monotonic
+   * Asks an account once more when the wait for it, or for its credential, is over. @param nowMs monotonic
    * @returns the failure to report if it cannot be asked
    */
   tick(nowMs: number): Failed | undefined {
@@ -181,7 +182,7 @@ export class Attempts {
 
   /**
    * Tries the first target of a model. @returns false if none can be tried
-   * @throws GatewayError if no target takes the request, and it is not for a chain
+   * @throws GatewayError if no target takes the request, unless the request is for a chain
    */
   #begin(): boolean {
     this.#refusal = undefined
@@ -230,7 +231,7 @@ export class Attempts {
     this.exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
     noteExchange(record, this.exchange)
-    // Each further entry adds one attempt, which is kept for it (ruling Y23).
+    // Each further entry adds one attempt to the maximum. That attempt is reserved for the entry (ruling Y23).
     const most = attemptsMax + chain.size - 1 - this.#attemptsBefore - chain.furtherCount
     this.#failover = new Failover({ ...this.#parts, model: next.model }, this.#form, Math.min(attemptsMax, most))
     return true
@@ -252,8 +253,9 @@ export class Attempts {
   }
 
   /**
-   * A credential was refused as ended, or its signature for the time. The account is asked once more: at once if another signature is
-   * enough, and after the renewal if no other account can be tried meanwhile.
+   * A credential was refused because it has expired, or its signature because of its time. If a new signature is
+   * enough, the account is asked again at once. Otherwise another account is tried. If there is none, the request waits
+   * for the renewal.
    */
   #renew(): boolean {
     const { target, refusedAt } = this.newest!
@@ -363,14 +365,14 @@ export class Attempts {
 /** The largest number of attempts at one model for one request (ruling U1). */
 const attemptsMax = 3
 
-/** The longest wait that the only account of a model may ask for before it is asked once more, in seconds (ruling Y26). */
+/** The longest wait that a model's only account may ask for and still be asked once more, in seconds (ruling Y26). */
 const waitMaxSeconds = 2
 /** The longest wait for a renewal of a credential, in ms. */
 const renewMaxMs = 10_000
-/** Refusals after which the account has surely not worked on the request. */
+/** Causes that prove that the account did no work on the request. */
 const refusing: ReadonlySet<string> = new Set(['upstream_429', 'upstream_503', 'upstream_529'])
 
-/** Records what was made of the request for the model that is asked. */
+/** Records the form, the cap and the losses of the request as it is sent to the model. */
 export function noteExchange(record: CallRecord, exchange: Exchange): void {
   record.stream = exchange.stream
   record.outputTokensCap = exchange.outputTokensCap
@@ -394,7 +396,7 @@ class Failover {
   stopped: Stopped | undefined
   /** The attempt under way at the chosen target, or the last one. */
   stay: Stay | undefined
-  /** No other request had failed at the account at the same time before this one. */
+  /** Whether no other request that was under way at the account had failed before this one. */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -404,17 +406,19 @@ class Failover {
   #worst: Failed | undefined
   /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
-  /** The newest failure was that of a credential, which is renewed once for a request. The account is not left alone for it. */
+  /**
+   * The newest failure was that of a credential that is renewed, once per request. The account does not cool for it.
+   */
   isRenewed = false
   #hasRenewed = false
-  /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
+  /** A reused connection was closed while the request was sent. Only a second time counts as a failure. */
   #hasRaced = false
 
   readonly #attemptsMax: number
 
   constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
     const { call, key, affinity, model } = parts
-    // A chain may have entries that spread such requests beside others that do not.
+    // Entries of one chain may differ in whether they choose the account by likeness.
     const likeness = model.affinity === 'alike' ? parts.likeness : undefined
     this.#parts = parts
     this.#attemptsMax = attemptsMax
@@ -441,7 +445,8 @@ class Failover {
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
-    // One request waits for an account that cools, since one alone is let through when that is over. The others are answered now.
+    // Only one request waits for a cooling account, because only one is let through at first. The others get their
+    // error now.
     if (!this.#isFirst || !this.#parts.snapshot.pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
@@ -476,7 +481,7 @@ class Failover {
     this.stay = this.#parts.snapshot.pool.enter(this.#choice!, this.#search, this.#isRetry)
   }
 
-  /** Whether the same target may be tried once more, after a failure that was not its own. */
+  /** Whether the same target may be tried once more, after a failure that it did not cause. */
   get mayAgain(): boolean {
     return this.attempts < this.#attemptsMax
   }
@@ -503,7 +508,7 @@ class Failover {
   }
 
   /**
-   * The conversation will go on after this answer, at the same account.
+   * Remembers the account for the next request of the conversation, by the item that the answer sealed last.
    * @param isUnsealed whether the request was sent without its sealed items
    */
   continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
@@ -542,7 +547,7 @@ class Failover {
     if (worst) {
       const waits = [worst.failure.retryAfterSeconds, retryAfterSeconds].filter((wait) => wait !== undefined)
       const wait = waits.length === 0 ? undefined : Math.min(...waits)
-      // The client may wait for the other account (ruling U1). The log keeps the cause of this one.
+      // The client may wait until an account has capacity again (ruling U1). The log keeps the cause of this failure.
       const verdict = { ...worst.verdict, tell: 'capacity' as const }
       return { ...worst, verdict, failure: { ...worst.failure, retryAfterSeconds: wait } }
     }
@@ -563,8 +568,9 @@ class Failover {
   }
 
   /**
-   * Names a conversation without a key by what was sealed last. The account that sealed it is looked for if
-   * several serve the model (ruling U13). The name is scoped to the account of ours, so no other can share it.
+   * Names a conversation without a conversation key by the item that was sealed last. If several upstream accounts
+   * serve the model, the name finds the one that sealed the item (ruling U13). The name contains the id of the
+   * customer's account, so that no other customer can share it.
    */
   #nameBySeal(said: { lastSealed?(): string | undefined }): string | undefined {
     const sealed = this.#search.affinity === undefined && this.#size > 1 ? said.lastSealed?.() : undefined

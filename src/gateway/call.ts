@@ -23,14 +23,20 @@ export interface Call {
   reply(status: number, contentType: string, body: string | Uint8Array): void
   /** Prepares the head of an event stream, status 200. It goes out with the first write. */
   begin(): void
-  /** Writes a piece of the stream; `latin1` text is bytes as they came. @returns false to wait for `clientReady` before the next */
+  /**
+   * Writes a piece of the stream. In `latin1` text each character is one byte, as received.
+   * @returns false if the caller must wait for `clientReady` before the next write
+   */
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
   /** After a `write` that returned false: whether the client has taken bytes since then, or since the last call. */
   isTaking(): boolean
   /** Closes the connection without ending the answer. */
   destroy(): void
-  /** Is called about the client while its answer is under way; removed at the end. One object: see docs/decisions/0012. */
+  /**
+   * Receives what the client does while its answer is sent; removed at the end. It is one object: see
+   * docs/decisions/0012.
+   */
   listener: CallListener | undefined
 }
 
@@ -42,5 +48,5 @@ export interface CallListener {
   clientReady(): void
 }
 
-/** The client left before it had sent its request, so no error is returned. */
+/** Thrown if the client leaves before its request is complete. No error is returned then. */
 export class ClientGone extends Error {}

@@ -3,7 +3,7 @@ import type { FallbackCause } from '../catalog/model.ts'
 /** Why an entry was passed over: a cause that the operator declared, or the request does not fit it. */
 export type PassedOverFor = FallbackCause | 'fit'
 
-/** The conversations of all chains that another entry than the first answers. They are known by their keys alone. */
+/** Remembers the conversations that an entry other than the first of a chain has answered. Only their keys are kept. */
 export class ChainStays {
   readonly #kept = new Map<string, Stay & { untilMs: number }>()
   readonly #clockMs: () => number

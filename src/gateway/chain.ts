@@ -8,17 +8,19 @@ import type { CallRecord } from './record.ts'
 import type { Failed } from './refuse.ts'
 
 /*
- * A request for a chain: which entries may answer it, in which order, and what the client gets if none does (ruling Y23). The
- * entries that do not take the request are passed over before anything is sent.
+ * This module decides which entries of a fallback chain may answer a request, and in which order (ruling Y23). If none
+ * does, it chooses the error. Entries that do not take the request are passed over before anything is sent.
  */
 
-/** An entry that takes the request. @property holdNanos its probable cost there */
+/** An entry that takes the request. @property holdNanos the estimated cost of the request at this entry */
 type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests }
 
 /** The failure of an entry, with the facts that its error is made of. */
 type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
 
-/** The part of the window that the estimate of the input leaves free, since it may be too small. */
+/**
+ * The factor by which the estimated input is increased for the comparison with the window, because it may be too low.
+ */
 const estimateMargin = 1.1
 
 /** The entries of a chain that may still answer one request. */
@@ -29,9 +31,9 @@ export class ChainWalk {
   readonly #stays: Stays | undefined
   /** The number of entries that take the request. */
   readonly size: number
-  /** Of the hold, which is the dearest entry's until one begins to answer. */
+  /** Reduces the hold to an amount. Until an entry begins to answer, the hold is that of the dearest entry. */
   release: ((keptNanos: bigint) => void) | undefined
-  /** The probable cost at the entry that is asked. */
+  /** The estimated cost at the entry that is asked. */
   #nanos: bigint
   #first: FailedEntry | undefined
   #waitSeconds: number | undefined
@@ -56,7 +58,7 @@ export class ChainWalk {
     return this.#further.length
   }
 
-  /** The probable cost of the request at the dearest of the entries that may still answer. */
+  /** The estimated cost of the request at the dearest of the further entries; 0 if there are none. */
   get dearestNanos(): bigint {
     return this.#further.reduce((most, { holdNanos }) => (holdNanos > most ? holdNanos : most), 0n)
   }
@@ -71,8 +73,8 @@ export class ChainWalk {
   }
 
   /**
-   * Chooses the next entry for a failure of the last one, and records the hop.
-   * @returns undefined if the operator declared no fallback for it, or no entry is left
+   * Chooses the next entry after one has failed, and records the hop.
+   * @returns undefined if the operator declared no fallback for the cause, or no entry is left
    */
   next(from: Model, cause: PassedOverFor | undefined): EntryChoice | undefined {
     if (cause === undefined || (cause !== 'fit' && !this.#chain.when.has(cause))) return undefined
@@ -84,7 +86,9 @@ export class ChainWalk {
     return entry
   }
 
-  /** The entry has begun to answer: the conversation stays with it for a while, if it is not the first. */
+  /**
+   * Notes that an entry has begun to answer. Unless it is the first one, the conversation stays with it for a while.
+   */
   answered({ entryId, profile }: Model): void {
     const { fellBack } = this.#record
     const first = this.#chain.entries[0]!.entryId
@@ -96,7 +100,7 @@ export class ChainWalk {
 
 function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor, { entries }: Chain): void {
   record.hops!.push({ from: from.entryId, to: to.entryId, cause })
-  // The first entry is asked after one that a conversation had stayed with: then it was not passed over.
+  // If a conversation had stayed with a further entry, the first entry may come after it. It was then not passed over.
   if (to.entryId === entries[0]!.entryId) delete record.fellBack
   else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId
@@ -104,8 +108,8 @@ function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFo
 }
 
 /**
- * The cause for which a chain may go on after a failure. Never for a fault of the request, a refusal of the model, or an answer
- * that broke off after its head.
+ * Returns the cause for which a chain may go on after a failure. Undefined if the model rejected the request, unless it
+ * was too long, and if the answer broke off after its head.
  * @param hadHead whether the upstream had begun to answer
  */
 export function causeOf({ failure, verdict }: Failed, hadHead: boolean): FallbackCause | undefined {
@@ -114,7 +118,8 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   const { fault } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
   const isSilent = failure.cause === 'upstream_stall' && !hadHead
-  // An idle connection that was closed as it was written to has `any`: where no attempt is left for it, the next entry is asked.
+  // `any` is for an idle connection that was closed while the request was sent. With no attempt left here, the next
+  // entry is asked.
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 
@@ -135,8 +140,13 @@ type ChainParts = {
 }
 
 /**
- * Finds the entries of a chain that take a request. It must be of a form that they take and fit their window. If the operator wants
- * that, it must be within the budgets of the key and its person. The entry that answered the conversation before comes first.
+ * Finds the entries of a chain that take a request. An entry takes it if:
+ *
+ * - its model takes the form of the request;
+ * - the request fits into its context window;
+ * - the cost is within the budgets of the key and its person, if the operator has declared a fallback for budgets.
+ *
+ * The entry that answered the conversation before comes first.
  * @throws GatewayError the refusal of the first entry if none takes it
  */
 export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainWalk } {
@@ -165,7 +175,7 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
       passed.push({ model, cause: 'fit' })
     }
   }
-  // The estimate may be wrong, and the model says what is too long for it.
+  // The estimate may be too high, so the model decides itself whether the request is too long.
   if (fitting.length === 0 && narrow) fitting.push(narrow)
   if (fitting.length === 0) throw refusal!
   const borne = chain.when.has('budget') ? withinBudget(fitting, parts.leftNanos, passed) : fitting
@@ -177,7 +187,7 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
   return { first, walk: new ChainWalk(chain, record, first, further.map(withoutRequest), stays) }
 }
 
-/** Leaves out entries whose cost the budget does not bear, unless it bears none. */
+/** Leaves out entries whose estimated cost is more than is left of the budget. If all are, none is left out. */
 function withinBudget<Entry extends EntryChoice>(
   entries: readonly Entry[],
   leftNanos: bigint | undefined,
@@ -190,7 +200,7 @@ function withinBudget<Entry extends EntryChoice>(
   return borne
 }
 
-/** The request is made again if the entry is asked, so that its body does not wait in memory. */
+/** Drops the request for an entry, so that its body does not wait in memory. It is made again if the entry is asked. */
 function withoutRequest({ model, holdNanos, asking }: EntryChoice): EntryChoice {
   return { model, holdNanos, asking }
 }

@@ -15,13 +15,15 @@ import type { CallRecord } from './record.ts'
 import { explainedMessage, type Failed, refuse } from './refuse.ts'
 import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from './settle.ts'
 
-/** The most text of a stream that is kept while it shows nothing yet, in characters (reliability §3). */
+/** The most characters that are kept of a stream that has not shown anything yet (reliability §3). */
 const unseenMax = 262_144
 
-/** The head of a stream is sent after this time at the latest, in ms, if the upstream has sent events (translation 4.1). */
+/**
+ * The head of a stream is sent at the latest this many ms after the upstream's head, if events came (translation 4.1).
+ */
 const commitMs = 10_000
 
-/** Causes with an outcome of their own; any other is a failed answer. */
+/** Causes that have an outcome of their own. Any other cause counts as a failed answer. */
 const outcomeOfCause = new Map<string, RequestOutcome>([
   ['upstream_stall', 'upstream_stall'],
   ['shutdown', 'shutdown'],
@@ -67,14 +69,14 @@ export type DeliveryParts = AttemptsParts & {
 /**
  * The client's side of one request: it shows the client what the attempts bring, and ends exactly once.
  * Every end goes through `#over`, and through `#settle` before that if there is something to bill (reliability §1.1).
- * Every entry catches exceptions, so that a bug ends this request and no other (faults F-P7). Entries of the client and the
- * ticker do so here, those of the upstream in `Attempt`.
+ * Every entry point catches exceptions, so that a bug ends this request and no other (faults F-P7). The methods that
+ * the client and the ticker call do so here. `Attempt` does so for those that the upstream calls.
  */
 export class Delivery implements AttemptListener, CallListener, Ticking, Recorded, Listed {
   /** The index in the `Roster`. */
   place: number | undefined
   readonly #parts: DeliveryParts
-  /** Is read while the request runs, by operations that show running requests. */
+  /** Operations that show running requests read it while the request runs. */
   readonly record: CallRecord
   #state: DeliveryState = 'held'
   readonly #attempts: Attempts
@@ -83,9 +85,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #unseen = ''
   readonly #startedMs: number
   #lastWriteMs = 0
-  /** Time since which the client has not taken what was written; undefined if it takes all. */
+  /** When the client stopped taking what was written, by the monotonic clock; undefined if it keeps up. */
   #stalledMs: number | undefined
-  /** Set while the answer is over for the client, and the upstream is read on for its usage. */
+  /** Set while the answer is over for the client, but the upstream is still read for its usage. */
   #readingOn: ReadingOn | undefined
   readonly #end = Promise.withResolvers<void>()
 
@@ -128,7 +130,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (relay.state === 'stopped') this.#stop(relay, text)
     else if (relay.state === 'failed' && this.#readingOn?.isAnswered) this.#endReading()
     else if (relay.state === 'failed') {
-      // The text before the fault is shown first, however the bytes arrived: the stream has begun (translation 4.1).
+      // Text before the fault is shown first, even if both came in one piece. The stream has then begun (translation
+      // 4.1).
       this.#show(text, relay.hasShown)
       this.#takeFailure(failureOf(relay.fault!, 'upstream_error_event'))
     } else this.#show(text, relay.hasShown)
@@ -175,7 +178,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     try {
       if (this.#state === 'open') {
         this.#parts.call.destroy()
-        // Our own count may be the code with the bug, so the model's figures are billed.
+        // The bug may be in our own estimate, so only the model's figures are billed.
         const evidence = { report: this.#relay!.report, isComplete: false, estimateOutput: () => 0, isWaived: false }
         this.#settle({ ...evidence, outcome: 'internal_error' }, toNobody, bug)
       } else this.#over(bug)
@@ -253,7 +256,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (this.#state === 'open' && nowMs - this.#lastWriteMs >= pingMs) this.#write(relay, relay.keepAlive())
   }
 
-  /** Handles text of a stream: kept until there is something to see, then written as it comes. */
+  /** Handles text of a stream. The text is kept until there is something to show, and then written as it comes. */
   #show(text: string, isVisible: boolean): void {
     // After the client has left, only the end of the answer counts, for its usage.
     if (this.#isGone()) return
@@ -265,7 +268,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else if (text !== '') this.#write(relay, text)
   }
 
-  /** Sends the status, which cannot be changed any more. */
+  /** Sends the status. From here on, a failure can only cut the stream. */
   #open(relay: StreamRelay, text: string): void {
     this.#move('open')
     this.#attempts.forget()
@@ -286,8 +289,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * The stream is complete. Its end is sent after the bill is settled. What a client sees first waits for no debit, even if
-   * the whole answer came in one piece.
+   * The stream is complete. Its end is sent after the bill is settled. The first visible text does not wait for the
+   * debit, even if the whole answer came in one piece.
    */
   #finish(relay: StreamRelay, text: string): void {
     const { call } = this.#parts
@@ -325,7 +328,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else this.#depart('client_abort')
   }
 
-  /** The client is gone. The upstream is read on for its figures, or what has come is billed (rulings C4, C12). */
+  /** The client is gone. The upstream is read on for its figures, or the answer so far is billed (rulings C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.record.outcome = end
     if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {
@@ -354,7 +357,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return true
   }
 
-  /** Ends reading on: what has come is the evidence. */
+  /** Stops reading the upstream on. The bill uses the figures and text that have come so far. */
   #endReading(): void {
     const { end, isAnswered } = this.#readingOn!
     const attempt = this.#attempt!
@@ -376,7 +379,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#refuse({ failure, verdict: judge(failure, this.#attempts.model), target: this.#attempt?.target })
   }
 
-  /** Ends a request whose answer failed: a started stream is billed and ends with an error frame; else an error is returned. */
+  /**
+   * Ends a request whose answer failed. A started stream is billed and gets an error frame; else an error is returned.
+   */
   #refuse({ failure, verdict, target, of }: Failed): void {
     if (this.#readingOn?.isAnswered) {
       this.#endReading()
@@ -495,7 +500,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
         }
       },
       () => {
-        // Neither database nor spool took the debit, which the ledger has logged. An end that is not on record is not shown.
+        // Neither the database nor the spool took the debit, and the ledger has logged that. Without a recorded debit,
+        // the end of the answer is not shown.
         this.record.cause = 'ledger_unsettled'
         this.record.outcome = 'internal_error'
         this.record.costNanos = undefined
@@ -506,7 +512,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     )
   }
 
-  /** The only end of a request. */
+  /** Ends the request. There is no other way to end it. */
   #over(error?: Error): void {
     const { gateway, call, release } = this.#parts
     this.#move('over')

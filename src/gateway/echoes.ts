@@ -2,26 +2,26 @@ import type { Flow } from './fairness/places.ts'
 
 /* A provider's error may repeat the request, and nothing of a request is shown to operators (rulings U5, CON-4). */
 
-/** A run of so many characters that also stands in the request is an echo. */
+/** A run of at least this many characters that also occurs in the request is an echo. */
 const runCharacters = 20
 
-/** Larger requests are not searched; one reading of this takes 4 ms. */
+/** The largest request that is searched, in bytes. One pass over a request of this size takes 4 ms. */
 const requestBytesMax = 262_144
 
 const omitted = '…'
 
 /**
- * The ways to read a request. `json` takes it as it stands; the others read JSON's escapes. `scrubbed` makes control characters in
- * a row one blank, as the scrub does. `collapsed` makes all blanks in a row one.
+ * The ways to read a request. `json` leaves it as it is; the others decode JSON escapes. `scrubbed` also replaces
+ * control characters in a row with one blank, as the scrub does. `collapsed` also replaces blanks in a row with one.
  */
 type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
 
 /**
- * Replaces each part of a text that also stands in a request, if it has 20 characters or more. A provider may repeat it in any
- * form of `Reading`.
+ * Replaces each part of a text that also occurs in a request and has 20 characters or more. A provider may repeat the
+ * request in any form of `Reading`.
  * @param text after the scrub: 400 characters at most
- * @param flow `searchable` is the number of bytes that may still be searched in this turn. So many failures do not hold up
- * other requests
+ * @param flow `searchable` is the number of bytes that may still be searched in this turn. This limit keeps many
+ *   failures from delaying other requests
  * @returns undefined if the request is too large to be searched, or nothing more may be read
  */
 export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 'searchable'>): string | undefined {
@@ -56,7 +56,7 @@ for (let at = 1; at < runCharacters; at++) top = Math.imul(top, base)
 
 /**
  * Looks for all runs of the text at once, by rolling hashes (Rabin and Karp).
- * @param isEscaped reads the escapes of the text as well, since many servers print what they quote
+ * @param isEscaped whether to decode escapes in the text as well, because many servers escape what they quote
  */
 function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Array, isEscaped: boolean): void {
   const { codes, places } = readText(text, reading === 'collapsed', isEscaped)
@@ -107,7 +107,7 @@ function isRun(codes: readonly number[], start: number, ring: Uint16Array, count
   return true
 }
 
-/** Those beyond ASCII's first 32, as the scrub replaces them. */
+/** Whether the scrub replaces the character. The callers check the first 32 characters of ASCII themselves. */
 function isOtherControl(code: number): boolean {
   return (code >= 0x7f && code < 0xa0) || code === 0x2028 || code === 0x2029
 }

@@ -49,7 +49,10 @@ export type Exchange = Outgoing & {
   credential: CredentialHeaders
   /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]
-  /** The tier, speed and geography that the model is asked for, by their member (ruling Y17); undefined if none. */
+  /**
+   * The tier, speed and geography that the model is asked for, by the name of the field (ruling Y17); undefined if
+   * none.
+   */
   service: ServiceWords | undefined
   stream: boolean
   asksForStream: boolean
@@ -62,9 +65,12 @@ export type Exchange = Outgoing & {
   /** The limits within which the usage figures of the answer are accepted (ruling C14). */
   bounds: UsageBounds
   losses: readonly Loss[]
-  /** Whether it may write into the cache of its provider, and for how long, as far as that costs more than plain input. */
+  /**
+   * Whether the request may write into its provider's cache, and for how long; `none` if that costs no more than plain
+   * input.
+   */
   cacheWrites: CacheWrites
-  /** Estimate for the whole request. Reading it costs a pass over the body, so read it once. */
+  /** The estimated input tokens of the whole request. */
   inputTokensEstimate: number
   /** Returns a new relay; each attempt needs its own. */
   openStream(): StreamRelay
@@ -73,11 +79,11 @@ export type Exchange = Outgoing & {
   openFold(): StreamFold
   /** Rewrites the text of a refusal in the client's terms, if the model speaks another wire. */
   inClientWords?: (text: string) => string
-  /** Reads a refusal in the model's wire. @param exception its name, if the head has one */
+  /** Reads a refusal in the model's wire. @param exception the AWS exception that the head names, if any */
   readRefusal(status: number, bodyText: string, exception?: string): Fault
 }
 
-/** A request as an upstream takes it, and a way to make it for another target with other quirks. */
+/** A request as an upstream takes it, and a function that makes it again for a target with other quirks. */
 export type UpstreamRequests = {
   exchange: Exchange
   /** Undefined if all targets have the same quirks. @throws GatewayError if the request cannot be made for that model. */
@@ -110,7 +116,7 @@ export class Outgoing {
     this.#sealing = sealing
   }
 
-  /** @throws Error after `forget`. */
+  /** Returns the body for a target. @throws Error after `forget` */
   bodyFor({ model }: Target): Buffer {
     if (this.#body === undefined) throw new Error('the request was let go: it cannot be sent again')
     const { envelope } = model.profile.messages
@@ -201,10 +207,10 @@ function priced(betas: string, { profile, allowedFields }: Model): string {
   return names.flatMap(([beta, name]) => (isCostly.test(name) && !allowedFields.has(name) ? [] : beta)).join(',')
 }
 
-/** Cached by the list of a profile, which lives as long as its configuration. */
+/** Compiled patterns, cached by the list of a profile. The list lives as long as its configuration. */
 const patterns = new WeakMap<readonly string[], RegExp>()
 
-/** Keeps two strings and not the call, because an attempt may outlive the call. */
+/** The returned function keeps two strings and not the call, because an attempt may outlive the call. */
 function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
   return ({ upstream: { messagesHeaders }, model }) => {
     const { envelope } = model.profile.messages
@@ -214,7 +220,10 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
   }
 }
 
-/** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
+/**
+ * The bounds for a request to which the provider adds tokens: by its own tools, or by content that it fetches or stores
+ * (C14).
+ */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
 /** The exchange within one wire: the request's bytes with the edits of ruling P1, the answer's with those of P2. */
@@ -251,8 +260,9 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
 }
 
 /**
- * A request of the messages wire writes into a cache if it has marks; providers of the others write without being asked. Escapes
- * may hide a mark in a client's own bytes, so the dearest is assumed then. What is translated is written anew, without escapes.
+ * Decides whether a request may write into a cache. On the messages wire it does if it has cache marks. Providers of
+ * the other wires write without being asked. JSON escapes may hide a mark in a client's own bytes; the dearest write is
+ * then assumed. A translated body has no such escapes.
  * @param isMarked asks whether the body that is sent has marks
  * @param isHidden whether escapes may hide a mark in it
  */
@@ -268,7 +278,7 @@ function isMarked({ profile }: Model, body: ClientBody, bytes: Buffer): () => bo
     body.holdsString('cache_control') || (profile.messages.autoCacheSameWire && bytes.includes('"cache_control"'))
 }
 
-/** The exchange lives as long as the answer. These functions are made apart, so that they do not keep the client's body. */
+/** Makes the functions that read an answer. They are made here so that they do not keep the client's body in memory. */
 function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream' | 'openFold' | 'readWhole'> {
   return {
     openStream: () => native.openStream(head),
@@ -277,7 +287,10 @@ function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream
   }
 }
 
-/** The most sealed signatures that are opened of one request (ruling R18, B25): each costs an authentication, forged or not. */
+/**
+ * The most sealed signatures that are opened per request (ruling R18, B25). Each costs an authentication, even if
+ * forged.
+ */
 const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
 
@@ -346,7 +359,10 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
   })
 }
 
-/** A request with its tier in the words of the model's wire, or without it and with a loss (ruling C7). */
+/**
+ * Returns the request with its tier in the words of the model's wire. If the model has no such tier, it becomes a loss
+ * (C7).
+ */
 function withTier(
   decoded: InferenceRequest,
   from: ClientWire,
@@ -375,7 +391,7 @@ function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext
   }
 }
 
-/** Counts what looks like an envelope. A text may contain the same words; its author then gets fewer opened. */
+/** Counts what looks like an envelope. If other text of the request looks the same, fewer envelopes are opened. */
 function countEnvelopes(bytes: Buffer): number {
   let count = 0
   for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++

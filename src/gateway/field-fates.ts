@@ -22,8 +22,8 @@ type SentToModel = {
 
 /**
  * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one wire
- * the two bodies are compared. `null` counts as absent (ruling R7). A loss inside a field that has no row yet follows with
- * a row of its own, so that each loss is among the fields.
+ * the two bodies are compared. `null` counts as absent (ruling R7). A loss inside a field gets a row of its own at the
+ * end if it has none yet, so that each loss is listed.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
@@ -50,7 +50,7 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
   })
 }
 
-/** Whether a loss with the field's name may concern only a part of the field. */
+/** Whether a loss with the field's name may be about only a part of the field. */
 function isOfAPart(wire: ClientWire, field: string): boolean {
   return field === wires[wire].client.request.conversation.field || partly.has(field)
 }

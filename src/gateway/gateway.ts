@@ -23,22 +23,28 @@ export type Gateway = {
   /** Ids of accounts that this process treats as suspended, whatever the store says. */
   barred: ReadonlySet<string>
   lastAnswers: LastAnswers
-  /** Conversations that stay with a further entry of a chain. */
+  /** Conversations that a later entry of a fallback chain has answered, and that stay with it (ruling Y23). */
   stays: ChainStays
   ledger: Ledger
   admission: Admission
   throttle: Throttle
   /** Unix milliseconds; for records and ids. */
   nowMs(): number
-  /** How far this server's clock is ahead of the store's, in ms: prices that depend on time take the store's (ruling Y15). */
+  /**
+   * How far this server's clock is ahead of the store's, in ms. Prices that depend on time use the store's clock
+   * (ruling Y15).
+   */
   aheadMs(): number
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests that are being answered. The ticker calls each to check its deadlines. */
   deliveries: Roster<Ticking & DrainHandle & Recorded & Listed>
-  /** Attempts that brought a whole answer while the upstream has not closed yet. The ticker ends them. */
+  /** Attempts whose answer is complete, but whose upstream has not closed yet. The ticker ends them. */
   lingering: Roster<Ticking & Listed & { readonly isLingering: boolean }>
-  /** Requests that are over for their client and are read on for their usage (rulings C4, C12). */
+  /**
+   * Limits the requests that are over for their client while the upstream is still read for its usage (rulings C4,
+   * C12).
+   */
   readers: Readers
   /** The memory that request bodies hold, and how much is left for more (ruling R18). */
   bodies: Bodies
@@ -56,7 +62,7 @@ export type Gateway = {
   tracing?: Tracing | undefined
   /** Logs a bug of ours that no client's answer can report. */
   reportBug(bug: Error, requestId?: string): void
-  /** Begins a digest by which requests of an account are alike (ruling Y24), the same in all replicas. */
+  /** Begins a digest that finds similar requests of an account (ruling Y24). All replicas compute the same digests. */
   openDigest(accountId: string): RunningDigest
   /** Scopes a conversation key to an account. The result goes upstream, and picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
@@ -70,7 +76,7 @@ export interface Ticking {
 
 /** A request that shutdown can end. */
 interface DrainHandle {
-  /** The process ends: an answer that is not complete is cut and billed (reliability §7). */
+  /** Cuts and bills the answer if it is not complete, because the process ends (reliability §7). */
   shutDown(): void
 }
 
@@ -104,7 +110,7 @@ type Snapshots = ReturnType<typeof createSnapshots>
  * end, retries included. A snapshot that is no longer in force closes with its last request (U14).
  */
 export function createSnapshots(first: Snapshot) {
-  /** The number of requests by snapshot; the one in force is always in the map. */
+  /** The number of requests that use each snapshot. The snapshot in force is always in the map. */
   const users = new Map<Snapshot, number>([[first, 0]])
   /** Snapshots without requests that are no longer in force. A lingering upstream may still use their connections. */
   const retired = new Set<Snapshot>()

@@ -14,7 +14,7 @@ import type { CallRecord } from './record.ts'
 
 /**
  * Handles one inference request to its end, under the configuration that is in force when it arrives (U14).
- * @param payer who pays if no key is shown: an operator tries something (operate §4)
+ * @param payer the key that pays if the client shows none, because an operator uses the playground (operate §4)
  */
 export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: ApiKey): Promise<void> {
   const { snapshot, release } = gateway.snapshots.take()
@@ -34,7 +34,7 @@ async function walk(
 ): Promise<void> {
   const key = payer ?? (await identify(gateway, call, record))
   const { account } = key
-  // Not declared with `using`, which V8 does in its slow runtime: 1 µs a request.
+  // `using` would cost 1 µs a request, because V8 handles it in its slow runtime.
   const entered = await enter(gateway.admission, key)
   const share = gateway.bodies.enter(account.id)
   try {
@@ -49,7 +49,7 @@ async function walk(
     const { model, affinity, likeness, asking, chain } = asked
     const release = await takeHold(config, key, entered, asked, record)
     if (chain) chain.release = release
-    // The model's body is made, and the client's is needed again only if another target needs a new one.
+    // The body for the model exists. The client's body is needed again only if another target needs a different one.
     if (asking.exchangeFor === undefined && chain === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = {
       gateway,
@@ -73,12 +73,12 @@ async function walk(
   }
 }
 
-/** Not a digest, so that no key matches. */
+/** This text is not a digest, so no key matches it. */
 const noDigest = 'no key'
 
 /**
- * Runs a request of the playground. An operator sends it on behalf of an account, without a key; an owner with their key. After
- * this it is a request like any other.
+ * Runs a request from the playground. An operator sends it on behalf of an account, without a key. An owner sends it
+ * with their key. It is then handled like any other request.
  * @param keyDigest of the owner's key
  * @throws GatewayError
  */
@@ -93,7 +93,7 @@ export async function play(
   if (keyDigest !== undefined) return infer(gateway, call, record, await welcomeDigest(gateway, record, keyDigest))
   // A new account may not be in memory yet. Looking up any key loads what is new.
   if (!directory.findKnownAccount(account.id)) await directory.findKey(noDigest)
-  // The object that all requests of the account share.
+  // This is the account object that all requests of the account share.
   const payer = keyless(directory.findKnownAccount(account.id) ?? account)
   noteAccount(gateway, record, payer)
   return infer(gateway, call, record, payer)
@@ -122,7 +122,7 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
 }
 
-/** The refusal of a count. It is not the rate window's, which does not include the counter (spec 4.2). */
+/** Makes the error for a refused count. The rate window has its own error, and counts do not use it (spec 4.2). */
 function makeWay(): GatewayError {
   return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1, reason: 'counter' })
 }

@@ -28,8 +28,9 @@ type ReadingOnParts = {
 /**
  * Starts to read on, for a time that depends on how much of the answer the client has:
  *
+ *     the client has                       limit                    the upstream is read on
  *     all but the end, at a stop of ours   3 s                      if figures that decide the bill come late
- *     a part, and has left                 `billing.read_on`        if they do
+ *     a part, and has left                 `billing.read_on`        if figures that decide the bill come late
  *     nothing, and has left                `timeouts.settle_window` always
  *
  * @param told the model's report when the client got its last piece; undefined if it has nothing
@@ -114,7 +115,7 @@ export function evidenceOfCut(
   pace: Pace,
 ): Pick<Evidence, 'report' | 'estimateOutput' | 'estimateHidden'> {
   const evidence = evidenceOf(answer)
-  // A client that has seen nothing of the answer pays for no time (ruling C4).
+  // A client that has seen nothing of the answer does not pay for hidden reasoning (ruling C4).
   if (readingOn?.isAnswered === false) return evidence
   const { mayHideReasoning } = exchange
   const estimateHidden = () => (mayHideReasoning ? pace.hiddenTokens(answer.spoken(), mayHideReasoning === 'asked') : 0)
@@ -122,7 +123,7 @@ export function evidenceOfCut(
   return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
 }
 
-/** Keeps what a report that is not final says about the input. Output counts only as reported for the client. */
+/** Keeps the input figures of a report that is not final. Its output figures are those of the client's last piece. */
 export function withoutLaterOutput(report: UsageReport, told: UsageReport): UsageReport {
   const evidence = { ...report }
   for (const name of ['outputTokens', 'reasoningTokens', 'isOutputPartial'] as const) {
@@ -132,7 +133,9 @@ export function withoutLaterOutput(report: UsageReport, told: UsageReport): Usag
   return evidence
 }
 
-/** The shortest time that a rate is computed from, in ms. Words that arrive in one piece would seem endlessly fast. */
+/**
+ * The shortest time that a rate is computed from, in ms. The rate of text that comes in one piece would be infinite.
+ */
 const speakingMsMin = 1_000
 
 /** Measures how a model spends the time of its answer, which is the evidence for reasoning without a count (ruling C12). */
@@ -149,7 +152,7 @@ export class Pace {
     this.#sinceMs = startedMs
   }
 
-  /** A piece came, or reading is paused. @param stage what the model does from here on */
+  /** Adds the time since the last call to its stage. @param stage what the model does from here on */
   note(stage: Stage, nowMs: number): void {
     this.#spentMs[this.#stage] += nowMs - this.#sinceMs
     this.#sinceMs = nowMs
@@ -157,7 +160,7 @@ export class Pace {
     if (stage === 'reasoning') this.#hasMarks = true
   }
 
-  /** Does not count the time since the last piece: nothing was read, so it was not the model's. */
+  /** Leaves out the time since the last call: nothing was read in it, so it was not the model's time. */
   skip(nowMs: number): void {
     this.#sinceMs = nowMs
   }
@@ -170,8 +173,8 @@ export class Pace {
   }
 
   /**
-   * Estimates the tokens of reasoning that its text does not show: the reasoning time at the rate of the answer after it. That
-   * rate may be measured while reading on.
+   * Estimates the reasoning tokens that the stream does not show: the reasoning time, multiplied by the token rate of
+   * the answer. The rate may be measured while reading on.
    * @param isAsked whether the model was asked to reason; if not, only time between marks counts (ruling Y7)
    * @returns 0 if no word of the answer came, because there is no rate then
    */

@@ -25,18 +25,18 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 export type ReadRequestParts = {
-  /** Without admission and stays, nobody pays and nothing is remembered. */
+  /** A rehearsal has no admission, stays or digest: no one pays for it, and nothing is remembered. */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
   accountId: string
-  /** The limits of the key that asks; undefined if it may name every model. */
+  /** The limits of the client's key; undefined if it has none. */
   bounds?: (Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> & Partial<LiveBounds>) | undefined
-  /** Those of its person (ruling Y20). */
+  /** The limits of the key's person (ruling Y20). */
   personBounds?: LiveBounds | undefined
   plan?: string | undefined
-  /** Tells whether a model has several accounts for the customer; undefined if nobody chooses one. */
+  /** Counts the upstream accounts that serve the customer; undefined if no account is chosen. */
   pool?: Pick<Pool, 'sizeOf'> | undefined
   customer?: Pick<Account, 'id' | 'name'> | undefined
 }
@@ -45,10 +45,13 @@ export type ReadRequest = {
   model: Model
   /** The conversation key scoped to the account. */
   affinity: string | undefined
-  /** The digests of an unnamed request that it shares with others, if that chooses its account (ruling Y24). */
+  /**
+   * The digests that a request without a conversation key shares with similar requests. Undefined unless they choose
+   * its upstream account (ruling Y24).
+   */
   likeness?: Likeness | undefined
   asking: UpstreamRequests
-  /** The further entries of a chain (ruling Y23); undefined for a plain model. */
+  /** The further entries of a fallback chain (ruling Y23); undefined for a plain model. */
   chain?: ChainWalk | undefined
 }
 
@@ -92,7 +95,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
 
   function readChain(chain: Chain, id: string): ReadRequest {
     const { stays, admission } = gateway
-    // Nothing is remembered of a rehearsal, which has no key for digests.
+    // A rehearsal has no key for digests, and nothing about it is remembered.
     const isAlike =
       scopedKey === undefined && gateway.openDigest && chain.entries.some(({ affinity }) => affinity === 'alike')
     const likeness = isAlike ? likenessOf(estimateBytesTokens(body.bytes)) : undefined
@@ -120,9 +123,9 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
 }
 
 /**
- * Records whose request it is and what it is for (ruling Y21), as its key says at this moment.
- * @throws GatewayError 400 for a label that the key may not choose. It repeats no word of the client (spec 7.1) and names no value,
- *   since values may be the names of other customers' projects.
+ * Records the person and the labels of the request (ruling Y21), as its key has them at this moment.
+ * @throws GatewayError 400 for a label that the key may not choose. The message repeats no word of the client (spec
+ *   7.1). It also names no allowed value, because values may be the names of other customers' projects.
  */
 function noteWho(
   record: CallRecord,
@@ -140,7 +143,10 @@ function noteWho(
   if (read.labels !== undefined) record.labels = read.labels
 }
 
-/** The key for the provider's prompt cache if the body names none: that of a header, or else the model's implicit one (ruling Y18). */
+/**
+ * Returns the key for the provider's prompt cache if the body names none: the client's conversation key, or else the
+ * model's implicit key (ruling Y18). Undefined if implicit keys are off for the model.
+ */
 function implicitKeyOf(
   { implicitKey }: Model,
   client: ClientHalf,
@@ -154,7 +160,7 @@ function implicitKeyOf(
 
 /**
  * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
- * @param plan of the account: the model has its prices. The list of the model counts if it is not configured.
+ * @param plan of the account. The returned model has the prices of this plan, or its usual prices if the plan has none.
  * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
  */
 export function findModel(

@@ -22,17 +22,17 @@ type ChainHop = { from: string; to: string; cause: PassedOverFor }
 export type Try = {
   /** The entry of the chain; undefined for a plain model. */
   readonly model?: string
-  /** By the names in the configuration. */
+  /** The names of the upstream and its account in the configuration. */
   readonly upstream: string
   readonly account: string | undefined
   readonly why: ChoiceReason
-  /** Monotonic ms. The end is when the upstream's part was over, or its output was of no use any more. */
+  /** Monotonic ms. The try ends when the upstream is done, or when its output is no longer needed. */
   readonly startedMs: number
   endMs: number | undefined
   status: number | undefined
   /** Why the try failed, in the words of the log. */
   cause: string | undefined
-  /** The provider's own text of the error after the scrub, without what repeats the request (CON-4). It is never logged. */
+  /** The provider's error text after the scrub, without parts that repeat the request (CON-4). It is never logged. */
   text?: string
   /** The id of its span, if the upstream got the trace. */
   spanId?: string
@@ -74,9 +74,9 @@ export type CallRecord = {
   keyLabel?: string
   /** The limits of a key that is narrower than its account (ruling R15). */
   bounds?: LiveBounds
-  /** Those of its person over all their keys (ruling Y20). */
+  /** The limits of the key's person, over all their keys (ruling Y20). */
   personBounds?: LiveBounds
-  /** Whose key it was, by id, and the labels of the request as its entry has them (ruling Y21). */
+  /** The id of the key's person, and the labels of the request as its ledger entry has them (ruling Y21). */
   personId?: string
   labels?: string
   wire?: ClientWire
@@ -98,7 +98,7 @@ export type CallRecord = {
   upstreamAccount?: string | undefined
   attempts?: number
   why?: ChoiceReason
-  /** Why the conversation left the account that it is remembered to be with (ruling Y24). */
+  /** Why the conversation left the upstream account that answered it before (ruling Y24). */
   moved?: MovedFor | undefined
   /** All tries in their order. The last one is in the fields above too. */
   tries?: Try[]
@@ -112,7 +112,7 @@ export type CallRecord = {
   /** The sentence of the error, and the field that it names, as the client got them. They are never logged. */
   message?: string
   param?: string | null
-  /** The media type of an answer that could not be read, as its upstream sent it; '' if it sent none. */
+  /** The media type of an answer that could not be read, as its upstream sent it; `''` if it sent none. */
   contentType?: string | undefined
   /** The cause as far as we know it, in fixed words without upstream text. */
   cause?: string
@@ -129,7 +129,7 @@ export type CallRecord = {
   settled?: Settled
   /** Set by the first part that decides it; `ok` if none does. */
   outcome?: RequestOutcome
-  /** Why the model ended; only for translated answers. */
+  /** Why the model ended its answer; only for translated answers. */
   finishReason?: FinishReason
   losses?: readonly Loss[]
   flags?: readonly string[]
@@ -160,10 +160,13 @@ export interface Tracing {
   enter(record: CallRecord, tried: Try): string | undefined
 }
 
-/** The answers that are judged, and the fewest that say anything. */
+/** The number of last answers that are judged, and the fewest that allow a judgement. */
 const [answersMax, answersMin] = [20, 5]
 
-/** Outcomes that say nothing about the model are not listed: its client left, was refused, or was cut by our own drain. */
+/**
+ * Whether an outcome is a failure. Unlisted ones say nothing about the model: its client left, was refused or was cut
+ * by our drain.
+ */
 const isFailure: Partial<Record<RequestOutcome, boolean>> = {
   ok: false,
   upstream_error: true,
@@ -175,9 +178,10 @@ const isFailure: Partial<Record<RequestOutcome, boolean>> = {
 type AnswerBits = { bits: number; count: number }
 
 /**
- * Judges models and upstream accounts by their last answers (CON-8). A model of which at least half failed is failing, whatever
- * cooldowns say. Its only account never cools for failures that may pass, and is ready although no client gets an answer. A model
- * is judged by what its clients got, an account by its own attempts. Only answers of this process count.
+ * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of them
+ * failed. Cooldowns do not show this: a model's only account does not cool for failures that may pass. It stays ready
+ * although no client gets an answer. A model is judged by what its clients got, an account by its own attempts. Only
+ * answers of this process count.
  */
 export class LastAnswers {
   /** By model, and then by upstream and account; the model itself has the key ''. */
@@ -191,7 +195,7 @@ export class LastAnswers {
     if (hasFailed !== undefined) add(answers, '', hasFailed)
     for (const [at, { upstream, account }] of tries.entries()) {
       const after = tries[at + 1]
-      // A repetition at the same account is no answer of its own.
+      // Tries in a row at the same account count as one answer.
       if (after && after.upstream === upstream && after.account === account) continue
       // An attempt that another one followed has failed.
       const isBad = at < tries.length - 1 || hasFailed

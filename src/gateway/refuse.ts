@@ -38,8 +38,9 @@ export function refuse(
 }
 
 /**
- * Returns the provider's text of an error for operators: after the scrub, at most 400 characters, and without what repeats the
- * request (CON-4). Undefined if there is none, if the scrub shows nothing of it, or if the request cannot be compared any more.
+ * Returns the provider's error text for operators: after the scrub, at most 400 characters, and without parts that
+ * repeat the request (CON-4). Undefined if there is none, if the scrub removes all of it, or if the request was
+ * released.
  */
 export function providerText(parts: RefuseParts, target: Target | undefined, { fault }: Failure): string | undefined {
   const { flow, snapshot, exchange } = parts
@@ -49,7 +50,9 @@ export function providerText(parts: RefuseParts, target: Target | undefined, { f
   return (said && exchange.withoutEchoes(said, flow)) || undefined
 }
 
-/** Returns the sentence of an error as operators may read it. One in the model's words is treated like its text. */
+/**
+ * Returns the message of an error for operators. A message in the model's words follows the rules of `providerText`.
+ */
 export function explainedMessage(
   { flow, snapshot, exchange }: RefuseParts,
   { message }: GatewayError,

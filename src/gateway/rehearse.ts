@@ -29,7 +29,7 @@ type Rehearsal = {
   scopeKey: ReadRequestParts['gateway']['scopeKey']
   /** The name of the model's upstream to use; undefined for the first. */
   upstream: string | undefined
-  /** The answer that it plays; undefined to look only at the request. */
+  /** The upstream's answer to play; undefined to look only at the request. */
   answer: PlayedAnswer | undefined
   /** Unix milliseconds. */
   nowMs: () => number
@@ -68,7 +68,7 @@ export type ClientAnswer = {
  * Runs a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. There is no key,
  * credit or window. No upstream is contacted, nothing is stored, and the clock stands still.
  * @param bytes the client's body
- * @param received its size as the client sent it, in bytes
+ * @param received the size of the body as the client sent it, in bytes
  */
 export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = bytes.length): Promise<Rehearsed> {
   const { config, wire, accountId } = rehearsal

@@ -31,7 +31,7 @@ export type Evidence = {
   isWaived: boolean
 }
 
-/** Takes the report and the estimate of an answer that is read, or has been read so far. */
+/** Takes the report and the estimate of an answer, whether all of it or only a part has come. */
 export function evidenceOf(
   answer: Pick<Evidence, 'report' | 'estimateOutput'>,
 ): Pick<Evidence, 'report' | 'estimateOutput'> {
@@ -50,12 +50,12 @@ type Bill = {
   amountNanos: bigint
   /** The prices that the amount was computed from. */
   set: PriceSet
-  /** The charge of the provider by its list, and the set of that list; undefined if none is configured. */
+  /** The charge of the provider by its price list, and the prices used from it; undefined if no list is configured. */
   cost: { set: PriceSet; nanos: bigint } | undefined
   /** The provider's own bill, as its answer reports it. */
   costReported: string | undefined
   outcome: RequestOutcome
-  /** Faults of the model's figures (ruling C6), of the model that answered (Y13) or of how it was served (Y17); for the log. */
+  /** Flags for the log: implausible figures (ruling C6), another model answered (Y13), a tier without a price (Y17). */
   flags: readonly string[]
 }
 
@@ -119,13 +119,13 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   model: Model
   target: Target
   bill: Bill
-  /** Whose request it was, and what for (ruling Y21). */
+  /** The person and the labels of the request (ruling Y21), and its way through a chain. */
   who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack' | 'moved'>
-  /** The form of the ledger that is asked for; undefined: form 3 if the entry needs it. */
+  /** The ledger form that is configured; undefined: form 3 only if the entry needs it. */
   form: 3 | undefined
 }
 
-/** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
+/** Makes the debit for a bill. If it is posted again, its request id prevents a second entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs, who, form }: Billed): Debit {
   const { usage, usageSource, calls, amountNanos, set, outcome } = bill
   return {
@@ -150,7 +150,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   }
 }
 
-/** @returns what makes an entry of form 3; undefined if nothing does */
+/** @returns the details of an entry in form 3; undefined if the entry does not need that form */
 function detailsOf(
   kept: Model['prices']['kept'],
   { set: { band, tier, geo }, cost, costReported }: Bill,
@@ -158,7 +158,7 @@ function detailsOf(
   form: 3 | undefined,
 ): DetailedDebit | undefined {
   const isDetailed = kept !== undefined || cost !== undefined || (person ?? labels ?? hops) !== undefined
-  // A bill that an answer reports, or a conversation that moved, begins form 3 only if the operator says so.
+  // A reported cost or a moved conversation alone needs form 3 only if the operator has chosen that form.
   if (!isDetailed && (form === undefined || (costReported ?? moved) === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
   const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }
@@ -169,7 +169,7 @@ function detailsOf(
   }
 }
 
-/** The chain of a request, and the entry of it that was passed over. */
+/** The name of the chain that the request named, and the entry of it that was passed over. */
 function chainOf(alias: string | undefined, fellBack: CallRecord['fellBack']) {
   return { alias, fellBackFrom: fellBack?.from, fellBackCause: fellBack?.cause }
 }

@@ -6,13 +6,17 @@ import { wires } from '../wires/wires.ts'
 import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
-/** The budget of a person, as their agent shows it. @property share what is spent of it, from 0 @property resetsMs undefined: never */
+/**
+ * The budget of a person, as their agent shows it.
+ * @property share the spent part of the budget; 0 if nothing is spent, 1 if all of it is
+ * @property resetsMs when the budget renews, in Unix milliseconds; undefined if never
+ */
 export type PersonSpend = { share: number; resetsMs: number | undefined }
 
-/** Calendars of the reporting zone; a reload may bring another one. */
+/** Calendars of the reporting time zone, by configuration: a reload may change the zone. */
 const calendars = new WeakMap<Config, Calendar>()
 
-/** Finds the budget of the person of a session, when an answer begins on a wire whose agents show it. */
+/** Finds the budget of the person of a session; undefined if there is none, or if agents of the wire do not show it. */
 export function spendOf(gateway: Gateway, { wire, keyPrefix = '', personBounds }: CallRecord): PersonSpend | undefined {
   const budget = personBounds?.budget
   if (!budget || !wire || !wires[wire].client.showsSpend || !isOfSession(keyPrefix)) return undefined

@@ -51,7 +51,7 @@ abstract class TranslatedAnswer {
   /** Whether the model has finished or failed, so that nothing more can be learned from it. */
   isSpent = false
   #blocks = 0
-  /** Set when the answer was over for the client before the model had finished: the tokens shown by then. */
+  /** The tokens shown when the answer was over for the client before the model had finished; undefined until then. */
   #shownTokens: number | undefined
 
   constructor(plan: AnswerPlan) {
@@ -111,7 +111,7 @@ abstract class TranslatedAnswer {
     this.#shownTokens ??= this.meter.estimateTokens()
   }
 
-  /** Estimates the tokens produced for the client. Text after a stop does not count (ruling T15). */
+  /** Estimates the output tokens. Text after the answer was over for the client does not count (ruling T15). */
   estimateOutput(): number {
     return this.#shownTokens ?? this.meter.estimateTokens()
   }
@@ -141,7 +141,7 @@ abstract class TranslatedAnswer {
   }
 }
 
-/** A translated answer for a client of a stream. The last event waits for the bill, so that the client is shown what was billed. */
+/** A translated answer for a client that wants a stream. The last event waits for the bill, which it shows. */
 export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   readonly encoding = 'utf8'
   hasShown = false

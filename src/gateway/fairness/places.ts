@@ -175,9 +175,9 @@ export interface Held {
 }
 
 /**
- * Shares out the work on streams. A stream that arrives as fast as the network allows would keep the event loop to itself,
- * and delay everybody (B10). So each stream may bring a share in one turn of the ticker. A stream that brings more waits
- * until enough turns have passed. What a model normally writes is far below the share.
+ * Shares out the work on streams. A stream that arrives as fast as the network allows would keep the event loop busy
+ * and delay all others (B10). So each stream may bring a share in one turn of the ticker. A stream that brings more
+ * waits until enough turns have passed. A model normally writes far less than the share.
  */
 export class Flow {
   turn = 0
@@ -192,7 +192,7 @@ export class Flow {
     this.#held.push(stream)
   }
 
-  /** Begins the next turn. @param streams the number under way */
+  /** Begins the next turn. @param streams the number of streams under way */
   tick(streams: number): void {
     this.turn++
     this.searchable = Math.min(searchedBytes, this.searchable + searchedBytes)

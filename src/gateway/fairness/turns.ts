@@ -39,7 +39,7 @@ export type Turns = ReturnType<typeof createTurns>
 export function createTurns({ clockMs, soon, after }: TurnParts) {
   /** When this turn of the loop began its first request; undefined if it has begun none. */
   let firstMs: number | undefined
-  /** By account, in the order of arrival. */
+  /** Waiting requests by account, in the order of arrival. */
   const waiting = new Map<string, Waiter[]>()
   let armed = 0
   let isResting = false
