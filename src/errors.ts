@@ -31,7 +31,8 @@ export const failureTexts = {
   modelLost: 'The connection to the model was lost (server error, connection reset): try again.',
   noUpstream: 'There is no capacity for this model now (overloaded, rate limit or server error): try again later.',
   serviceFull: 'The service is overloaded right now (rate limit): try again in a moment.',
-  counterFull: 'The token counter is overloaded right now (rate limit): try again in a second, two requests at a time.',
+  counterFull:
+    'The token counter is overloaded right now (rate limit): try again in a second, with at most two requests at a time.',
   serviceFailed: 'The service had a server error: try again.',
   serviceStops: 'The service is shutting down and ended this answer before it was complete (server error): try again.',
   noLedger: 'The service cannot record usage right now (server error): try again in a moment.',
@@ -44,7 +45,7 @@ export const failureTexts = {
   personWindowFull:
     'The person with this API key has made too many requests with all their keys in this minute (rate limit): try again after retry-after seconds.',
   usageFull:
-    'Your use was asked for too often in this minute (rate limit): try again after retry-after seconds.',
+    'You have asked for your usage too often in this minute (rate limit): try again after retry-after seconds.',
   throttled:
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const

@@ -196,13 +196,14 @@ const texts = {
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,
   inUse: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left, which its running requests may need: wait for them and try again, or add credit.`,
-  budget_spent: (key: ApiKey, refused: OfBudget) => `${isSpent(nameOf(key), refused)} For more ask who gave it to you.`,
+  budget_spent: (key: ApiKey, refused: OfBudget) =>
+    `${isSpent(nameOf(key), refused)} Ask the person who gave it to you for more.`,
   budget_held: (key: ApiKey, refused: OfBudget) => isHeld(nameOf(key), refused),
   account_budget_spent: ({ account }: ApiKey, refused: OfBudget) =>
-    `${isSpent(`Account "${account.name}"`, refused)} For more ask its operator.`,
+    `${isSpent(`Account "${account.name}"`, refused)} Ask its operator for more.`,
   account_budget_held: ({ account }: ApiKey, refused: OfBudget) => isHeld(`Account "${account.name}"`, refused),
   person_budget_spent: (key: ApiKey, refused: OfBudget) =>
-    `${isSpent(ownerOf(key), refused, 'their')} For more ask the operator of the account.`,
+    `${isSpent(ownerOf(key), refused, 'their')} Ask the operator of the account for more.`,
   person_budget_held: (key: ApiKey, refused: OfBudget) => isHeld(ownerOf(key), refused, 'their'),
 }
 

@@ -118,7 +118,7 @@ export class Outgoing {
 
   /** Returns the body for a target. @throws Error after `forget` */
   bodyFor({ model }: Target): Buffer {
-    if (this.#body === undefined) throw new Error('the request was let go: it cannot be sent again')
+    if (this.#body === undefined) throw new Error('the request was released and cannot be sent again')
     const { envelope } = model.profile.messages
     if (envelope) return enclose(this.#body, envelope, this.#betas)
     const isItsName = model.upstreamModel === this.#upstreamModel

@@ -80,7 +80,7 @@ function nativeFates({ wire, bytes, body: sentBytes, losses }: SentToModel, body
     const { folded, row = folded } = readFieldName(field)
     const loss = losses.find((one) => one.field === field || one.field === row)
     if (after === undefined && loss) return { field, what: 'dropped', why: loss.why }
-    if (after === undefined) return { field, what: 'mapped', why: 'said in another field' }
+    if (after === undefined) return { field, what: 'mapped', why: 'sent in another field' }
     const isSame = bytes.subarray(before.start, before.end).equals(sentBytes.subarray(after.start, after.end))
     return isSame ? { field, what: 'carried', why: 'as it is' } : { field, what: 'mapped', why: editOf(wire, field) }
   })
@@ -100,5 +100,5 @@ const edits = new Map([
 
 function editOf(wire: ClientWire, field: string): string {
   if (wires[wire].client.request.caps.includes(field)) return 'within what the model and its upstream take'
-  return edits.get(field) ?? 'edited inside, else as it is'
+  return edits.get(field) ?? 'partly edited, the rest as it is'
 }

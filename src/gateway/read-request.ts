@@ -188,10 +188,10 @@ export function findModel(
 }
 
 const texts = {
-  unknown: 'No such model: GET /v1/models lists those that can be named.',
+  unknown: 'No such model: GET /v1/models lists the available models.',
   labels: (dimensions: readonly string[]) =>
     dimensions.length === 0
       ? 'The header x-triwire-labels chooses labels, and this API key may choose none: leave it out.'
-      : `The header x-triwire-labels has something else than labels that this API key may choose: send one declared value in each of ${dimensions.join(', ')} at most, such as ${dimensions[0]}=VALUE, or leave it out. Ask who gave you the key which values there are.`,
-  forbidden: 'This API key may not use the model: name another one, or ask who gave you the key.',
+      : `The header x-triwire-labels contains a label that this API key may not choose: send at most one declared value for each of ${dimensions.join(', ')}, such as ${dimensions[0]}=VALUE, or leave the header out. Ask the person who gave you the key for the values.`,
+  forbidden: 'This API key may not use the model: use another one, or ask the person who gave you the key.',
 }

@@ -166,7 +166,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
 
   finish(usage: Usage): string {
     // Closing a stream without its end would hide the failure from the client: report it as a bug.
-    if (!this.#finish) throw new Error(`a stream of ${this.events} events has no end to tell: ${this.state}`)
+    if (!this.#finish) throw new Error(`a stream of ${this.events} events has no end to send: ${this.state}`)
     return this.#encoder.write({ ...this.#finish, usage })
   }
 

@@ -235,7 +235,7 @@ test('R1 translate exits with 1 and the text that a client would get, for every 
     ['{}', '400 invalid_body, param model: The field model is required and must be a string'],
     [
       '{"model":"talkr"}',
-      '404 model_not_found, param model: No such model: GET /v1/models lists those that can be named. Perhaps it is talker.',
+      '404 model_not_found, param model: No such model: GET /v1/models lists the available models. Perhaps it is talker.',
     ],
     ['{"model":"talker"}', '400 invalid_body, param messages: The field messages is required'],
     [`{"model":"talker",${user}}`, '400 invalid_body, param max_tokens: The field max_tokens is required'],
@@ -254,7 +254,7 @@ test('R1 translate exits with 1 and the text that a client would get, for every 
 
 test('R1 translate --json of a refusal is data on stdout and an error on stderr', async () => {
   const { code, stdout, stderr } = await translate('other.json', '--json')
-  const message = 'No such model: GET /v1/models lists those that can be named.'
+  const message = 'No such model: GET /v1/models lists the available models.'
   const { refusal, ok } = JSON.parse(stdout)
   assert.deepEqual([code, ok], [1, false])
   const { body, ...facts } = refusal

@@ -532,7 +532,7 @@ test('H-F4 a request is let go when an answer begins, and kept while another att
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
   assert.deepEqual(rig.sent[1]!.body, rig.sent[0]!.body)
   beginStream(rig, 0)
-  assert.throws(() => rig.exchange.bodyFor(rig.sent[1]!.target), /was let go/)
+  assert.throws(() => rig.exchange.bodyFor(rig.sent[1]!.target), /was released/)
 
   const refused = startRig()
   refused.sent[0]!.listener.onHead(400, 'application/json', json)

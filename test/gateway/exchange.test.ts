@@ -24,5 +24,5 @@ test('a target that calls the model by another name gets a body of its own; all 
   )
   assert.equal(outgoing.bodyFor(target('up')), body)
   outgoing.forget(false)
-  assert.throws(() => outgoing.bodyFor(target('up')), /was let go/)
+  assert.throws(() => outgoing.bodyFor(target('up')), /was released/)
 })

@@ -415,7 +415,7 @@ test('U13 a request of one account without anything sealed is let go when its an
     const { listener, target } = rig.sent[0]!
     listener.onHead(200, 'text/event-stream', new Map())
     if (isKept) assert.ok(rig.exchange.bodyFor(target))
-    else assert.throws(() => rig.exchange.bodyFor(target), /was let go/)
+    else assert.throws(() => rig.exchange.bodyFor(target), /was released/)
     // With the first that is shown it goes in any case.
     listener.onData(
       Buffer.from(
@@ -427,7 +427,7 @@ test('U13 a request of one account without anything sealed is let go when its an
       ),
     )
     assert.ok(rig.client.isBegun)
-    assert.throws(() => rig.exchange.bodyFor(target), /was let go/)
+    assert.throws(() => rig.exchange.bodyFor(target), /was released/)
     rig.client.leave()
   }
 })

@@ -269,10 +269,10 @@ test('C4 C12: who has seen nothing of an answer pays for no time of its model, w
 test('C4 C12 H-F4: who is read on keeps no request', () => {
   const started = startShown({ model: cachePriced })
   started.client.leave()
-  assert.throws(() => started.exchange.bodyFor(started.sent[0]!.target), /was let go/)
+  assert.throws(() => started.exchange.bodyFor(started.sent[0]!.target), /was released/)
   const waiting = startRig()
   waiting.client.leave()
-  assert.throws(() => waiting.exchange.bodyFor(waiting.sent[0]!.target), /was let go/)
+  assert.throws(() => waiting.exchange.bodyFor(waiting.sent[0]!.target), /was released/)
 })
 
 // A stop of ours.

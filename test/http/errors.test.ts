@@ -342,7 +342,7 @@ test('R17 a 404 names the ids of the list that are near, and not the one that wa
     const body = { ...good('messages'), input: 'Hi', model: 'Native-Chat-20260101' }
     const response = await ask(path, body, { authorization: `Bearer ${gateway.key}` })
     const text = await response.text()
-    assert.match(text, /"No such model: GET \/v1\/models lists those that can be named\. Perhaps it is native-chat\."/)
+    assert.match(text, /"No such model: GET \/v1\/models lists the available models\. Perhaps it is native-chat\."/)
     assert.doesNotMatch(text, /20260101/)
   }
 })

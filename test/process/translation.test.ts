@@ -156,8 +156,8 @@ test('P1 within one wire the fields are told by their bytes', async () => {
   assert.ok(described.ok && described.path !== undefined)
   assert.deepEqual(described.fields, [
     { field: 'model', what: 'mapped', why: 'what the upstream calls it' },
-    { field: 'messages', what: 'mapped', why: 'edited inside, else as it is' },
-    { field: 'max_tokens', what: 'mapped', why: 'said in another field' },
+    { field: 'messages', what: 'mapped', why: 'partly edited, the rest as it is' },
+    { field: 'max_tokens', what: 'mapped', why: 'sent in another field' },
     { field: 'max_completion_tokens', what: 'mapped', why: 'within what the model and its upstream take' },
     { field: 'stream', what: 'carried', why: 'as it is' },
     { field: 'seed', what: 'carried', why: 'as it is' },

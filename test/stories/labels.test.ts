@@ -108,7 +108,7 @@ test('Y21 law 11: a label that is not declared, or not for the key, is 400 with 
       'project=',
       '=apollo',
       'project=Apollo',
-    ].map((sent) => [narrow.key, sent, /one declared value in each of project, team/] as [string, string, RegExp]),
+    ].map((sent) => [narrow.key, sent, /one declared value for each of project, team/] as [string, string, RegExp]),
   ]
   const before = gateway.simulator.requests.length
   const entries = gateway.store.listEntries({ limit: 99 }).length

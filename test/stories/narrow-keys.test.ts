@@ -61,7 +61,7 @@ test('R15 a key whose budget is spent gets 402, told as the key’s, with when i
   const renews = new Date(spent.untilMs).toISOString().replace('.000', '')
   assert.equal(
     refused.message,
-    `The API key "ci" (${prefix}…) has spent its budget of 0.000000001 credits a day: it renews at ${renews}. For more ask who gave it to you.`,
+    `The API key "ci" (${prefix}…) has spent its budget of 0.000000001 credits a day: it renews at ${renews}. Ask the person who gave it to you for more.`,
   )
   assert.equal((await gateway.logOf(refused.id))['code'], 'insufficient_credits')
   assert.equal((await ask(gateway.key)).status, 200)
@@ -124,7 +124,7 @@ test('R15 R17 a model that a key may not use is 404, near ids are those it may; 
   assert.deepEqual([forbidden.status, forbidden.code], [404, 'model_not_found'])
   assert.equal(
     forbidden.message,
-    'This API key may not use the model: name another one, or ask who gave you the key. Perhaps it is large-latest.',
+    'This API key may not use the model: use another one, or ask the person who gave you the key. Perhaps it is large-latest.',
   )
   const near = await ask(key, 'smal-1')
   assert.match(near.message!, /^No such model: .* Perhaps it is small-1/)
@@ -190,7 +190,7 @@ test('Y20 R15 an account with a budget and a rate of its own: 402 and 429 in its
   const renews = new Date(untilMs).toISOString().replace('.000', '')
   assert.equal(
     refused.message,
-    `Account "team" has spent its budget of 0.000000001 credits a month: it renews at ${renews}. For more ask its operator.`,
+    `Account "team" has spent its budget of 0.000000001 credits a month: it renews at ${renews}. Ask its operator for more.`,
   )
   const restMs = untilMs - gateway.nowMs()
   gateway.jump(restMs)

@@ -59,7 +59,7 @@ test('Y20 a budget of a person is that of all their keys, of new ones too; the r
   const renews = new Date(untilMs).toISOString().replace('.000', '')
   assert.equal(
     refused.message,
-    `The person with the API key "ci" (${two.prefix}…) has spent their budget of 0.000000001 credits a day: it renews at ${renews}. For more ask the operator of the account.`,
+    `The person with the API key "ci" (${two.prefix}…) has spent their budget of 0.000000001 credits a day: it renews at ${renews}. Ask the operator of the account for more.`,
   )
   assert.equal(await reasonOf(refused.id), 'person_budget_spent')
   await books.revokeKey(one.id)
