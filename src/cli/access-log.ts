@@ -4,7 +4,7 @@ import { parseCredits } from '../accounts/credit.ts'
 import type { LogLine } from '../accounts/entries.ts'
 import { unreadable } from './print.ts'
 
-/** Reads the lines that `ledger verify` compares, from log files of a server. @throws Error with the name of an unreadable file */
+/** Reads the log lines that `ledger verify` compares with the ledger. @throws Error that names an unreadable file */
 export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   const lines: LogLine[] = []
   for (const file of files) {
@@ -23,7 +23,9 @@ export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   return lines
 }
 
-/** Returns undefined for a request without a bill, unless an error of ours ended it: its debit may have been given back. */
+/**
+ * Returns undefined for an unbilled request, unless it ended with `internal_error`: its debit may have been reversed.
+ */
 export function readLogLine(text: string): LogLine | undefined {
   try {
     const { id, cost, outcome, usage, ...rest } = JSON.parse(text)
@@ -50,7 +52,7 @@ export function readLogLine(text: string): LogLine | undefined {
       },
     }
   } catch {
-    // Not every line of a log is JSON: a crash may have cut one, and Node itself may have written another.
+    // A line may not be JSON: a crash may have truncated it, or Node itself may have written it.
     return undefined
   }
 }

@@ -9,7 +9,7 @@ import { cliActor, explainBookError, findStore, withStore } from './store.ts'
 
 type ArchiveWork = (store: ArchiveStore, wishes: ArchiveWishes) => Promise<ArchiveReport>
 
-/** Each command that works on a month. @property plan what `--dry-run` tells @property said of what it did */
+/** The commands that work on one month. `said` is printed after the name of the file when the work is done. */
 const works = {
   export: {
     text: 'write a closed month to a file and prove it; changes nothing in the store',
@@ -30,7 +30,7 @@ const works = {
 
 type WorkOptions = { file?: string; dryRun?: true }
 
-/** Adds `ledger archive`: closed months leave the store and come back (src/store/archive). */
+/** Adds `ledger archive`, which moves closed months out of the store into files and back (src/store/archive). */
 export function addArchiveCommands(ledger: Command): void {
   const archive = ledger.command('archive').description('closed months that leave the store for a file, and come back')
   for (const [name, work] of Object.entries(works)) {
@@ -99,7 +99,9 @@ async function act(
   }
 }
 
-/** Compares the files of archives with what was sealed, beside the audit of the ledger. A file that is elsewhere is a note. */
+/**
+ * Compares archive files with their recorded digests and adds the results to an audit. A missing file is only a note.
+ */
 export async function verifyArchives(archives: readonly Archive[], audited: Audited): Promise<Audited> {
   const { digestFile } = await import('../store/archive/file.ts')
   const findings = [...audited.findings]

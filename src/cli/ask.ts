@@ -5,8 +5,8 @@ import { type FetchRequest, type FetchResponse, fetchHttp } from '../upstream/ht
 import type { ResponseHeaders } from '../upstream/target.ts'
 
 /**
- * Asks a server; through a proxy if the environment has one for it, by the rules for upstreams (N-F4).
- * @throws what `fetchHttp` throws, for `explainFailure`
+ * Sends a request to a server. It uses the proxy of the environment if there is one, by the rules for upstreams (N-F4).
+ * @throws any error of `fetchHttp`; `explainFailure` words it
  */
 export async function ask(url: string, question: FetchRequest): Promise<FetchResponse> {
   const proxy = environmentProxy(url, process.env)
@@ -17,8 +17,8 @@ export async function ask(url: string, question: FetchRequest): Promise<FetchRes
 }
 
 /**
- * Why there is no answer, for a person; no key and no password is in it.
- * @param late the words for a request that took too long
+ * Explains to a person why there is no response. The text contains no key and no password.
+ * @param late the text for a request that timed out
  */
 export function explainFailure(error: unknown, url: string, late: string): string {
   if (!(error instanceof Error)) return String(error)
@@ -32,7 +32,7 @@ export function explainFailure(error: unknown, url: string, late: string): strin
   return proxy && isUnreached ? `the proxy of ${proxy.source} cannot be reached: ${why}` : why
 }
 
-/** A proxy that makes no tunnel may refuse credentials with 401 instead of 407. */
+/** A proxy that forwards requests without a tunnel may refuse credentials with 401 instead of 407. */
 function describeRefusal(source: string, { status }: ProxyRefusal): string {
   if (status === undefined) return `the proxy of ${source} speaks no HTTP`
   return [401, 407].includes(status)
@@ -42,14 +42,14 @@ function describeRefusal(source: string, { status }: ProxyRefusal): string {
 
 type Reason = readonly [code: RegExp, meaning: string]
 
-/** With a proxy, only the proxy is looked up and connected to. */
+/** Failures to look up or reach a host. If there is a proxy, that host is the proxy. */
 const unreached: readonly Reason[] = [
   [/^ECONNREFUSED$/, 'nothing listens there'],
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'there is no such host'],
   [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/, 'no way leads there'],
 ]
 
-/** The meaning of error codes of the system, of TLS and of the HTTP client, for a person. */
+/** The meaning of error codes of the system, of TLS and of the HTTP client, in words for people. */
 const reasons: readonly Reason[] = [
   ...unreached,
   [
@@ -65,14 +65,16 @@ const reasons: readonly Reason[] = [
   [/^(EBADMSG|ECONNRESET)$/, 'it closed the connection or speaks no HTTP there: does it want https://?'],
 ]
 
-/** Reads the ids of a list of models; none from any other text. */
+/** Reads the ids of a list of models. Any other text gives an empty list. */
 export function readModelIds(text: string): string[] {
   const data = parseObject(text)?.['data']
   const ids = Array.isArray(data) ? data.map((row) => asObject(row)?.['id']) : []
   return ids.filter((id) => typeof id === 'string')
 }
 
-/** A whole answer. Times are in ms from the start of the request; `firstByteMs` is that of the body. */
+/**
+ * A complete response. Times are in ms from the start of the request; `firstByteMs` is that of the body's first byte.
+ */
 export type DoctorReply = {
   status: number
   headers: ResponseHeaders
@@ -81,15 +83,15 @@ export type DoctorReply = {
   totalMs: number
 }
 
-/** `body` is text, so that a malformed one can be sent; without a body the method is GET. */
+/** A request. `body` is text, so that a malformed one can be sent. Without a body the method is GET. */
 type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
 
-/** The largest answer, in bytes. Answers to probes are short, so a longer one may never end. */
+/** The largest response, in bytes. Responses to probes are short, so a longer one may never end. */
 const answerBytesMax = 8 * 1024 * 1024
 
 /**
- * Sends a request and reads the whole answer. Redirects are not followed, because the key is meant for the named origin only.
- * @throws Error in words for the person, if there is no whole answer in time
+ * Sends a request and reads the whole response. It follows no redirects, because the key is for the named origin only.
+ * @throws Error with a message for people if the response is not complete in time
  */
 export async function send({ url, headers, body, timeoutMs }: Sending): Promise<DoctorReply> {
   const started = performance.now()
@@ -112,7 +114,7 @@ export async function send({ url, headers, body, timeoutMs }: Sending): Promise<
     const { status, headers: answered } = response
     return { status, headers: answered, text: text + decoder.decode(), firstByteMs, totalMs: sinceStart() }
   } catch (error) {
-    // The server speaks HTTP, as a part of its answer was read.
+    // A part of the response was read, so the server does speak HTTP.
     if (bytes > 0 && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
       throw new Error(`it broke the connection after ${bytes} bytes of the answer (ECONNRESET)`)
     throw new Error(

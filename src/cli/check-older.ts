@@ -4,18 +4,18 @@ import type { Config } from '../config/config.ts'
 import { findNewerKeys, type OlderRelease } from '../config/newer-keys.ts'
 import { lookForNewer } from '../store/open.ts'
 
-/** How an older release would do with the configuration and the store. */
+/** Whether an older release would start with this configuration and store, and what it would ignore. */
 type OlderCheck = {
   release: OlderRelease
-  /** Sentences about what keeps it from starting. */
+  /** Reasons why it would not start. */
   refuses: readonly string[]
-  /** Sentences about what it would ignore. */
+  /** Features that it would ignore, each with the consequence. */
   ignores: readonly string[]
 }
 
 type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
 
-/** Counts of a store that the release ignores, with the consequence of each. */
+/** Features of a store that the release ignores: how to count each, and the consequence. */
 const ignored: readonly (readonly [count: (found: Found) => number, text: string])[] = [
   [({ foreignKeys }) => foreignKeys, 'keys of another gateway get 401 there'],
   [({ plans }) => plans, 'accounts with a plan pay the plain prices there'],
@@ -32,7 +32,7 @@ const ignored: readonly (readonly [count: (found: Found) => number, text: string
   ],
 ]
 
-/** Checks what an older release cannot read. @throws the error of a database that does not answer */
+/** Checks what an older release cannot read. @throws the error of a database that does not respond */
 export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store }: Config): Promise<OlderCheck> {
   const keys =
     file === undefined || isBuiltIn ? [] : findNewerKeys(release, parse(readFileSync(file, 'utf8'), { merge: true }))
@@ -51,7 +51,7 @@ export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store
   }
 }
 
-/** The result in words. */
+/** Formats the result for people. */
 export function sayOlder({ release, refuses, ignores }: OlderCheck): string {
   const list = (some: readonly string[]) => some.map((one) => `  ${one}`)
   return [

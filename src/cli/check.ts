@@ -7,7 +7,7 @@ import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } fro
 
 type CheckOptions = GlobalOptions & { for?: OlderRelease; online?: true; everyModel?: true; timeout: number }
 
-/** Adds `check`: it reports mistakes in the configuration; with `--online` also problems of the upstreams in it. */
+/** Adds `check`, which reports mistakes in the configuration; with `--online` also upstreams that do not work. */
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
@@ -74,7 +74,7 @@ export function addCheckCommand(program: Command): void {
     })
 }
 
-/** @throws ConfigError, whose problems are also the data of `--json` */
+/** @throws ConfigError, whose problems are also printed with `--json` */
 async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   const { ConfigError } = await import('../config/problem.ts')
@@ -93,7 +93,7 @@ async function load(options: CheckOptions): Promise<Config> {
   }
 }
 
-/** Accounts whose plan the configuration lacks. @throws the error of a database that does not answer */
+/** Warns of accounts whose plan the configuration lacks. @throws the error of a database that does not respond */
 async function warnOfPlans({ store, plans }: Config): Promise<Config['warnings']> {
   const { lookForPlanless } = await import('../store/open.ts')
   const { sayPlanless } = await import('../accounts/planless.ts')

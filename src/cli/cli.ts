@@ -1,6 +1,6 @@
 /*
- * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
- * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 wrong usage.
+ * The program `triwire`. Each command loads its modules when it runs, so that `--help` and `key create` are quick. Data
+ * goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 wrong usage.
  */
 import { Command, CommanderError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
@@ -9,7 +9,7 @@ import { version } from '../host/version.ts'
 import { asksToServe, numberFrom } from './options.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 
-/** Errors of the options must be printed before the options are parsed. */
+/** Read here, because errors of the options are printed before the options are parsed. */
 const isJson = process.argv.includes('--json')
 
 const program = new Command('triwire')
@@ -22,12 +22,12 @@ const program = new Command('triwire')
   .option('--json', 'print data as JSON')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
-    // The text quotes the typed words, among which may be a key.
+    // The text quotes what the person typed, which may contain a key.
     writeErr: (text) => void (isJson || process.stderr.write(withoutSecrets(text))),
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
-  // Only a server handles signals, and takes them over when it has started.
+  // Only a server handles signals. It installs its own handlers when it has started.
   .hook('preAction', (_, action) => {
     if (action.name() !== 'serve') releaseSignals()
   })
@@ -49,7 +49,7 @@ const serve = program
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers, link } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
-    // A server must not end when the reader of its first output does.
+    // A server must keep running if the reader of its first output ends.
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers, link })
   })
@@ -70,7 +70,7 @@ try {
 function tell(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
-    // Commander has already printed its own errors.
+    // Commander has already printed its errors.
     const isTold = error.code.startsWith('commander.') && !isJson
     const message =
       error.code === 'commander.help' ? 'name a command: --help lists them' : error.message.replace(/^error: /, '')
@@ -78,7 +78,7 @@ function tell(error: unknown): number {
     return 2
   }
   const problems = (error as { problems?: readonly ConfigProblem[] }).problems
-  // A wrong value of a flag counts as wrong usage, even if the configuration finds it.
+  // An invalid value of a flag counts as wrong usage, even if the check of the configuration finds it.
   const isUsage = problems?.every(({ path }) => path.startsWith('--')) ?? false
   const text = error instanceof Error ? error.message : `${error}`
   const message = isJson ? text : `triwire: ${text}`
@@ -86,9 +86,9 @@ function tell(error: unknown): number {
   return isUsage ? 2 : 1
 }
 
-/** `npx triwire` runs the gateway. `serve` is inserted here, because a default command of commander would hide typing errors. */
+/** Inserts `serve` if no command is typed. A default command of commander would hide typing errors. */
 function withCommand(args: string[]): string[] {
-  // The spelling of earlier releases.
+  // `-V` is the spelling of earlier releases.
   if (args[0] === '-V') return ['-v']
   const probe = new Command().exitOverride().configureOutput({ writeErr: () => {} })
   const options = [...program.options, ...serve.options].filter(({ long }) => long !== '--version')
@@ -97,12 +97,12 @@ function withCommand(args: string[]): string[] {
     const { operands, unknown } = probe.parseOptions(args)
     return operands.length + unknown.length > 0 ? args : ['serve', ...args]
   } catch {
-    // The program itself reports what is wrong with the options.
+    // The program reports invalid options itself.
     return args
   }
 }
 
-/** Ends quietly if the reader of stdout closes it, as in `ledger export | head`. */
+/** Exits without an error if the reader closes stdout, as in `ledger export | head`. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit()
   printError({ code: 'failed', message: `${isJson ? '' : 'triwire: '}${explainLoss(error)}` }, isJson)

@@ -16,7 +16,7 @@ import { tableCommands } from './table-commands.ts'
 import { addTranslateCommand } from './translate.ts'
 import { addVersionCommand } from './version.ts'
 
-/** Adds all commands except `serve`. @param args as they were typed */
+/** Adds all commands except `serve`. @param args the words that the person typed after `triwire` */
 export async function addCommands(program: Command, args: readonly string[]): Promise<void> {
   await addTableCommands(program, args)
   addCheckCommand(program)
@@ -35,7 +35,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addCompletionCommand(program)
 }
 
-/** Adds all commands of the table if one of them, or help about all, is typed. Otherwise adds only their names. */
+/** Adds the commands of the table of operations; only their names if neither one of them nor help is typed. */
 async function addTableCommands(program: Command, args: readonly string[]): Promise<void> {
   const [first = ''] = wordsOf(args)
   if (first === 'help' || first === 'completion' || Object.hasOwn(tableCommands, first)) {

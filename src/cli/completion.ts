@@ -14,8 +14,8 @@ export function addCompletionCommand(program: Command): void {
 }
 
 /*
- * The script of each shell. It contains everything it needs, so that it runs no program and asks no store, and is quick. It
- * completes commands and options, and files after an option whose value has no fixed words.
+ * The script of each shell. It is quick, because it contains all words and runs no program. It completes commands,
+ * options, fixed values of options, and the names of files.
  */
 
 const shells = { bash, zsh, fish } as const
@@ -101,7 +101,7 @@ function wordsOf({ commands, options }: CompletionPoint): string {
   return [...commands, ...options].map(({ name }) => name).join(' ')
 }
 
-/** The completion of an option's value: its words, a file, or nothing. */
+/** Returns the part of a script that completes values of options: fixed words, a file name, or nothing. */
 function valueCases(places: readonly CompletionPoint[], offer: (words: string) => string, files: string): string {
   const cases = places.flatMap(({ path, options }) =>
     options
@@ -118,17 +118,17 @@ function quote(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 
-/** The words that may follow at one point of the command line. */
+/** The words that can follow at one point of the command line. */
 type CompletionPoint = {
-  /** The commands that lead to the point, separated by blanks; empty for the program itself. */
+  /** The commands before this point, separated by blanks. Empty for the program itself. */
   path: string
-  /** The next commands, and the words of an argument that has a fixed set of them. */
+  /** Commands that can follow, and the values of an argument that has a fixed set. */
   commands: readonly { name: string; about: string }[]
-  /** The options here, with the global ones. */
+  /** Options that are valid here, including the global ones. */
   options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
 }
 
-/** Returns every point of a program, each before the points below it. */
+/** Returns all points of a program, a command before its subcommands. */
 function placesOf(program: Command): CompletionPoint[] {
   const global = optionsOf(program)
   return visit(program, '')

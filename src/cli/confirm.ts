@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { isJson } from './print.ts'
 
-/** The terminal of the person who is asked; a test passes its own. */
+/** The terminal of the person who is asked. A test passes its own. */
 type Terminal = {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean }
   stderr: NodeJS.WritableStream
@@ -10,9 +10,9 @@ type Terminal = {
 
 /**
  * Asks a person for confirmation, on stderr.
- * @param left the state if the answer is no: the beginning of a sentence
- * @param cure how to confirm if nobody can be asked: its end
- * @throws Error with both, also with `--json`, because then a program reads
+ * @param left the first half of the error if the answer is no: what is unchanged
+ * @param cure its second half if nobody can be asked: how to confirm
+ * @throws Error with both halves if stdin is no terminal, or with `--json`, because then a program reads the output
  */
 export async function confirm(
   command: Command,
@@ -22,7 +22,7 @@ export async function confirm(
 ): Promise<void> {
   if (!stdin.isTTY || isJson(command)) throw new Error(`${left}: ${cure}`)
   const terminal = createInterface({ input: stdin, output: stderr })
-  // Ctrl-C and the end of the input count as no.
+  // Ctrl-C and the end of the input count as a no.
   const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => ''), closed])
   terminal.close()

@@ -24,7 +24,7 @@ function linesOf(text: string): string[] {
   return text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
 }
 
-/** Counts the common lines of two ends of the texts. For very large texts it returns 0, so that all lines count as changed. */
+/** Counts the common lines of `a` from `i` on and `b` from `j` on. For very large texts all lines count as changed. */
 function commonLengths(a: readonly string[], b: readonly string[]): (i: number, j: number) => number {
   if (a.length * b.length > 4_000_000) return () => 0
   const width = b.length + 1

@@ -76,7 +76,7 @@ function formatList(rows: readonly object[]): string {
   return formatRows(Object.keys(rows[0]!), rows)
 }
 
-/** Leaves out what is missing. */
+/** Leaves out fields without a value. */
 function told(fields: Explanation['settlement']): Record<string, unknown> {
   const { flags, ...rest } = fields
   const entries = Object.entries(rest).filter(([, value]) => value !== null)
@@ -89,8 +89,8 @@ function named(name: string | null | undefined, id: string | null | undefined): 
 }
 
 /**
- * Explains a request from the ledger, which knows only the bill. Used if no server could explain it.
- * @throws Error with possible reasons if the ledger does not know the request either
+ * Explains a request by its bill in the ledger. Used if no server can explain it.
+ * @throws Error with possible reasons if the ledger has no debit of the request
  */
 export async function explainWithout(command: Command, requestId: string, told: AdminReply): Promise<Explanation> {
   if ('status' in told && told.status === 404)

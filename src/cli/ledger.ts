@@ -19,8 +19,8 @@ import { clearProgress, isJson, note, print, printPieces, showProgress } from '.
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
- * Adds the commands beside those of the table of operations. `verify` reads log files and computes for minutes. `export` prints
- * the whole ledger as one stream.
+ * Adds the commands of the ledger and the audit that are not in the table of operations. `verify` reads log files and
+ * can take minutes. `export` prints the whole ledger as one stream.
  */
 export function addLedgerCommands(program: Command): void {
   const ledger = program.commands.find((command) => command.name() === 'ledger')!
@@ -88,7 +88,7 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
     return countOf(correction)
   })
   if (dryRun) return
-  // Without entries, only budgets that began ahead are counted anew.
+  // Without entries to correct, only budgets that began at a wrong time are counted again, which needs no confirmation.
   if (!yes && count > 0)
     await confirm(
       command,
@@ -105,7 +105,7 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
   )
 }
 
-/** A list of JSON or a line for each entry. There may be any number of them. */
+/** Formats entries as a JSON list or as lines. They are not all in memory, because there may be any number. */
 async function* formatCorrected(command: Command, entries: AsyncIterable<CorrectedEntry>): AsyncIterable<string> {
   const asJson = isJson(command)
   let count = 0
@@ -128,14 +128,14 @@ function readTime(text: string): number {
   }
 }
 
-/** Prints what a check has found, or the text for a check without findings. */
+/** Prints the findings of a check, or `right` if there are none. With findings the exit code is 1. */
 function tellFindings(command: Command, { findings, head }: Pick<Audited, 'findings' | 'head'>, right: string): void {
   const ok = findings.length === 0
   print(command, { ok, findings, head: head ?? null }, () => (ok ? right : findings.join('\n')))
   if (!ok) process.exitCode = 1
 }
 
-/** Runs the audit. A file that is too damaged to be opened is a finding too. */
+/** Runs the audit. A store that is too damaged to open is a finding and not an error. */
 async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
   const { DamageError } = await import('../store/files/store-error.ts')
   try {
@@ -159,7 +159,7 @@ function readHead(text: string): Head {
   }
 }
 
-/** @throws Error with the option that matches nothing, and its cure */
+/** Reads the filter of entries. @throws Error that names an option which matches nothing, and the cure */
 async function filterOf(context: Pick<Context, 'books' | 'calendar'>, command: Command): Promise<EntryFilter> {
   try {
     return await readFilter(context, z.object(filterFields).parse(typedOptions(command, filterFlags)))

@@ -1,16 +1,16 @@
 import { CommanderError, InvalidArgumentError, Option } from 'commander'
 
-/** Options that may stand before or after any command. */
+/** Options that are accepted before and after any command. */
 export type GlobalOptions = { config?: string; store?: string; json?: boolean }
 
-/** Makes an error of wrong usage that the parser of options cannot find: exit code 2. @param message the rest of a sentence */
+/** Makes an error for wrong usage, with exit code 2. @param message the text after `error: ` */
 export function usage(message: string): CommanderError {
   return new CommanderError(2, 'triwire.usage', `error: ${message}`)
 }
 
 const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
 
-/** Makes the option `--timeout`, in ms. @param usual the default, as it would be typed */
+/** Makes the option `--timeout`, whose value is in ms. @param usual the default as a person would type it */
 export function timeoutOption(description: string, usual: string): Option {
   const read = (text: string) => {
     const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
@@ -20,7 +20,7 @@ export function timeoutOption(description: string, usual: string): Option {
   return new Option('--timeout <time>', description).argParser(read).default(read(usual), usual)
 }
 
-/** Makes the parser of an option that takes a whole number. @param more the rest of its error, which says the range */
+/** Makes a parser for an option with an integer value. @param more a text after the range in its error */
 export function numberFrom(least: number, most: number, more = ''): (text: string) => number {
   return (text) => {
     if (!/^(?:0|[1-9]\d{0,6})$/.test(text) || Number(text) < least || Number(text) > most)
@@ -29,7 +29,7 @@ export function numberFrom(least: number, most: number, more = ''): (text: strin
   }
 }
 
-/** The global options that may be followed by a value. */
+/** Matches options before a command that have a value. */
 const takesValue = /^--(?:config|store|listen|admin-listen|workers)$/
 
 /** Returns the words that are neither options nor their values: the command and its arguments. */
@@ -37,7 +37,7 @@ export function wordsOf(args: readonly string[]): string[] {
   return args.filter((word, at) => !word.startsWith('-') && !takesValue.test(args[at - 1] ?? ''))
 }
 
-/** Whether only `serve` can be meant. Then no other command is loaded, which makes a start quicker. */
+/** Whether the command is `serve`. Then no other command is loaded, which makes the start quicker. */
 export function asksToServe(args: readonly string[]): boolean {
   const [first] = wordsOf(args)
   return first === 'serve' || (first === undefined && !args.includes('--help') && !args.includes('-h'))

@@ -5,7 +5,7 @@ import { formatFields, formatTable, print } from './print.ts'
 
 type PriceOptions = GlobalOptions & { at?: string; tier?: string; geo?: string; tokens: number }
 
-/** Adds `price`: it shows which row, band and factors of a model's prices apply, and the rates that they make. */
+/** Adds `price`, which shows the row, band and factors that apply to a model, and the resulting rates. */
 export function addPriceCommand(program: Command): void {
   program
     .command('price')

@@ -7,19 +7,19 @@ import type { GlobalOptions } from './options.ts'
 
 export { formatTime } from '../accounts/calendar.ts'
 
-/** A text to add if the last output could not be written. */
+/** A text for the error if the last output cannot be written. */
 let ifLost = ''
 
 /**
  * Prints data for programs with `--json`, or else for people.
- * @param unwritten a sentence for a failed write, for data that is shown only once: what to do then
+ * @param unwritten what to do if the data cannot be written, for data that is shown only once
  */
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   ifLost = unwritten
   console.log(isJson(command) ? JSON.stringify(data) : text())
 }
 
-/** Prints as fast as the reader takes it. */
+/** Prints pieces, and waits whenever stdout is full. */
 export async function printPieces(pieces: AsyncIterable<string> | Iterable<string>): Promise<void> {
   await pipeline(Readable.from(pieces), process.stdout, { end: false })
 }
@@ -28,7 +28,7 @@ export function isJson(command: Command): boolean {
   return command.optsWithGlobals<GlobalOptions>().json === true
 }
 
-/** Explains why stdout cannot be written, for example because the disk is full. */
+/** Returns the error message for a failed write to stdout. */
 export function explainLoss({ code, message }: NodeJS.ErrnoException): string {
   const why = code === 'ENOSPC' ? 'the disk is full' : message
   return `what was asked for cannot be written (${why}); what the command has done stays done. ${ifLost}`.trim()
@@ -39,7 +39,7 @@ export function note(command: Command, text: string): void {
   console.error(isJson(command) ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
-/** Removes secrets from typed words in a text: keys, also a provider's (ruling U5), and passwords in URLs (ruling X13). */
+/** Removes secrets that a person typed: keys, also those of providers (ruling U5), and passwords in URLs (X13). */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text)
     .replace(/\b(sk-(?!tri-)|gsk_|xai-|AIza|hf_)[A-Za-z0-9_-]{12,}/g, '$1…')
@@ -51,7 +51,7 @@ export function withoutSecretsIn(problem: ConfigProblem): ConfigProblem {
   return { ...problem, message: withoutSecrets(problem.message) }
 }
 
-/** Prints an error on stderr, as text or as a line of JSON, without secrets that were typed. */
+/** Prints an error on stderr, as text or as a line of JSON, without secrets. */
 export function printError(error: CommandFailure, isJson: boolean): void {
   const { code } = error
   const message = withoutSecrets(error.message)
@@ -62,13 +62,13 @@ export function printError(error: CommandFailure, isJson: boolean): void {
 }
 
 type CommandFailure = {
-  /** `usage`: the command was used wrongly. */
+  /** `usage`: the options or arguments are wrong. */
   code: 'failed' | 'usage'
   message: string
   problems?: readonly ConfigProblem[]
 }
 
-/** Formats rows in columns under their names, each as wide as needed. */
+/** Formats rows as a table with a heading. Columns are aligned. */
 export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = columns.map((name, at) => rows.reduce((most, row) => Math.max(most, row[at]!.length), name.length))
   const line = (cells: readonly string[]) =>
@@ -79,13 +79,13 @@ export function formatTable(columns: readonly string[], rows: readonly (readonly
   return [columns, ...rows].map(line).join('\n')
 }
 
-/** Formats a column for each name, with a dash for a missing value. */
+/** Formats objects as a table with the named fields. A missing value is a dash. */
 export function formatRows(columns: readonly string[], rows: readonly object[]): string {
   const cells = rows.map((row) => columns.map((name) => `${(row as Record<string, unknown>)[name] ?? '-'}`))
   return formatTable(columns, cells)
 }
 
-/** Formats a name and its value on each line. */
+/** Formats fields as lines with a name and a value. */
 export function formatFields(fields: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
@@ -93,10 +93,10 @@ export function formatFields(fields: Record<string, unknown>): string {
     .join('\n')
 }
 
-/** Shows progress in one line of a terminal, but only if a person watches. */
+/** Shows progress in one line, if stderr is a terminal. */
 export function showProgress(words: string): void {
   if (!isWatched()) return
-  // Some terminals do not know their width and report 0.
+  // Some terminals report a width of 0.
   const width = process.stderr.columns || 80
   process.stderr.write(`\r\u001b[2K${words.slice(0, width - 1)}`)
 }
@@ -110,9 +110,9 @@ function isWatched(): boolean {
 }
 
 /**
- * Makes the error for a file that could not be read.
- * @param cure what to do about it, e.g. `check --log`
- * @returns the same error if it does not come from the system
+ * Returns the error for a file that could not be read.
+ * @param cure what the person can do, e.g. `name the file of the export`
+ * @returns `error` itself if it is not from the file system
  */
 export function unreadable(file: string, error: unknown, cure: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException

@@ -12,10 +12,10 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** Entries that were posted this long before and after an export are read too, in ms: late ones, and what was given back. */
+/** Entries posted up to this long before and after an export are read too, in ms: late debits and refunds. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
-/** Names of upstreams that are taken for a provider if none is given. */
+/** The upstreams that belong to a provider, if none are named. */
 const usualNames: Record<ExportProvider, RegExp> = {
   openai: /^openai/i,
   anthropic: /^(anthropic|claude)/i,
@@ -23,7 +23,7 @@ const usualNames: Record<ExportProvider, RegExp> = {
   openrouter: /^openrouter/i,
 }
 
-/** Adds `reconcile`: it compares an export of a provider with the ledger, and writes nothing. */
+/** Adds `reconcile`, which compares an export of a provider with the ledger and writes nothing. */
 export function addReconcileCommand(program: Command): void {
   program
     .command('reconcile')

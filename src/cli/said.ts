@@ -13,12 +13,12 @@ import { describeExplanation } from './explanation.ts'
 import { formatFields, formatRows, formatTable } from './print.ts'
 import { formatUsage, sayFolded } from './usage.ts'
 
-/** How the answer of an operation is printed. A list is printed as a whole; an answer without a rule is printed field by field. */
+/** How the answer of an operation is printed for people. Without a rule it is printed field by field. */
 type PrintRule = {
   text(answer: never): string
-  /** The text if it could not be printed and cannot be shown again. */
+  /** The error text for an answer that cannot be shown again, if stdout cannot be written. */
   lost?(answer: never): string
-  /** The text if a creation has made nothing. */
+  /** A note if a creation has made nothing new. */
   again?: string
 }
 
@@ -185,7 +185,7 @@ const said: Record<string, PrintRule> = {
   },
 }
 
-/** The keys of another gateway, and how far their rotation is. */
+/** Formats the keys of another gateway, and the progress of their rotation. */
 function sayForeign(rows: readonly ForeignKeyDetails[]): string {
   if (rows.length === 0) return 'The store has no key of another gateway.'
   const open = rows.filter(({ rotated, revoked }) => !rotated && revoked === null)
@@ -199,7 +199,7 @@ function sayForeign(rows: readonly ForeignKeyDetails[]): string {
   return `${formatRows(columns, shown)}\n\n${rows.length} keys of another gateway: ${rows.length - open.length} are rotated or revoked, ${open.length} are not; ${used} of these were used here.\ntriwire key rotate ID makes a key of ours, with the same label, limits and spending.`
 }
 
-/** Each line with its act below it. */
+/** Formats each need as a line, with the command for it below. */
 function sayNeeds(needs: readonly Need[]): string {
   if (needs.length === 0) return 'Nothing needs you.'
   const signs = { bad: '!!', warn: '! ', note: '- ' }
@@ -224,7 +224,7 @@ function sayBounds({ budget, models, person, person_name, labels, may_choose }: 
   }
 }
 
-/** Prints the parts of an account one by one, and of its bounds those that it has. */
+/** Formats the fields of an account that have a value. */
 function sayAccount({ budget, rpm, warn, grant, ...row }: AccountDetails): string {
   const given = grant && { grant: `${grant.credits}/month${grant.lapse ? ', lapses' : ''}`, last_grant: grant.last }
   const bounds = {
@@ -237,12 +237,12 @@ function sayAccount({ budget, rpm, warn, grant, ...row }: AccountDetails): strin
   return formatFields(Object.fromEntries(known))
 }
 
-/** Shows a dash for a missing value, as in tables. */
+/** Replaces missing values with a dash, as in tables. */
 function shown(fields: PrintedRow): PrintedRow {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? '-']))
 }
 
-/** Prints the parts of a key one by one. */
+/** Formats the fields of a key. */
 function sayKey({ budget, person_budget, ...row }: KeyAnswer): string {
   const { held, renews_at } = budget ?? {}
   const { budget: ofPerson, spent: byPerson } = sayBudget(person_budget)
@@ -308,7 +308,7 @@ function formatTotals(rows: readonly TotalRow[]): string {
   return formatRows(names, rows)
 }
 
-/** The sums, and what proves them; the lines are in the other forms. */
+/** Formats the sums of a statement and its digests. The lines are only in the other forms. */
 function sayStatement(told: ToldStatement): string {
   const sums = Object.entries(told).filter(([, value]) => !Array.isArray(value))
   return formatFields(Object.fromEntries(sums))

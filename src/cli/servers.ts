@@ -6,19 +6,19 @@ import { addStoreCommands } from './store-copy.ts'
 const columns = ['id', 'name', 'version', 'config', 'started', 'seen', 'left'] as const
 
 /**
- * Adds the commands for a store and its servers. `reload` makes a server read its configuration again, as after SIGHUP. `reporting
- * rezone` changes the time zone of reports and budgets, which a store has only one of (ruling X12).
+ * Adds the commands for a store and its servers. `reload` makes a server read its configuration again, as SIGHUP does.
+ * `reporting rezone` changes the one time zone of a store, for reports and budgets (ruling X12).
  */
 export function addServerCommands(program: Command): void {
   program
     .command('reload')
     .description('make the running server read its configuration again')
     .action(async (_options, command: Command) => {
-      // Windows has no such signal; sending it ends the process.
+      // On Windows, sending SIGHUP would end the process.
       if (process.platform === 'win32')
         throw new Error('a running server cannot be told to reload on Windows: restart it')
       const { engine, shown, ...place } = await findStore(command.optsWithGlobals())
-      // The servers of a database may run on any machine, so their process ids are not known here.
+      // The servers of a database may run on other machines, so their process ids are not known here.
       if (!('path' in place))
         throw new Error(
           `the servers of ${shown} may run anywhere: send each of them SIGHUP where it runs (triwire replicas lists them)`,
@@ -78,7 +78,7 @@ export function addServerCommands(program: Command): void {
     })
 }
 
-/** @throws Error if no server runs on the store, or none that can be signalled from here */
+/** Returns the process id of the server of a store. @throws Error if none runs, or it cannot be signalled from here */
 async function findServer(store: string): Promise<number> {
   const { isLocked } = await import('../store/files/lock.ts')
   if (!isLocked(store))

@@ -5,7 +5,7 @@ import { formatFields, print } from './print.ts'
 
 type ExplainOptions = GlobalOptions & { groups?: string; email?: string }
 
-/** Adds `sign-in explain`: it shows which rule of `sign_in` a person would get, and what that gives them. */
+/** Adds `sign-in explain`, which shows the rule of `sign_in` that applies to a person, and what it grants. */
 export function addSignInCommand(program: Command): void {
   program
     .command('sign-in')

@@ -5,7 +5,7 @@ import { print, unreadable } from './print.ts'
 
 type SimulatorCommandOptions = { port: number; host: string; scripts?: string; quiet?: true }
 
-/** Adds `simulator`: it runs the simulated upstream alone, until it is stopped. */
+/** Adds `simulator`, which runs only the simulated upstream until it is stopped. */
 export function addSimulatorCommand(program: Command): void {
   program
     .command('simulator')
@@ -26,10 +26,10 @@ export function addSimulatorCommand(program: Command): void {
     })
 }
 
-/** Formats a request, such as `POST /v1/messages sim 200 3 ms`. */
+/** Formats a request as a line such as `POST /v1/messages sim 200 3 ms`. */
 function describe({ method, path, model, status, ms, isCut }: AnsweredRequest): string {
   const what = [method, path, model ?? '-', isCut ? `${status || '-'} client left` : status, `${ms} ms`].join(' ')
-  // A client can send control characters, which a terminal would obey.
+  // A client can send control characters, which a terminal would act on.
   return what.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 300)
 }
 
@@ -41,7 +41,7 @@ const cures: Readonly<Record<string, string>> = {
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port, scripts }: SimulatorCommandOptions): unknown {
-  // A folder can be opened but not read.
+  // `read` is the failed call if the path is a folder.
   if (scripts !== undefined && ['open', 'read'].includes(error.syscall ?? ''))
     return unreadable(scripts, error, 'name a file of scripts with --scripts')
   const cure = cures[error.code ?? '']

@@ -8,7 +8,7 @@ import type { GlobalOptions } from './options.ts'
 import { clearProgress, formatTable, formatTime, note, print, showProgress } from './print.ts'
 import { findStore } from './store.ts'
 
-/** Adds `store copy`: it moves a store between a file and a database, with the pause of one restart. */
+/** Adds `store copy`, which moves a store between a file and a database. Servers pause only for one restart. */
 export function addStoreCommands(program: Command): void {
   const store = program.command('store').description('where accounts and ledger are: move them')
   store
@@ -56,7 +56,7 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
   }
 }
 
-/** Finds the seal key that opens envelopes from before the move (ruling T7). Returns its place, never the key itself. */
+/** Finds the seal key for envelopes from before the move (ruling T7). @returns where it is, never the key itself */
 async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
   try {
@@ -69,7 +69,7 @@ async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalO
     )
       return 'the seal_key of your configuration, as it is'
   } catch {
-    // A mistake in the configuration is not reported by this command.
+    // This command does not report mistakes in the configuration.
   }
   if (from.engine === 'postgres') return 'the seal_key that its servers had'
   const { realPath } = await import('../store/files/place.ts')

@@ -13,12 +13,12 @@ import { note } from './print.ts'
 export type { GlobalOptions } from './options.ts'
 
 /**
- * Runs `work` with the books of the store that a server with the same settings would use (ruling X4), and closes it. The store
- * is changed directly, even if a server uses it; the server sees the change within a second.
- * @param create whether to make a missing file
- * @param zoned whether the work depends on days, which are those of the zone recorded in the store (ruling X12)
- * @param isAlone whether no server may use the store meanwhile
- * @throws the refusal of a rule, in words for the person
+ * Opens the store that a server with the same settings would use (ruling X4), runs `work` on its books, and closes it.
+ * The store is changed directly, even if a server uses it. The server sees the change within a second.
+ * @param create whether to create a missing file
+ * @param zoned whether `work` depends on days, and so on the time zone that the store records (ruling X12)
+ * @param isAlone true if no server may use the store meanwhile
+ * @throws Error with a message for people if a rule of the books refuses
  */
 export async function withStore<T>(
   command: Command,
@@ -41,7 +41,7 @@ export async function withStore<T>(
     return await work(books.as({ actor: cliActor() }), createCalendar(zone))
   } catch (error) {
     const told = explainBookError(error)
-    // The error says the same as the note, so the note is left out.
+    // A note with the same text as the error is left out.
     notes.delete((told as Error).message)
     throw told
   } finally {
@@ -51,9 +51,10 @@ export async function withStore<T>(
 }
 
 /**
- * Finds the store. The configuration is read only if neither flag nor variable names one, so that a mistake in it blocks no
- * refund.
- * @throws ConfigError for a wrong URL, Error if the file is beside the configuration, as in earlier releases (ruling X8)
+ * Finds the store. The configuration is read only if neither flag nor variable names a store, so that a mistake in it
+ * cannot prevent a refund.
+ * @throws ConfigError for a wrong URL, Error if the file is beside the configuration, as in earlier releases (ruling
+ * X8)
  */
 export async function findStore({ config, store }: GlobalOptions): Promise<StorePlace> {
   const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
@@ -71,15 +72,15 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
   return found.store
 }
 
-/** Reads the configuration for its store only. The keys of upstreams may be set on the server alone. */
+/** Reads only what the store needs. Keys of upstreams may be set only on the server, so they are not required. */
 async function readConfig(config: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })
 }
 
 /**
- * Returns the zone that the store has recorded. Before a server has recorded one, it is that of the configuration. It is UTC
- * if there is no configuration, or it cannot be read, which other commands report.
+ * Returns the time zone that the store records. If no server has recorded one yet, it is that of the configuration.
+ * Without a valid configuration it is UTC; other commands report the mistakes.
  */
 async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> {
   const { isRecorded } = await import('../accounts/usage/question.ts')
@@ -92,7 +93,7 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
   }
 }
 
-/** The person at the command line, as the audit names them. */
+/** Returns the audit's name of the person at the command line. */
 export function cliActor(): string {
   return `cli:${userName()}@${hostname()}`
 }
@@ -101,12 +102,12 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container a user may have no name.
+    // In a container the user may have no name.
     return `${process.getuid?.() ?? 'somebody'}`
   }
 }
 
-/** Words the refusal of a rule; any other error is returned as it is. */
+/** Makes the refusal of a rule an error with a message for people. Any other error is returned as it is. */
 export function explainBookError(error: unknown): unknown {
   return error instanceof BookError ? new Error(sentenceOf(error), { cause: error }) : error
 }

@@ -1,6 +1,6 @@
 /**
- * The first words of all commands of the table of operations, in its order, with their descriptions. The table itself checks
- * what is typed. It is loaded only if one of its commands is used (test/cli/lazy.test.ts compares the two).
+ * The first words of all commands of the table of operations, in its order, with their descriptions. The table itself
+ * is loaded only if one of its commands is typed (test/cli/lazy.test.ts compares the two).
  */
 export const tableCommands: Readonly<Record<string, string>> = {
   account: 'who pays: make, list, suspend and credit accounts',

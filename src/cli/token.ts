@@ -1,6 +1,6 @@
 /*
- * `triwire token [URL]` as agents run it. bin/triwire.mjs loads this instead of the program, which would load the parser of
- * options. With options, as in `triwire token --help`, the program is.
+ * `triwire token [URL]` as agents run it. To be quick, bin/triwire.mjs then loads this module and not the whole
+ * program. With options, such as `--help`, it loads the program.
  */
 import { printToken } from './login/print-token.ts'
 

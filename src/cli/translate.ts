@@ -15,10 +15,10 @@ type TranslateOptions = GlobalOptions & {
   status?: number
 }
 
-/** The most that is read of an answer, in bytes, as a server reads of an answer that is not a stream. */
+/** The largest answer, in bytes: the limit of a server for an answer that is not a stream. */
 const answerBytesMax = 32 * 1_048_576
 
-/** Adds `translate`: it shows the request that a model would get, and the answer that a client would get. It sends nothing. */
+/** Adds `translate`, which shows the request for a model, and the answer for a client, and sends nothing. */
 export function addTranslateCommand(program: Command): void {
   program
     .command('translate')
@@ -40,7 +40,7 @@ export function addTranslateCommand(program: Command): void {
       const { glanceAtConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../live/translation.ts')
       const config = glanceAtConfig(options)
-      // One byte more than the limit shows that the body is too large.
+      // A byte more than the limit shows that the body is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
       const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)
       const told = await describeTranslation(config, options.from, bytes, options.model, {
@@ -94,7 +94,7 @@ async function read(file: string, bytesMax: number): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, bytesMax)
 }
 
-/** Prints the refusal that the client would get. */
+/** Prints the error response that the client would get. */
 function refuse({ refusal }: RefusedTranslation, { json }: TranslateOptions): void {
   const { status, code, param, message } = refusal
   process.exitCode = 1
@@ -120,7 +120,7 @@ function tell(told: Translation, { json }: TranslateOptions): void {
     [head, request && describeRequest(request), answer && describeAnswer(answer)].filter(Boolean).join('\n\n'),
   )
   const body = (answer ?? request)!.body
-  // A program or a file gets exactly the body. On a terminal a line end is added.
+  // A program or a file gets exactly the body. On a terminal, a line break is added.
   process.stdout.write(process.stdout.isTTY && !body.endsWith('\n') ? `${body}\n` : body)
 }
 

@@ -4,12 +4,12 @@ import { version } from '../host/version.ts'
 import type { GlobalOptions } from './options.ts'
 import { print, printError } from './print.ts'
 
-/** The folder of the package, or of the checkout. */
+/** The root folder of the package or of the checkout. */
 const packageRoot = fileURLToPath(new URL('.', new URL('../../package.json', import.meta.url)))
 
 /**
- * Adds `version`, which compares the installed files with the signed manifest of the release. The exit code is 0 if they are the
- * same, 1 if they are not, and 2 if nothing can be said.
+ * Adds `version`, which can compare the installed files with the signed manifest of the release. The exit code is 0 if
+ * they are equal, 1 if they differ, and 2 if they cannot be compared.
  */
 export function addVersionCommand(program: Command): void {
   program

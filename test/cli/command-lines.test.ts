@@ -255,7 +255,7 @@ const refused: Row[] = [
   ['setup codex --url gateway.example/v1', 2, /It must be the address of a gateway, such as https:/],
   ['setup codex --url ftp://gateway.example', 2, /It must be the address of a gateway, such as https:/],
   ['setup codex --url https://', 2, /It must be the address of a gateway, such as https:/],
-  ['setup codex --key sk-tri-a\tb', 2, /^error: the key of --key is none: a key is one word without quotes\n$/],
+  ['setup codex --key sk-tri-a\tb', 2, /^error: the value of --key is not a key: a key is one word without quotes\n$/],
   ['setup codex --model nope', 1, /There is no model "nope"/],
   ['doctor', 2, /^error: a key is needed: give --key or set TRIWIRE_KEY/],
   ['doctor --key x --base-url localhost', 2, /Write it like http:\/\/127\.0\.0\.1:8080\./],

@@ -114,8 +114,8 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
     [['--url', origin, '--model', 'named'], 0, /wants a key.*; the model is taken on trust/],
     [['--url', 'nope'], 2, /must be the address of a gateway, such as https:\/\/gateway\.example/],
     [['--url', 'https://user:pass@host'], 2, /must be the address of a gateway/],
-    [['--url', origin, '--key', "it's"], 2, /the key of --key is none: a key is one word without quotes/],
-    [['--url', origin, '--key', ''], 2, /the key of --key is none/],
+    [['--url', origin, '--key', "it's"], 2, /the value of --key is not a key: a key is one word without quotes/],
+    [['--url', origin, '--key', ''], 2, /the value of --key is not a key/],
     [['--url', origin, '--context-window', 'big'], 2, /must be a number of tokens, such as 400000 or 400k/],
     [['--context-window', '8k', '--max-output', '9k'], 2, /--max-output is a part of --context-window/],
   ]

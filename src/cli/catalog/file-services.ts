@@ -3,16 +3,18 @@ import { asObject } from '../../bytes/json.ts'
 import { type Tier, tiers } from '../../catalog/model.ts'
 import type { BandTexts, PriceTexts, RateTexts, WrittenTexts } from '../../catalog/presets.ts'
 
-/** Reads the rates of a file whose names end so, for the base and for a step. */
+/**
+ * Reads the rates whose names have this suffix: the base rates, or those of the step that begins above so many tokens.
+ */
 type ReadNamed = (suffix: string, above?: number) => Partial<RateTexts>
 
-/** Prices by tier, geography and hour as a file has them, the names that they were read from, and what it does not tell. */
+/** Prices by tier, geography and hour. `taken` names the members that were read; `gaps` says what the file lacks. */
 type FileServices = { prices: Pick<PriceTexts, 'tiers' | 'geos' | 'bands'>; taken: string[]; gaps: string[] }
 
 /**
  * Reads LiteLLM's prices of tiers (`_flex`), of speeds and geographies (`provider_specific_entry`), and of hours
- * (`off_peak_pricing`). One factor on all rates becomes a factor, other prices are written out.
- * @param named the names of an entry that end so
+ * (`off_peak_pricing`). If one factor holds for all rates, the result is that factor. Otherwise it lists each price.
+ * @param named returns the names of the entry's members that have a suffix
  */
 export function readServices(
   entry: Record<string, unknown>,
@@ -48,7 +50,7 @@ export function readServices(
   return { prices, taken, gaps }
 }
 
-/** models.dev has the faster mode of a model as an experiment. @param cost its prices */
+/** Returns the prices of a model's fast mode, which models.dev lists as an experiment. @param cost the listed prices */
 export function readFastMode(base: PriceTexts, cost: Partial<RateTexts>): string | WrittenTexts | undefined {
   return priceOf(base, cost, () => ({}))?.texts
 }
@@ -57,7 +59,7 @@ function isFactor(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && /^\d+(\.\d{1,9})?$/.test(String(value))
 }
 
-/** Prices of a service beside those of the base. They are a factor if it is the same for all prices of the file, else written out. */
+/** Returns the prices of a service: one factor on the base prices if it holds for all, or else a list of prices. */
 function priceOf(
   base: PriceTexts,
   own: Partial<RateTexts>,
@@ -95,7 +97,7 @@ function kindsOf(rates: Partial<RateTexts>): (keyof RateTexts)[] {
   return (Object.keys(rates) as (keyof RateTexts)[]).filter((kind) => rates[kind] !== undefined)
 }
 
-/** A factor in 10⁻⁹, if it is exact. */
+/** Returns the factor between two prices in units of 10⁻⁹, or undefined if it is not exact. */
 function ratio(own: string, base: string): bigint | undefined {
   const [times, by] = [parseCredits(own) * nanosPerCredit, parseCredits(base)]
   return by > 0n && times % by === 0n ? times / by : undefined
@@ -103,7 +105,7 @@ function ratio(own: string, base: string): bigint | undefined {
 
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 
-/** Hours with lower prices, as windows in UTC; undefined if they are in another form. */
+/** Returns the hours with lower prices as windows in UTC. It is undefined if the entry has another form. */
 function readOffPeak(
   entry: Record<string, unknown> | undefined,
   base: PriceTexts,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { modelWireNames } from '../../catalog/wire-names.ts'
 
-/** Adds the commands that write models into the configuration file. Both ask first, and take `--yes` and `--dry-run` (ruling X15). */
+/** Adds the commands of the catalog. Each asks before it writes, and has `--yes` and `--dry-run` (ruling X15). */
 export function addCatalogCommands(program: Command): void {
   const catalog = program.command('catalog').description('put models and their figures into the configuration file')
   withConsent(
@@ -57,7 +57,7 @@ function withConsent(command: Command): Command {
 
 const price = /^(input|output|cache_read|cache_write|cache_write_1h|cache_write_12h)=(\d{1,9}(?:\.\d{1,9})?)$/
 
-/** @returns decimal texts, by kind */
+/** @returns prices as decimal texts, by kind of token */
 function readPrice(text: string, before: Record<string, string>): Record<string, string> {
   const [, kind, amount] = price.exec(text) ?? []
   if (kind === undefined || amount === undefined)

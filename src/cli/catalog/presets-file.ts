@@ -14,14 +14,14 @@ import type { Config } from '../../config/config.ts'
 import { rowsOf } from '../../config/price-list.ts'
 import { calendars, prices } from '../../config/price-schema.ts'
 
-/** The name of a newer data file of presets, beside the configuration. */
+/** The name of the file with newer presets, in the folder of the configuration. */
 const fileName = 'triwire.presets.json'
 
 export function presetsPath(configFile: string): string {
   return join(dirname(configFile), fileName)
 }
 
-/** The presets of the data file beside a configuration, else those that come with the program. @throws Error if it is invalid */
+/** Returns the presets of the file beside a configuration, or else the built-in ones. @throws Error if it is invalid */
 export function presetsBeside(configFile: string | undefined): PresetsFile {
   const path = configFile === undefined ? undefined : presetsPath(configFile)
   return path !== undefined && existsSync(path) ? readPresetsFile(path) : builtInPresets
@@ -101,7 +101,7 @@ export function readPresetsFile(path: string): PresetsFile {
   return file
 }
 
-/** The day on which the newest price of a file was read. */
+/** Returns the newest day on which a price of the file was read. */
 export function newestDay({ presets }: PresetsFile): string {
   const days = Object.values(presets).flatMap(({ models }) => models.flatMap(({ prices: dated }) => dated?.asOf ?? []))
   return days.sort().at(-1) ?? 'no day'
@@ -148,13 +148,13 @@ function presetAt({ presets }: PresetsFile, host: string | undefined, id: string
   return undefined
 }
 
-/** @param own the host of a preset, in which a variable stands for any part */
+/** Whether a host is that of a preset. @param own the preset's host, in which a variable matches any text */
 function isHostOf(own: string, host: string): boolean {
   const [begin, end] = own.split(/\$\{.*?\}/)
   return end === undefined ? host === own : host.startsWith(begin!) && host.endsWith(end)
 }
 
-/** Describes what a newer file changes, by the models of both. */
+/** Lists the models that a newer file adds, removes, or gives another price. */
 export function comparePresets(
   before: PresetsFile,
   after: PresetsFile,
@@ -174,7 +174,7 @@ function pricesByModel({ presets }: PresetsFile): Map<string, string> {
   return new Map(rows)
 }
 
-/** The names of the calendars that prices use. */
+/** Returns the names of the calendars that prices use. */
 export function calendarsOf(texts: Parameters<typeof firstRow>[0]['texts']): string[] {
   return rowsOf(texts).flatMap(({ row: { bands = [] } }) => bands.flatMap(({ not_on: name }) => name ?? []))
 }

@@ -2,26 +2,26 @@ import { asObject } from '../../bytes/json.ts'
 import type { PriceTexts, RateTexts, StepTexts } from '../../catalog/presets.ts'
 import { readFastMode, readServices } from './file-services.ts'
 
-/** The figures of one model in a published price file, in the words of the configuration. */
+/** The figures of one model in a published price file, with the units and names of the configuration. */
 export type ListedModel = {
-  /** The model's id and its provider, as the file spells them. */
+  /** The ids of the model and of its provider, as the file spells them. */
   id: string
   provider: string
   maxOutputTokens: number | undefined
   contextWindow: number | undefined
-  /** Undefined without a price, or with prices of 0. */
+  /** Undefined if the file has no price, or a price of 0. */
   prices: PriceTexts | undefined
   reasons: boolean
-  /** False if it takes no sampling settings. */
+  /** False if the model accepts no sampling settings. */
   samples: boolean
-  /** The figures that the file does not have. */
+  /** Descriptions of figures that the file lacks. */
   gaps: readonly string[]
-  /** The names of prices that the file has, and that no entry of ours can have. */
+  /** Names of prices in the file for which our configuration has no field. */
   leftOut: readonly string[]
 }
 
 /**
- * Models whose id or provider is not one line of visible characters are left out.
+ * Reads the models of a price file. A model is left out if its id or provider is not one line of visible characters.
  * @param value the parsed JSON
  * @returns undefined for a file that is neither LiteLLM's nor models.dev's
  */
@@ -34,12 +34,12 @@ export function readPriceFile(value: unknown): ListedModel[] | undefined {
   return undefined
 }
 
-/** Other names are no provider's, and could write lines of their own into a configuration or a terminal. */
+/** Other names cannot be a provider's. They could also inject lines into a configuration file or a terminal. */
 function isNamedVisibly({ id, provider }: ListedModel): boolean {
   return [id, provider].every((name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,256}$/u.test(name))
 }
 
-/** `providers.<provider>.models.<id>`: dollars per million tokens. */
+/** Reads `<provider>.models.<id>`. Prices are in dollars per million tokens. */
 function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
   return Object.entries(asObject(asObject(entry)?.['models']) ?? {}).map(([id, value]) => {
     const model = asObject(value) ?? {}
@@ -86,7 +86,7 @@ const modelsDevKeys: Record<keyof RateTexts, string> = {
   cache_write_12h: 'cache_write_12h',
 }
 
-/** Reads `<provider>/<id>` or `<id>`, in dollars per token, with steps in the names of keys. Other modes than text are skipped. */
+/** Reads `<provider>/<id>` or `<id>`, in dollars per token. Only models that generate text are read. */
 function readLitellm([key, value]: [string, unknown]): ListedModel[] {
   const entry = asObject(value) ?? {}
   const provider = entry['litellm_provider']
@@ -152,10 +152,10 @@ const litellmKeys: Record<keyof RateTexts, string> = {
 
 const perMillion = 6
 
-/** Names of prices and of what changes them: tiers, hours, regions, kinds of input (both files, November 2026). */
+/** Matches the names of prices, and of factors by tier, hour, region and kind of input (both files, November 2026). */
 const priceNames = /cost|pric|multiplier|uplift|off_peak|discount|specific_entry/i
 
-/** The names of members that are prices and were not taken. A price of 0 and an empty list do not count. */
+/** Returns the names of prices in the file that were not taken. A price of 0 and an empty list do not count. */
 function pricesIn(from: Record<string, unknown>, taken: readonly string[], names = priceNames): string[] {
   const isSomething = (value: unknown) =>
     isPrice(value) || (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
@@ -164,7 +164,7 @@ function pricesIn(from: Record<string, unknown>, taken: readonly string[], names
   )
 }
 
-/** Reads prices of calls. A web search has a price for each size of its result; it is taken only if all are the same. */
+/** Reads prices of hosted tool calls. That of a web search is taken only if it is the same for results of all sizes. */
 function readLitellmCalls(entry: Record<string, unknown>): Record<string, string> {
   const searches = new Set(Object.values(asObject(entry['search_context_cost_per_query']) ?? {}))
   const [search] = searches.size === 1 ? searches : []
@@ -177,7 +177,7 @@ function readLitellmCalls(entry: Record<string, unknown>): Record<string, string
 
 type Stepped = { above: unknown; rates: Partial<RateTexts> }
 
-/** A price that a step leaves out is the price below that step, which is noted. */
+/** Makes the prices of a model. If a step lacks a price, the base price is taken, and `gaps` says so. */
 function priced(
   rates: Partial<RateTexts>,
   stepped: readonly Stepped[],
@@ -204,7 +204,7 @@ function mapKeys(name: (kind: keyof RateTexts) => string): Record<keyof RateText
   return Object.fromEntries(kinds.map((kind) => [kind, name(kind)])) as Record<keyof RateTexts, string>
 }
 
-/** Reads rates. A price of 0 is ignored, because such files use it for an unknown price. */
+/** Reads the rates of a model. A price of 0 is ignored, because such files use it for an unknown price. */
 function readRates(
   from: Record<string, unknown>,
   keys: Record<keyof RateTexts, string>,
@@ -222,7 +222,7 @@ function isPrice(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0
 }
 
-/** Returns a number of tokens if it is positive and whole. */
+/** Returns a number of tokens if it is a positive integer. */
 function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
 }

@@ -9,11 +9,11 @@ import { isJson, print } from '../print.ts'
 
 export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
 
-/** A change of the configuration file that a command proposes, with its explanations. */
+/** A change of the configuration file that a command proposes, and the texts that explain it. */
 export type Proposal = {
   file: string
   change: CatalogChange
-  /** Models that were left out, with the reason and the cure. */
+  /** Models that were left out. `why` has the reason and the cure. */
   left: readonly { id: string; why: string }[]
   /** Sentences that are printed after the change. */
   notes: readonly string[]
@@ -29,8 +29,8 @@ export function readSource(file: string): string {
 }
 
 /**
- * Shows the change, asks, and writes (ruling X15). A file that `check` would refuse is not written.
- * @throws Error if the person refuses, or cannot be asked
+ * Shows the change, asks, and writes the file (ruling X15). A change that adds mistakes is not written.
+ * @throws Error if the person declines, or nobody can be asked
  */
 export async function propose(proposal: Proposal, options: ProposeOptions, command: Command): Promise<void> {
   const { file, change, left, notes } = proposal
@@ -77,7 +77,7 @@ function conclude(file: string, isChange: boolean, isWritten: boolean): string {
     : 'Nothing was written: this was a dry run.'
 }
 
-/** Refuses a change that adds mistakes. Mistakes that were there before are left to `check`. */
+/** Refuses a change that adds mistakes. Mistakes that the file already had are reported by `check`. */
 function refuseMistakes(file: string, before: string, after: string): void {
   const known = new Set(findProblems(file, before).map(({ message }) => message))
   const mistake = findProblems(file, after).find(({ message }) => !known.has(message))
@@ -96,7 +96,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code
 }
 
-/** Returns today's date in UTC, as `catalog.pinned` has it. */
+/** Returns today's date in UTC, in the form of `catalog.pinned`. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
 }

@@ -7,7 +7,7 @@ import { print } from '../print.ts'
 import { comparePresets, newestDay, presetsBeside, presetsPath, readPresetsFile } from './presets-file.ts'
 import type { ProposeOptions } from './propose.ts'
 
-/** Runs `catalog update`: puts a newer data file of presets beside the configuration. Models of the configuration stay as they are. */
+/** Runs `catalog update`, which copies a newer file of presets beside the configuration. The configured models stay. */
 export async function updatePresets(options: ProposeOptions & { from: string }, command: Command): Promise<void> {
   const config = configFile(command.optsWithGlobals())
   const path = presetsPath(config)

@@ -16,9 +16,9 @@ type ModelChoice = {
 type Chosen = { models: string[]; skipped: number; isPeer: boolean }
 
 /**
- * Chooses the models to probe: the named ones, or else the first of the gateway's list. Of the built-in catalog, only models
- * without faults are taken; the others misbehave on purpose.
- * @throws Error in words for the person, if the gateway cannot be reached, refuses the key, or does not list the model
+ * Chooses the models to probe: the named ones, or else the first of the gateway's list. Built-in models that simulate
+ * faults are left out.
+ * @throws Error for people, if the gateway cannot be reached, refuses the key, or does not list the model
  */
 export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   const { origin, named, modelsMax } = choice
@@ -29,10 +29,10 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   })
   needKey(seen)
   const isPeer = !ownRequestId.test(seen.headers.get('x-request-id') ?? '')
-  // An id with control characters is ignored, because a terminal would obey them.
+  // An id with control characters is ignored, because a terminal would act on them.
   const listed = seen.status === 200 ? readModelIds(seen.text).filter((id) => /^\P{Cc}+$/u.test(id)) : []
   if (named.length > 0) {
-    // If the gateway has a list, it must contain the model. Without a list, the probes find out.
+    // If the gateway lists models, the named ones must be among them. Otherwise the probes show whether they exist.
     const unknown = listed.length > 0 ? named.find((id) => !listed.includes(id)) : undefined
     if (unknown === undefined) return { models: [...new Set(named)], skipped: 0, isPeer }
     const some = listed.slice(0, 5).join(', ') + (listed.length > 5 ? ', …' : '')
@@ -50,7 +50,7 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
 /** The form of request ids that only triwire makes (ruling R5): `req_` and a UUIDv7 without its dashes. */
 const ownRequestId = /^req_[0-9a-f]{12}7[0-9a-f]{19}$/
 
-/** Gets the list. Other servers may want the key: in the usual header, or if that is refused in the one of the messages wire. */
+/** Gets the list. A server that refuses the key in the usual header may accept it in that of the messages wire. */
 async function askList({ origin, key, timeoutMs }: ModelChoice): Promise<DoctorReply> {
   const url = `${origin}/v1/models`
   const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })

@@ -13,7 +13,7 @@ type DoctorOptions = {
   timeout: number
 }
 
-/** Adds `doctor`: it probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
+/** Adds `doctor`, which sends a gateway requests as clients would: text, stream, tools, reasoning, cache, errors. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
@@ -51,7 +51,7 @@ async function checkSignInOnly({ baseUrl, timeout: timeoutMs }: DoctorOptions, c
   report(command, origin, [], await checkSignIn({ origin, timeoutMs }))
 }
 
-/** A person who has signed in there needs no key. @returns undefined without a sign-in whose token works */
+/** Returns the token of a person who has signed in there, or undefined if there is none that works. */
 async function findBearer({ baseUrl }: DoctorOptions): Promise<string | undefined> {
   if (baseUrl === undefined) return undefined
   const { readBearer } = await import('../login/bearer.ts')
@@ -91,10 +91,10 @@ async function probeAll(models: readonly string[], target: ProbedGateway): Promi
   return findings
 }
 
-/** The statuses with which servers of one wire answer the paths of another. */
+/** The statuses with which a server responds on the path of a wire that it does not serve. */
 const unservedStatuses = [404, 405, 501]
 
-/** Checks the characters here, because `fetch` and the parser of options would quote a wrong key. */
+/** Checks the characters here, because the errors of the HTTP client and of the option parser would quote the key. */
 function needKey(key: string | undefined, command: Command): string {
   if (!key)
     command.error(

@@ -3,12 +3,12 @@ import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { DoctorReply } from '../ask.ts'
 import type { ProbeReply } from './client-wire.ts'
 
-/** @property origin of a gateway, without a path */
+/** @property origin the gateway's URL without a path */
 export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
-  /** Whether the server is not triwire, so that probes of our own promises do not count. */
+  /** True if the server is not triwire. Then probes of what only triwire guarantees do not count. */
   isPeer: boolean
 }
 
@@ -17,33 +17,33 @@ export type ProbeFinding = {
   model: string | null
   wire: ClientWire | null
   probe: string
-  /** `none`: neither wrong nor shown, such as reasoning by a model that has none. */
+  /** `none`: nothing failed and nothing was shown, for example if a model has no reasoning. */
   result: 'ok' | 'none' | 'failed'
   /** Times of the probe's last request, in ms; null if no answer came. */
   firstByteMs: number | null
   totalMs: number | null
-  /** Tokens of all its requests, input and output. */
+  /** Input and output tokens of all requests of the probe. */
   tokens: number
   note: string
   /** The status of the last answer; null if none came. */
   status: number | null
 }
 
-/** One row of the table: a request, and what must hold of its answer. */
+/** A check of the gateway: one or more requests, and what must be true of the responses. */
 export type Probe = {
   model: string | null
   wire: ClientWire | null
   name: string
-  /** A promise of ours that no vendor makes. Another server may break it. */
+  /** True if only triwire guarantees what is checked. Another server may fail it. */
   isOurs?: true
-  /** @throws Error with the fault that a client would meet */
+  /** @throws Error that describes the fault */
   run(asker: Asker): Promise<ProbeVerdict>
 }
 
-/** The gateway refuses the key itself, or its account cannot pay. No other probe makes sense then. */
+/** The gateway refuses the key, or its account cannot pay, so no further probe can succeed. */
 export class KeyRefused extends Error {}
 
-/** A promise of triwire that does not hold. The types of the wires do not ask it of other servers. */
+/** A fault in what only triwire guarantees. The specifications of the wires do not require it of other servers. */
 export class OwnPromise extends Error {}
 
 export type ProbeVerdict = { result: 'ok' | 'none'; note: string }

@@ -5,7 +5,7 @@ import type { DoctorReply } from '../ask.ts'
 import type { ProbeReply } from './client-wire.ts'
 import { KeyRefused } from './probe.ts'
 
-/** Reads an answer as a client of the wire does. @throws Error with the fault that a client would meet */
+/** Reads an answer as a client of the wire does. @throws Error that describes the fault */
 export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorReply): ProbeReply {
   const reader = clientWires[wire]
   const read = (body: JsonObject) => ({ ...reader.read(body), turn: reader.readTurn(body) })
@@ -53,27 +53,27 @@ export function needRequestId({ headers }: DoctorReply): void {
   if (!headers.get('x-request-id')) throw new Error('the answer has no x-request-id')
 }
 
-/** Returns the message of a failure, from a whole body or from an event of a stream. */
+/** Returns the error message of a whole body or of an event of a stream. */
 function failureOf(body: Record<string, unknown> | undefined): string | undefined {
   const error = asObject(body?.['error']) ?? asObject(asObject(body?.['response'])?.['error'])
   return typeof error?.['message'] === 'string' ? error['message'] : undefined
 }
 
-/** Returns the message of a refusal, or else the whole text. */
+/** Returns the error message of a body, or else the whole text. */
 export function messageOf(text: string): string {
   return failureOf(parseObject(text)) ?? text
 }
 
-/** The cure for a failed answer, by its status. It is printed after the gateway's own message. */
+/** The cure for an error, by its status. It is printed after the gateway's own message. */
 const cures: Readonly<Record<number, string>> = {
   402: 'give the account credit: triwire account credit',
-  403: 'ask whoever runs the gateway what this key may use',
+  403: 'ask the operator of the gateway what this key may use',
   404: 'check --base-url, and the model against GET /v1/models',
   413: 'something before the gateway limits its bodies to a few kilobytes',
   429: 'wait a minute, or ask fewer models with --model',
 }
 
-/** Returns the cure for a status. It includes the id under which the gateway's log has the request. */
+/** Returns the cure for a status. If none is known, it names the request id to look for in the gateway's log. */
 function cureFor(status: number, requestId: string | undefined): string {
   if (status >= 300 && status < 400) return 'name the address that it redirects to as --base-url'
   const logged = requestId ? `look for ${requestId} in the gateway's log` : 'look into the log of the server'

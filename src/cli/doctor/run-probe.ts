@@ -54,7 +54,7 @@ export async function runProbe(
 
 const soonMaxSeconds = 2
 
-/** The wait after a 429 that asks for a moment, in ms. Clients then retry by themselves, so the doctor does too. */
+/** Returns the wait after a 429 with a short `retry-after`, in ms. Clients retry such a 429, so the doctor does too. */
 function soonMs({ status, headers }: DoctorReply): number | undefined {
   const seconds = headers.get('retry-after') ?? ''
   return status === 429 && /^\d{1,2}$/.test(seconds) && Number(seconds) <= soonMaxSeconds
@@ -62,7 +62,7 @@ function soonMs({ status, headers }: DoctorReply): number | undefined {
     : undefined
 }
 
-/** Makes one line for a terminal, without the key, which a server may repeat. */
+/** Makes one line for a terminal and removes the key, which the server may have repeated. */
 function tidy(note: string, key: string): string {
   const line = note
     .replaceAll(key, '…')

@@ -11,16 +11,16 @@ import { findNetwork } from '../login/private-network.ts'
 import { none, ok, type ProbeFinding, type ProbeVerdict } from './probe.ts'
 
 /*
- * Everything that makes a sign-in fail, in the order in which a person would meet it. The facts of Claude Code were seen with
- * 2.1.332 on 27 November 2026. Nothing is billed, and no grant is begun.
+ * Checks of everything that a sign-in depends on, in the order in which a sign-in uses it. Nothing is billed, and no
+ * sign-in is begun. The behaviour of Claude Code was observed with 2.1.332 on 27 November 2026.
  */
 
 const discoveryPath = '/.well-known/oauth-authorization-server'
 
-/** @property origin the gateway's address, with its path */
+/** @property origin the gateway's URL, with its path */
 type SignInPlace = { origin: string; timeoutMs: number; nowMs?: () => number }
 
-/** Whether a gateway offers sign-in at all. */
+/** Whether a gateway offers sign-in. */
 export async function offersSignIn({ origin, timeoutMs }: SignInPlace): Promise<boolean> {
   const { status } = await send({ url: origin + discoveryPath, headers: {}, timeoutMs }).catch(() => ({ status: 0 }))
   return status === 200
@@ -75,7 +75,7 @@ async function checkNetwork(origin: string): Promise<ProbeVerdict> {
 type Certificate = { endMs: number; digest: string }
 
 const dayMs = 86_400_000
-/** A certificate that ends this soon is about to be replaced, in days. Automatic renewals come 30 days before the end. */
+/** Days before its end at which a certificate is reported. Automatic renewals come 30 days before. */
 const soonDays = 14
 
 async function readCertificate(url: URL, timeoutMs: number): Promise<Certificate> {
@@ -106,7 +106,7 @@ function judgeEnd({ endMs }: Certificate, nowMs: number): ProbeVerdict {
   )
 }
 
-/** Claude Code keeps the certificate that its person trusted. Only that part of its file is read. */
+/** Compares the certificate with the one that the person trusted in Claude Code. No other part of its file is read. */
 function checkPin({ host, hostname }: URL, { digest }: Certificate): ProbeVerdict | undefined {
   const folder = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
   let pins: Record<string, unknown> | undefined
@@ -144,7 +144,7 @@ function checkDiscovery(origin: string, { status, text, headers }: DoctorReply):
   return ok('its endpoints are of this origin')
 }
 
-/** More than this is no delay of the network, in s. */
+/** A larger difference between the clocks, in s, cannot be a delay of the network. */
 const aheadSecondsMax = 60
 
 function checkClock({ headers, totalMs }: DoctorReply, nowMs: number): ProbeVerdict | undefined {

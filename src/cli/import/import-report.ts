@@ -1,15 +1,15 @@
-/** A setting, or a field of keys, and what became of it. */
+/** A setting of the other gateway, or a field of its keys, and what the import did with it. */
 export type ImportedSetting = {
-  /** Its place, as `model_list[0].litellm_params.rpm`. */
+  /** Its path, such as `model_list[0].litellm_params.rpm`. */
   setting: string
   fate: 'carried' | 'replaced' | 'left'
-  /** The place in our file, or the reason. */
+  /** The place in our configuration, or the reason why it is not there. */
   why: string
 }
 
 /**
- * Lists what is not carried, with the reasons, and counts the rest.
- * @param what a word for them all @param notes sentences about what was assumed
+ * Lists the settings that are not carried, with the reasons, and counts the rest.
+ * @param notes sentences about assumptions
  */
 export function listText(what: string, settings: readonly ImportedSetting[], notes: readonly string[]): string {
   const of = (fate: ImportedSetting['fate']) => settings.filter((one) => one.fate === fate)

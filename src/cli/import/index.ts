@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseCredits } from '../../accounts/credit.ts'
 
-/** Adds the commands that take over the settings of another gateway. */
+/** Adds the commands that import the settings of another gateway. */
 export function addImportCommands(program: Command): void {
   const group = program.command('import').description("make a configuration of triwire's from that of another gateway")
   group
@@ -60,7 +60,7 @@ function readCredit(text: string): bigint {
     const nanos = parseCredits(text)
     if (nanos > 0n) return nanos
   } catch {
-    // Reported below, as an amount that is not above 0 is.
+    // Reported below, together with an amount of 0 or less.
   }
   throw new InvalidArgumentError('Write an amount of credits above 0, such as 100.')
 }

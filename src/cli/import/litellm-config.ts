@@ -20,22 +20,22 @@ import {
   wordOf,
 } from './litellm-settings.ts'
 
-/** A configuration of ours that was made of LiteLLM's. */
+/** A configuration of ours that was made from LiteLLM's. */
 type ImportedConfig = {
-  /** As it is written, in the words of the file. Without a model that can be carried it has no catalog. */
+  /** The members of our configuration file. It has no catalog if no model can be carried. */
   config: SourceFields
   settings: readonly ImportedSetting[]
   /** Sentences about figures that were assumed. */
   notes: readonly string[]
-  /** The models of each access group, by the names that clients use. */
+  /** The models of each access group, by the name that clients use for a model. */
   groups: ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * Makes a configuration of ours from LiteLLM's proxy configuration (docs.litellm.ai/docs/proxy/config_settings, November 2026).
- * Nothing is read but the value. Each setting of it is in the report, once.
+ * Makes a configuration of ours from LiteLLM's proxy configuration (docs.litellm.ai/docs/proxy/config_settings,
+ * November 2026). Each setting is reported once. No file and no variable is read.
  * @param value the parsed YAML
- * @throws Error if it is no configuration of LiteLLM's
+ * @throws Error if the value is not a configuration of LiteLLM's
  */
 export function convertLitellm(value: unknown, options: LitellmOptions): ImportedConfig {
   const source = asObject(value)
@@ -64,7 +64,7 @@ function run(made: LitellmMaking): ImportedConfig {
   return { config, settings, notes: [...made.notes], groups: findGroups(made) }
 }
 
-/** Puts the values of `environment_variables`, which LiteLLM sets for itself, where references name them. */
+/** Replaces references to `environment_variables`, which LiteLLM sets itself, with their values. */
 function withVariables(made: LitellmMaking, parts: SourceFields): SourceFields {
   const variables = asObject(made.source['environment_variables']) ?? {}
   return JSON.parse(JSON.stringify(parts), (_, value) => {
@@ -88,7 +88,7 @@ function findGroups(made: LitellmMaking): Map<string, string[]> {
   return groups
 }
 
-/** Reports a setting that no other part has taken: by the tables, or as unknown. */
+/** Reports a setting that nothing else has reported: with the fate in the tables, or as unknown. */
 function settle(made: LitellmMaking, { path, section, key }: SettingPlace): void {
   const fates = section === '' ? litellmSections : Object.hasOwn(litellmFates, section) ? litellmFates[section]! : {}
   const ofSection = Object.hasOwn(litellmSections, section) ? litellmSections[section] : undefined
@@ -121,7 +121,7 @@ function findDeployments(made: LitellmMaking): Deployment[] {
   })
 }
 
-/** Returns the deployments that an entry stands for: one, or all models that its `*` means. */
+/** Returns the deployments of an entry: one, or one for each model that its `*` matches. */
 function named(
   made: LitellmMaking,
   name: string,
@@ -141,11 +141,11 @@ function named(
     return leave('no model that chats: triwire has no wire for it')
   const preset = presetOfProvider(provider)
   const stars = name.includes('*') || model.includes('*')
-  // A name at a cloud is that of a deployment, which its owner chose.
+  // At a cloud, the owner chooses the name of a deployment, so the presets cannot know it.
   if (stars && (!preset || preset.ofCloud))
     return leave('`*` stands for models that are not known here: write an entry for each model')
   if (name.includes('*') && !model.includes('*')) return leave('`*` in the name alone: write an entry for each name')
-  // LiteLLM asks a model of the exact name before one of a pattern.
+  // LiteLLM prefers an entry with the exact name to one with a pattern.
   const pairs = stars
     ? expand(name, model, preset!.models).filter((pair) => !made.exactNames.has(pair.name))
     : [{ name, model }]
@@ -160,7 +160,7 @@ function named(
   })
 }
 
-/** Makes the models of one name: one, or one for each wire if the deployments share none. */
+/** Makes the models for one name: one if the deployments share a wire, otherwise one for each wire. */
 function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deployment[]): ImportGroup[] {
   const wires = deployments[0]!.ways.map(({ wire }) => wire)
   const shared = wires.find((wire) => deployments.every(({ ways }) => ways.some((way) => way.wire === wire)))
@@ -186,7 +186,7 @@ function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deplo
   })
 }
 
-/** Returns the models of a preset that a name with `*` means, with the names that clients have for them. */
+/** Returns the models of a preset that a name with `*` matches, each with the name that clients use for it. */
 function expand(name: string, model: string, known: readonly PresetModel[]): { name: string; model: string }[] {
   const [before = '', after = ''] = model.split('*')
   return known
@@ -197,7 +197,7 @@ function expand(name: string, model: string, known: readonly PresetModel[]): { n
 const unpriced =
   "no price is known: write input_cost_per_token and output_cost_per_token into its model_info, or name LiteLLM's price file with --prices"
 
-/** Returns the name that a cloud's model has at its maker: `eu.anthropic.claude-x-v1:0` and `claude-x@default` are `claude-x`. */
+/** Returns the maker's name of a cloud's model: `eu.anthropic.claude-x-v1:0` and `claude-x@default` are `claude-x`. */
 function makersName(model: string): string {
   const bare = model.replace(/^.*\//, '').replace(/^(?:(?:us|eu|apac|global|jp|au)\.)?anthropic\./, '')
   return bare

@@ -4,12 +4,12 @@ import { cutRows } from '../../operations/person-file.ts'
 export type DumpRow = Readonly<Record<string, unknown>>
 
 /**
- * Keys, teams and users of LiteLLM, as its answers or the rows of its tables have them.
- * @property members limits of users in teams, which `/team/list` calls team_memberships
+ * Keys, teams and users of LiteLLM, with the fields of its API or of its tables.
+ * @property members limits of users in teams, from `team_memberships` of `/team/list`
  */
 export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
 
-/** Members of an answer in which rows are, though they are objects. */
+/** Names of members that contain rows although they are objects. */
 const wrappers = new Set([
   'key_list',
   'team_list',
@@ -21,16 +21,16 @@ const wrappers = new Set([
   'team_info',
 ])
 
-/** Columns of a user, and of no member of a team. */
+/** Columns that a user has and a member of a team has not. */
 const userFields = ['user_role', 'user_alias', 'teams', 'max_budget']
 
 /**
- * Reads answers of LiteLLM's `/key/list`, `/team/list` and `/user/list`, or the tables `LiteLLM_VerificationToken`, `LiteLLM_TeamTable`
- * and `LiteLLM_UserTable` as CSV.
- * A text may hold several answers, one after the other, as pages come. A row that comes twice counts once.
- * The fields are those of litellm 1.110.2 (schema.prisma, November 2026).
+ * Reads responses of LiteLLM's `/key/list`, `/team/list` and `/user/list`, or the tables `LiteLLM_VerificationToken`,
+ * `LiteLLM_TeamTable` and `LiteLLM_UserTable` as CSV. A text may contain several pages of responses, one after the
+ * other. Of rows with the same id the last counts. The fields are those of litellm 1.110.2 (schema.prisma, November
+ * 2026).
  * @param texts the contents of the files
- * @throws Error in words for the person
+ * @throws Error with a message for people
  */
 export function readLitellmDump(texts: readonly string[]): LitellmDump {
   const keys = new Map<unknown, DumpRow>()
@@ -62,12 +62,12 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers! }
 }
 
-/** One text for a user in a team. */
+/** Returns the map key of a user in a team. */
 export function memberOf(user: string, team: string): string {
   return JSON.stringify([user, team])
 }
 
-/** Whether a value is true, in the words of PostgreSQL, of JSON, of a number, and of tools that write CSV. */
+/** Whether a value means true. It accepts the forms of PostgreSQL, JSON, numbers, and tools that write CSV. */
 export function isTrue(value: unknown): boolean {
   return /^(t|true|1|y|yes)$/i.test(String(value).trim())
 }
@@ -78,7 +78,7 @@ function valuesOf(text: string): unknown[] {
   try {
     return [JSON.parse(bare)]
   } catch {
-    // Pages that were appended to one file: each begins where a line begins.
+    // The text may be several pages in one file. Each page begins at the beginning of a line.
     const parts = bare.split(/\n(?=[[{])/)
     try {
       return parts.map((part) => JSON.parse(part))
@@ -107,7 +107,7 @@ function rowsOfCsv(text: string): DumpRow[] {
   )
 }
 
-/** A cell as JSON has it. PostgreSQL writes arrays as `{a,"b c"}`, and nothing as an empty cell. */
+/** Reads a cell of CSV. PostgreSQL writes an array as `{a,"b c"}`, and null as an empty cell. */
 function readCell(cell: string): unknown {
   if (cell === '' || cell === '\\N' || cell === 'NULL') return undefined
   if (/^[[{]/.test(cell))

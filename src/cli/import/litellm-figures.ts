@@ -3,7 +3,7 @@ import { readPriceFile, toDecimal } from '../catalog/price-files.ts'
 import { type DeploymentWay, presetOfProvider } from './litellm-places.ts'
 import { countOf, type Deployment, type LitellmMaking, type SourceFields } from './litellm-settings.ts'
 
-/** Limits and prices of a deployment; without a known price none. */
+/** Limits and prices of a deployment. `prices` is undefined if no price is known. */
 export type ImportFigures = { maxOutput: number; window: number | undefined; prices: ImportPrices | undefined }
 
 /** Prices in the form of our file: one row, or rows by time. */
@@ -11,7 +11,7 @@ export type ImportPrices = PriceTexts | readonly PriceTexts[]
 
 const priceName = /_cost(?:_|$)|pric/
 
-/** Returns limits and prices of a deployment. ImportPrices are undefined if none is known. */
+/** Finds the limits and prices of a deployment, and reports the settings from which they were taken. */
 export function figuresOf(
   made: LitellmMaking,
   { name, path, params, info, figureNames, provider }: Deployment,
@@ -52,7 +52,7 @@ export function figuresOf(
   }
 }
 
-/** Reads prices by the token of a deployment. LiteLLM takes them in `litellm_params` and in `model_info`. */
+/** Reads the prices per token of a deployment. LiteLLM accepts them in `litellm_params` and in `model_info`. */
 function writtenPrices(
   made: LitellmMaking,
   path: string,
@@ -96,13 +96,13 @@ export function hasCallPrices(prices: ImportPrices): boolean {
   return [prices].flat().some(({ calls }) => calls !== undefined)
 }
 
-/** Compares prices: output and input together. */
+/** Returns the number by which prices are compared: input plus output, in credits per million tokens. */
 export function costOf(prices: ImportPrices): number {
   const [first] = [prices].flat()
   return Number(first!.output) + Number(first!.input)
 }
 
-/** Returns the highest prices of some deployments, by `costOf`; undefined if none has prices. */
+/** Returns the highest prices by `costOf`, or undefined if no deployment has prices. */
 export function dearestOf(priced: readonly { figures: ImportFigures }[]): ImportPrices | undefined {
   return priced
     .flatMap(({ figures }) => (figures.prices ? [figures.prices] : []))
@@ -111,5 +111,5 @@ export function dearestOf(priced: readonly { figures: ImportFigures }[]): Import
 
 const allModels = Object.values(builtInPresets.presets).flatMap(({ models }) => models)
 
-/** The most output tokens of a model of which nothing is known. */
+/** The maximum output that is assumed for a model without known limits, in tokens. */
 const usualOutput = 8192

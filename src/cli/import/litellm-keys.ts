@@ -22,7 +22,7 @@ type PlannedKey = ForeignImport['keys'][number]
 type PlannedAccount = ForeignImport['accounts'][number]
 type PlannedPerson = NonNullable<ForeignImport['persons']>[number]
 
-/** Keys of another gateway as they are brought in, with the labels that the configuration must declare. */
+/** A plan to import keys of another gateway, with the labels that the configuration must declare. */
 export type KeysPlan = {
   foreign: ForeignImport
   labels: Readonly<Record<string, readonly string[]>>
@@ -31,21 +31,21 @@ export type KeysPlan = {
 }
 
 export type KeysOptions = {
-  /** The account of keys without a team that is an account. */
+  /** The account of keys that have no team, or whose team becomes a label. */
   account: string
-  /** Overrides how teams are brought in; undefined: those with a budget or limits are accounts, others labels. */
+  /** Teams become these. If undefined, teams with a budget or limits become accounts, and others labels. */
   teams: 'accounts' | 'labels' | undefined
-  /** Credit of each account, instead of what is left of its team's budget. */
+  /** The credit of each account. If undefined, it is the rest of its team's budget. */
   creditNanos: bigint | undefined
   /** Unix milliseconds. */
   nowMs: number
-  /** The end of all keys; an own end that is earlier counts. Undefined: never. */
+  /** The latest end of all keys, in Unix milliseconds. A key that ends earlier keeps its end. Undefined: no limit. */
   untilMs: number | undefined
-  /** Models by the access groups of the configuration (`model_info.access_groups`). */
+  /** The models of each access group in the configuration (`model_info.access_groups`). */
   groups: ReadonlyMap<string, readonly string[]>
 }
 
-/** Fields of a key or a team that are not carried if they say something, with the reasons. */
+/** Fields of keys and teams that are not carried, with the reasons. They are reported only if they have a value. */
 const leftFields: Readonly<Record<string, string>> = {
   tpm_limit: 'there is no limit of tokens per minute: set `--rpm` and a budget',
   tpd_limit: 'there is no limit of tokens per day: a budget per day bounds them',
@@ -72,7 +72,7 @@ const leftFields: Readonly<Record<string, string>> = {
   admins: 'people are made from the keys of users; sign-in has its own rules',
 }
 
-/** Makes a plan of the keys of a dump. Expired and blocked keys are left out. @throws Error in words for the person */
+/** Plans the import of a dump. Expired and blocked keys are left out. @throws Error with a message for people */
 export function planLitellmKeys(dump: LitellmDump, options: KeysOptions): KeysPlan {
   return new KeysPlanning(dump, options).run()
 }
@@ -84,13 +84,13 @@ class KeysPlanning {
   readonly #labels = new Set<string>()
   readonly #settings: ImportedSetting[] = []
   readonly #notes = new Set<string>()
-  /** How many keys or teams have a field that is left. */
+  /** The number of keys and teams that have a field which is not carried, by field. */
   readonly #leftCounts = new Map<string, number>()
-  /** How many keys or teams have a value of metadata that is left, by its name. */
+  /** The number of keys and teams with a value of metadata that is not carried, by its name. */
   readonly #leftMetadata = new Map<string, number>()
   readonly #users: ReadonlyMap<unknown, DumpRow>
   readonly #members: ReadonlyMap<string, DumpRow>
-  /** Teams of the keys of each user, the empty text for none, and the last account of them. */
+  /** For each user the teams of their keys, and the account of the last key. A key without a team has the team ''. */
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
@@ -101,7 +101,7 @@ class KeysPlanning {
   }
 
   run(): KeysPlan {
-    // In one order, so that a second import gives teams of one name the same accounts.
+    // Sorted, so that a second import gives teams with the same name the same accounts.
     const inOrder = this.#dump.teams.toSorted((a, b) => (String(a['team_id']) < String(b['team_id']) ? -1 : 1))
     const teams = new Map(inOrder.map((team) => [team['team_id'], this.#teamOf(team)]))
     const keys = this.#dump.keys.flatMap((row) => this.#keyOf(row, teams.get(row['team_id'])))
@@ -136,20 +136,23 @@ class KeysPlanning {
     }
   }
 
-  /** Notes fields that say something and are not carried. */
+  /** Counts fields that have a value and are not carried. */
   #noteLeft(row: DumpRow): void {
     for (const field of Object.keys(leftFields))
       if (saysSomething(row[field])) this.#leftCounts.set(field, (this.#leftCounts.get(field) ?? 0) + 1)
   }
 
-  /** The limits that keys of a user have beside their own: of the user without a team, of the member in a team. */
+  /**
+   * Returns the row whose limits also hold for a user's keys: that of the team member, or of the user without a team.
+   */
   #ownerOf(user: string, team: string): DumpRow | undefined {
     return team === '' ? this.#users.get(user) : this.#members.get(memberOf(user, team))
   }
 
   /**
-   * Plans the person of keys. LiteLLM bounds a user over keys without a team, and a member over those of one team
-   * (docs.litellm.ai/docs/proxy/users, 2026-10-10). A person is bounded over all keys, so one who has both gets no bounds.
+   * Plans a person. LiteLLM has limits for a user's keys without a team, and for those in one team
+   * (docs.litellm.ai/docs/proxy/users, 2026-10-10). Limits of our persons cover all keys, so a user with both gets
+   * none.
    */
   #personOf(user: string, { account, teams }: { account: string; teams: ReadonlySet<string> }): PlannedPerson[] {
     const row = this.#users.get(user)
@@ -183,7 +186,7 @@ class KeysPlanning {
     return [{ externalId: user, ...person, bounds: { ...(total && { budget: total }), ...rate } }]
   }
 
-  /** Metadata with short texts, as a bound. A list of texts is joined. Other values are noted by their names. */
+  /** Returns short texts of the metadata. A list of texts is joined. Other values are counted by their names. */
   #metadataOf(row: DumpRow): { metadata?: Metadata } {
     const kept: Record<string, string> = {}
     for (const [name, value] of Object.entries(asObject(row['metadata']) ?? {})) {
@@ -256,7 +259,7 @@ class KeysPlanning {
     return { ...team, account: undefined, label }
   }
 
-  /** The name of an account. Another team of the same name gets its id after it. */
+  /** Returns a name for an account. If another team has the same name, the id follows it. */
   #freeName(alias: string, id: string): string {
     const name = isShownWhole(alias.trim(), 60) ? alias.trim() : id.slice(0, 60)
     const isTaken = (name: string) => this.#accounts.has(name) || name === this.#options.account
@@ -333,8 +336,8 @@ class KeysPlanning {
   }
 
   /**
-   * The models of a key, of those of its team, or of its user if it has no team. LiteLLM asks both (`can_team_access_model`,
-   * `can_user_call_model`). Undefined: all.
+   * Returns the models that both the key and its team allow, or its user if it has no team. LiteLLM checks both
+   * (`can_team_access_model`, `can_user_call_model`). Undefined: all.
    */
   #modelsOfKey(row: DumpRow, outer: readonly string[] | undefined, setting: string): string[] | undefined {
     const named = modelsOf(row['models'])
@@ -355,11 +358,11 @@ class KeysPlanning {
     })
     if (right.length > modelsMax)
       this.#notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
-    // A key that names models, of which none can be named here, may use none.
+    // If no model of the key can be named here, the key may use none, and not all.
     return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
   }
 
-  /** Names models instead of their groups. */
+  /** Replaces access groups with their models. */
   #withoutGroups(models: readonly string[] | undefined): string[] | undefined {
     return models && [...new Set(models.flatMap((one) => this.#options.groups.get(one) ?? [one]))]
   }
@@ -373,14 +376,16 @@ type TeamPlan = {
   label: string | undefined
 }
 
-/** A note on accounts whose requests the other gateway did not count. @param names at least one */
+/** Returns a note on accounts that had no rate limit in the other gateway. @param names at least one */
 export function noteOfRates(names: readonly string[]): string {
   const which =
     names.length === 1 ? `the account ${names[0]}` : `each of ${names.length} accounts, such as ${names[0]},`
   return `${which} may make as many requests a minute as limits.requests_per_minute says, with all its keys: 300 if it is not set. For more: triwire account set NAME --rpm 3000`
 }
 
-/** `all-proxy-models`, `*` and nothing stand for all models. A list may be written as a text, such as `['a', 'b']`. */
+/**
+ * Reads a list, or a text such as `['a', 'b']`. Undefined means all models: `all-proxy-models`, `*` or an empty list.
+ */
 function modelsOf(value: unknown): string[] | undefined {
   const list = typeof value === 'string' ? value.match(/[^\s,'"[\]{}]+/g) : value
   const models = Array.isArray(list) ? list.filter((one) => typeof one === 'string' && one !== '') : []
@@ -388,8 +393,8 @@ function modelsOf(value: unknown): string[] | undefined {
 }
 
 /**
- * Returns why LiteLLM refuses each request of a key or a team; undefined if it does not. A limit of 0 lets nothing through
- * (litellm 1.110, `parallel_request_limiter_v3`).
+ * Returns why LiteLLM refuses all requests of a key or a team, or undefined if it does not. With a limit of 0 it
+ * refuses all requests (litellm 1.110, `parallel_request_limiter_v3`).
  */
 function whyRefused(row: DumpRow): string | undefined {
   if (isTrue(row['blocked'])) return 'it is blocked'
@@ -398,8 +403,8 @@ function whyRefused(row: DumpRow): string | undefined {
 }
 
 /**
- * A figure of a key or a team; that of its budget (`budget_id`) if it has none of its own. One below 0 lets nothing through, as 0
- * does. @throws Error if it is no number: without its limit the key could spend anything
+ * Returns a limit of a key or a team, or else that of its budget (`budget_id`). A limit below 0 counts as 0.
+ * @throws Error if it is not a number, because the key would have no limit
  */
 function limitOf(row: DumpRow, name: string): number | undefined {
   const value = [row[name], asObject(row['litellm_budget_table'])?.[name]].find((one) => (one ?? '') !== '')
@@ -421,12 +426,12 @@ function limitsOf(row: DumpRow): DumpLimits {
   }
 }
 
-/** Whether a team, a user or a member has a limit of any kind. */
+/** Whether a team, a user or a member has a limit. */
 function isLimited(row: DumpRow): boolean {
   return ['max_budget', 'rpm_limit', 'tpm_limit', 'tpd_limit'].some((name) => limitOf(row, name) !== undefined)
 }
 
-/** Whether a text may contain a key, of triwire or of LiteLLM. */
+/** Whether a text may contain a key of triwire or of LiteLLM. */
 function holdsKey(text: string): boolean {
   return mayHoldKey(text) || withoutKeys(text) !== text
 }
@@ -439,13 +444,13 @@ function isExternalId(id: string): boolean {
   }
 }
 
-/** The budget of a key or a person. One without a period is what is left of it. */
+/** Returns the budget of a key or a person. A budget without a period is reduced to what is left of it. */
 function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void): Budget | undefined {
   const { budget, left } = budgetOf(row, limits, note)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** A budget as we write it, and what is left of it now. A budget of another length becomes a stricter one. */
+/** Returns a budget, and what is left of it now. A period that we do not have is replaced by a stricter one. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,
@@ -476,7 +481,7 @@ function budgetOf(
 const unitDays: Readonly<Record<string, number>> = { s: 1 / 86_400, m: 1 / 1_440, h: 1 / 24, d: 1, w: 7, mo: 31 }
 const namedDays: Readonly<Record<string, number>> = { daily: 1, weekly: 7, monthly: 31 }
 
-/** The days of a duration of LiteLLM, such as `30d`, `24h` and `1mo`; without a form of its, endless. */
+/** Returns the days of a duration of LiteLLM, such as `30d`, `24h` and `1mo`. Any other form is infinite. */
 function daysOf(duration: string): number {
   const [, count, unit] = /^(\d+)\s*(mo|[smhdw])$/.exec(duration) ?? []
   return namedDays[duration] ?? (unit === undefined ? Number.POSITIVE_INFINITY : Number(count) * unitDays[unit]!)
@@ -487,10 +492,10 @@ function nanosOf(credits: number): bigint {
   return nanos > nanosMax ? nanosMax : nanos
 }
 
-/** A moment in Unix milliseconds. LiteLLM's times without a zone are in UTC. */
+/** Reads a time as Unix milliseconds. LiteLLM's times without a zone are in UTC. @throws Error if it is not a time */
 function momentOf(value: unknown): number | undefined {
   if ((value ?? '') === '') return undefined
-  // PostgreSQL writes a zone as +00.
+  // PostgreSQL writes a zone without minutes, as +00.
   const text = String(value).replace(/(:\d\d(?:\.\d+)?[+-]\d\d)$/, '$1:00')
   const ms = Date.parse(/[Zz]|[+-]\d\d:?\d\d$/.test(text) ? text : `${text.replace(' ', 'T')}Z`)
   if (Number.isNaN(ms)) throw new Error(`a key expires at ${JSON.stringify(value)}, which is no time`)

@@ -4,34 +4,34 @@ import { presets } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /*
- * Providers of LiteLLM: how requests reach them from here, their addresses, and the variables of their keys. The sources are
- * docs/providers.md where it has the provider. Other addresses were not compared with a page of the provider: `triwire check --online`
- * shows whether one answers.
+ * The providers of LiteLLM: our wire and profile for each, its address, and the variable of its key. The source of an
+ * address is docs/providers.md. Providers that are not in it were not compared with a page of theirs; `triwire check
+ * --online` shows whether their addresses respond.
  */
 
-/** The texts of a deployment, with references as we write them (`${NAME}`). Each is undefined if the deployment has none. */
+/** Returns a parameter of a deployment as text, or undefined. References have our form (`${NAME}`). */
 export type DeploymentTexts = (name: string) => string | undefined
 
-/** A way to reach a deployment from here. */
+/** How our gateway reaches a deployment. */
 export type DeploymentWay = {
   wire: ModelWire
   profile: string
-  /** The entry of `upstreams` without its accounts. */
+  /** The entry of `upstreams` without its `accounts`. */
   upstream: Readonly<Record<string, unknown>>
   /** An entry of `accounts` without its name. */
   account: Readonly<Record<string, unknown>>
-  /** The model in the words of the upstream. */
+  /** The upstream's name of the model. */
   model: string
-  /** True if the server is the operator's own, so that tokens cost nothing unless a price is set. */
+  /** True if the server is the operator's own. Then tokens cost nothing unless a price is set. */
   isOwn: boolean
 }
 
-/** The ways in the order of preference, or the reason why no way exists. */
+/** The possible ways, the preferred one first, or the reason why there is none. */
 type DeploymentWays = readonly DeploymentWay[] | string
 
 type WaysOfProvider = (model: string, text: DeploymentTexts) => DeploymentWays
 
-/** Profiles of models by their names, where they differ from that of the provider. The first that matches counts. */
+/** Profiles of models whose profile is not that of the provider, by patterns of their names. The first match counts. */
 const profilesByName: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
   openai: [
     [/^gpt-5[\w.]*-chat/, 'openai'],
@@ -41,7 +41,7 @@ const profilesByName: Readonly<Record<string, readonly (readonly [RegExp, string
   gemini: [[/^gemini-[3-9]/, 'gemini-3']],
 }
 
-/** Returns the profile of a model of a preset's provider. */
+/** Returns the profile of a model. @param name the name of the provider's preset */
 function profileOf(name: string, model: string): string {
   const preset = presets[name]!
   const known = preset.models.find(({ id }) => id === model)
@@ -51,7 +51,7 @@ function profileOf(name: string, model: string): string {
 const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
-/** An OpenAI client adds `/chat/completions` to the address as it is. We add `/v1` to a bare host, so a path is set there. */
+/** LiteLLM adds `/chat/completions` to an address. We also add `/v1` to a bare host, so its path is set explicitly. */
 function asWritten(url: string): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)
@@ -67,7 +67,7 @@ function ofPreset(name: string): WaysOfProvider {
   return (model, text) => {
     const url = text('api_base')
     const host = url === undefined ? own : (/^https:\/\/([^/:]+)/.exec(url)?.[1] ?? '')
-    // A region of a provider has a host below the provider's own.
+    // The host of a provider's region is a subdomain of the provider's host.
     const isTheirs = host === own || host.endsWith(`.${own}`)
     const profile = profileOf(name, model)
     const account = keyOf(text, preset.upstream.keyVariable)
@@ -84,7 +84,7 @@ function ofPreset(name: string): WaysOfProvider {
   }
 }
 
-/** Hosts of this machine and of private networks: names without a dot, and the ranges of RFC 1918. */
+/** Whether a host is this machine or in a private network: a name without a dot or with a local suffix, or RFC 1918. */
 function isPrivate(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^/:]+)/.exec(url)?.[1] ?? ''
   return (
@@ -96,7 +96,7 @@ function isPrivate(url: string): boolean {
 
 type OpenPlace = { url?: string; urlVariable?: string; key?: string; profile?: string; isOwn?: true; paths?: object }
 
-/** A provider with an endpoint of chat completions. Without a variable for the key none is needed. */
+/** Returns the ways of a provider with a chat completions endpoint. Without a `key` variable it needs no key. */
 function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }: OpenPlace): WaysOfProvider {
   return (model, text) => {
     const written = text('api_base') ?? (urlVariable && !url ? `\${${urlVariable}}` : undefined)
@@ -107,7 +107,7 @@ function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }:
   }
 }
 
-/** A server of the operator's own whose address LiteLLM has without the version that we add ourselves. */
+/** Returns the ways of an operator's own server. LiteLLM's address of it lacks `/v1`, which we add as usual. */
 function ownServer(options: OpenPlace): WaysOfProvider {
   const plain = open({ ...options, isOwn: true })
   return (model, text) => {
@@ -119,7 +119,7 @@ function ownServer(options: OpenPlace): WaysOfProvider {
 
 const entraFields = ['tenant_id', 'client_id', 'client_secret']
 
-/** Entra's credentials of a deployment, or its key. */
+/** Returns the account of a deployment, with its Entra credentials or its key. */
 function azureAccount(text: DeploymentTexts, variable: string) {
   const [tenant, client, secret] = entraFields.map(text)
   if (text('api_key') !== undefined || !tenant || !client || !secret) return { account: keyOf(text, variable) }
@@ -151,7 +151,7 @@ const azure: WaysOfProvider = (asked, text) => {
   return [{ ...way, wire: 'chat', upstream: { ...classic, paths: chat } }]
 }
 
-/** Microsoft Foundry: Claude on its messages endpoint, all others on `/openai/v1`. */
+/** The ways of Microsoft Foundry: Claude on its messages endpoint, other models on `/openai/v1`. */
 const azureAi: WaysOfProvider = (model, text) => {
   const url = text('api_base') ?? '${AZURE_AI_API_BASE}'
   const host = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? url
@@ -165,7 +165,7 @@ const azureAi: WaysOfProvider = (model, text) => {
   return [{ ...way, wire: 'chat', profile: 'default-chat', upstream: { base_url: `${host}/openai/v1`, ...header } }]
 }
 
-/** Families that Bedrock serves on its address of chat completions (docs/providers.md; presets of `bedrock`). */
+/** Matches models that Bedrock serves as chat completions (docs/providers.md; presets of `bedrock`). */
 const mantleFamilies = /^(openai|deepseek|qwen|zai|moonshotai|moonshot|mistral|minimax|nvidia|google)\./
 
 const bedrock: WaysOfProvider = (asked, text) => {
@@ -232,7 +232,7 @@ const vertex: WaysOfProvider = (model, text) => {
 
 const plainCompletions: WaysOfProvider = () => 'it is asked for plain completions, which is no wire of triwire'
 
-/** Providers by the name that LiteLLM has for them. */
+/** Providers by LiteLLM's name of them. */
 const providers: Readonly<Record<string, WaysOfProvider>> = {
   ...Object.fromEntries(
     Object.entries(presets)
@@ -277,7 +277,7 @@ const providers: Readonly<Record<string, WaysOfProvider>> = {
   custom_openai: open({}),
 }
 
-/** Names of models without a provider, and the provider at which LiteLLM asks for them. */
+/** Patterns of model names without a provider, and the provider that LiteLLM chooses for them. */
 const bareNames: readonly (readonly [RegExp, string])[] = [
   [/^(gpt-|chatgpt-|o\d|codex)/, 'openai'],
   [/^claude/, 'anthropic'],
@@ -287,8 +287,8 @@ const bareNames: readonly (readonly [RegExp, string])[] = [
 
 /**
  * Splits LiteLLM's name of a model into provider and model.
- * @param custom `custom_llm_provider`, which wins
- * @param hasBase whether the deployment has an address of its own, which makes it OpenAI-compatible
+ * @param custom `custom_llm_provider`, which has priority
+ * @param hasBase whether the deployment has an address of its own; then an unknown provider counts as OpenAI-compatible
  */
 export function splitLitellmModel(name: string, custom: string | undefined, hasBase: boolean) {
   const [, first, rest = ''] = /^([^/]+)\/(.*)$/s.exec(name) ?? []
@@ -301,7 +301,7 @@ export function splitLitellmModel(name: string, custom: string | undefined, hasB
   return { provider: named ?? (hasBase ? 'openai' : first), model: name }
 }
 
-/** Returns how a deployment is reached from here. @param text also has `base_model`, of `model_info` */
+/** Returns the ways to reach a deployment. @param text also returns `base_model` of `model_info` */
 export function waysOfDeployment(provider: string | undefined, model: string, text: DeploymentTexts): DeploymentWays {
   if (provider === undefined) return 'its provider is not named: write `provider/model`'
   if (Object.hasOwn(providers, provider)) return providers[provider]!(model, text)
@@ -309,7 +309,7 @@ export function waysOfDeployment(provider: string | undefined, model: string, te
   return open({})(model, text)
 }
 
-/** Returns the preset of a provider of LiteLLM, whose models stand for a name with `*`. */
+/** Returns the preset of a LiteLLM provider. A name with `*` matches the models of it. */
 export function presetOfProvider(provider: string | undefined): Preset | undefined {
   return Object.entries(presets).find(
     ([name, { listedAs }]) => name === provider || listedAs.includes(provider ?? ''),

@@ -12,7 +12,7 @@ import {
   textOf,
 } from './litellm-settings.ts'
 
-/** A deployment with the way to reach it, and its figures. */
+/** A deployment, the way to reach it, and its limits and prices. */
 type DeploymentFigures = { deployment: Deployment; way: DeploymentWay; figures: ImportFigures }
 
 type ImportRoute = {
@@ -24,7 +24,7 @@ type ImportRoute = {
   headers: SourceFields | undefined
 }
 
-/** Other names of parameters of a deployment. */
+/** Parameters of a deployment that have a second name. */
 export const sameAs: Readonly<Record<string, string>> = {
   api_base: 'base_url',
   tenant_id: 'azure_tenant_id',
@@ -35,7 +35,7 @@ export const sameAs: Readonly<Record<string, string>> = {
   vertex_credentials: 'vertex_ai_credentials',
 }
 
-/** Parameters that are carried by the place of a deployment. */
+/** Parameters that become parts of the upstream, its account or the route. */
 const carriedParams = [
   ...['model', 'custom_llm_provider', 'api_key', 'api_base', 'base_url', 'api_version', 'organization', 'order'],
   ...Object.entries(sameAs).flat(),
@@ -43,10 +43,10 @@ const carriedParams = [
   'aws_bedrock_runtime_endpoint',
 ]
 
-/** Credentials of AWS. Ours come from its variables, profiles and roles. */
+/** Credentials of AWS. Our configuration reads them from AWS's variables, profiles and roles. */
 const awsSecrets = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
 
-/** Makes the entry of a model, without its id. @param dearest the prices for all its deployments */
+/** Makes the catalog entry of a model, without its id. @param dearest the prices for all its deployments */
 export function entryOf(
   made: LitellmMaking,
   wire: string,
@@ -83,7 +83,7 @@ export function entryOf(
   }
 }
 
-/** Makes the routes of a model. Deployments that differ in their key only become accounts of one upstream. */
+/** Makes the routes of a model. Deployments that differ only in their key become accounts of one upstream. */
 function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): ImportRoute[] {
   const weights = weightsOf(
     made,
@@ -131,7 +131,7 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
 
 const rateKeys = ['rpm', 'tpm'] as const
 
-/** LiteLLM spreads requests by `weight`, else by `rpm`, else by `tpm` (its simple-shuffle). */
+/** Returns the weights of routes. LiteLLM's simple-shuffle uses `weight`, or else `rpm`, or else `tpm`. */
 function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): number[] {
   if (deployments.length > 1)
     for (const key of ['weight', 'rpm', 'tpm']) {
@@ -145,7 +145,7 @@ function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): num
     }
   for (const { path } of deployments) {
     made.note(`${path}.litellm_params.weight`, 'replaced', 'each deployment has the same weight, or is the only one')
-    // LiteLLM's usual strategy weighs by them and limits nothing (docs.litellm.ai/docs/routing, November 2026).
+    // LiteLLM's default strategy uses them as weights, not as limits (docs.litellm.ai/docs/routing, November 2026).
     const { routing_strategy: strategy = 'simple-shuffle' } = asObject(made.source['router_settings']) ?? {}
     if (deployments.length === 1 && strategy === 'simple-shuffle')
       for (const key of rateKeys)
@@ -178,8 +178,8 @@ function accountOf(made: LitellmMaking, { path }: Deployment, { account }: Deplo
 }
 
 /**
- * Returns the name of the upstream with these accounts. It creates that upstream if it does not exist.
- * @param used pairs of upstream and model that routes of the same model have: none may have one twice
+ * Returns the name of the upstream with these accounts, and creates it if it does not exist.
+ * @param used pairs of upstream and model in other routes of the same model; two routes may not have the same pair
  */
 function upstreamOf(
   made: LitellmMaking,
@@ -211,7 +211,7 @@ function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b)
 }
 
-/** Returns the profile of a deployment; a map if it names fields to drop, or to take beyond those of the profile. */
+/** Returns the profile of a deployment. It is a map if the deployment names fields to drop or to accept. */
 function profileOf(
   made: LitellmMaking,
   { path, params }: Deployment,

@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import { type LitellmMaking, objectsOf, type SourceFields, wordOf } from './litellm-settings.ts'
 
-/** Makes the parts of our file that are not of a model: timeouts, limits and the log. */
+/** Makes the sections of our configuration that hold for all models: timeouts, limits and the log. */
 export function makeSections(made: LitellmMaking): SourceFields {
   const [router, module, general] = ['router_settings', 'litellm_settings', 'general_settings'].map(
     (section) => asObject(made.source[section]) ?? {},
@@ -22,12 +22,12 @@ export function makeSections(made: LitellmMaking): SourceFields {
   return Object.fromEntries(Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0))
 }
 
-/** Times that we use if nothing is set, in seconds (docs/configuration.md). */
+/** Our default timeouts, in seconds (docs/configuration.md). */
 const usualSeconds = { json: 600, stream: 300 }
 
 /**
- * Our timeouts hold for all models, so the longest of LiteLLM's is taken. For a stream LiteLLM takes `stream_timeout` of the
- * deployment, then of the router, and last the timeout of other answers (litellm 1.110, `Router._get_timeout`).
+ * Makes timeouts. Ours hold for all models, so the longest of LiteLLM's is taken. For a stream LiteLLM uses the
+ * deployment's `stream_timeout`, then the router's, then that of other answers (litellm 1.110, `Router._get_timeout`).
  */
 function timeoutsOf(made: LitellmMaking, module: SourceFields, router: SourceFields): SourceFields {
   const read = (path: string, value: unknown, keys: readonly string[]): number | undefined => {

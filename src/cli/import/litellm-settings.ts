@@ -3,19 +3,19 @@ import type { ListedModel } from '../catalog/price-files.ts'
 import type { ImportedSetting } from './import-report.ts'
 import type { DeploymentWay } from './litellm-places.ts'
 
-/** Settings of LiteLLM, as the file has them. */
+/** An object of LiteLLM's file, or of ours. */
 export type SourceFields = Record<string, unknown>
 
 export type LitellmOptions = {
-  /** The day for `catalog.pinned`. */
+  /** The date for `catalog.pinned`. */
   today: string
-  /** Models of a published price file, for prices and limits that neither LiteLLM's file nor the presets have. */
+  /** Models of a published price file, for prices and limits that LiteLLM's file lacks. */
   listed?: readonly ListedModel[]
-  /** Whether models without a known price cost nothing. Otherwise they are left out, unless the server is the operator's own. */
+  /** Whether models without a known price are free. If not, they are left out, except on the operator's own servers. */
   isUnpricedFree?: boolean
 }
 
-/** One entry of `model_list` that can be reached from here. */
+/** An entry of `model_list` that our gateway can reach. */
 export type Deployment = {
   name: string
   path: string
@@ -23,22 +23,22 @@ export type Deployment = {
   info: SourceFields
   ways: readonly DeploymentWay[]
   provider: string | undefined
-  /** The model's names in lists of figures, the best first. */
+  /** Names by which presets and price files may list the model, the most specific first. */
   figureNames: readonly string[]
 }
 
-/** The conversion of one file, as its parts share it. */
+/** The state of one conversion, which its parts share. */
 export class LitellmMaking {
   readonly source: SourceFields
   readonly options: LitellmOptions
-  /** Settings by their places, each reported once. */
+  /** The fate of each setting, by its path. */
   readonly report = new Map<string, ImportedSetting>()
   readonly upstreams = new Map<string, { name: string; entry: SourceFields }>()
   /** Names of the calendars that prices use. */
   readonly calendars = new Set<string>()
   /** Sentences about figures that were assumed. */
   readonly notes = new Set<string>()
-  /** Names of models, to tell exact ones from those of a pattern. */
+  /** All names in `model_list`. A name that is listed exactly is not taken from a pattern. */
   readonly exactNames: ReadonlySet<unknown>
 
   constructor(source: SourceFields, options: LitellmOptions) {
@@ -47,17 +47,17 @@ export class LitellmMaking {
     this.exactNames = new Set(objectsOf(source['model_list']).map((entry) => entry['model_name']))
   }
 
-  /** Reports what became of a setting, unless another part has. */
+  /** Reports the fate of a setting, unless it is reported already. */
   note(setting: string, fate: ImportedSetting['fate'], why: string): void {
     if (!this.report.has(setting)) this.report.set(setting, { setting, fate, why })
   }
 
-  /** Reports that a setting is left, whatever another part has said. */
+  /** Reports that a setting is left, even if it is reported already. */
   overrule(setting: string, why: string): void {
     this.report.set(setting, { setting, fate: 'left', why })
   }
 
-  /** Reports that all settings of a deployment are left. @returns no deployment */
+  /** Reports that all settings of a deployment are left. @returns an empty list */
   leave(one: Pick<Deployment, 'path' | 'params' | 'info'>, why: string): [] {
     for (const { path } of settingsOf({}, one)) this.note(path, 'left', why)
     return []
@@ -71,7 +71,7 @@ export const aliasPlaces = [
 
 export type SettingPlace = { path: string; section: string; key: string }
 
-/** Lists the settings of a file, each with the section that a table of fates has it in. @param one a single model instead */
+/** Lists the settings of a file, each with its section in the table of fates. @param one lists those of one model */
 export function settingsOf(
   source: SourceFields,
   one?: { path: string; params: SourceFields; info: SourceFields },
@@ -114,12 +114,12 @@ export function settingsOf(
   })
 }
 
-/** Returns the objects of a list; an empty one for anything else in it. */
+/** Returns the elements of a list. An element that is not an object becomes an empty one. */
 export function objectsOf(value: unknown): SourceFields[] {
   return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
 }
 
-/** Returns a text as we write it: `os.environ/NAME` is `${NAME}`, and a `${` of the text itself is escaped. */
+/** Converts a text to our form: `os.environ/NAME` becomes `${NAME}`, and a literal `${` is escaped. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value !== 'string')
     return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
@@ -127,12 +127,12 @@ export function textOf(value: unknown): string | undefined {
   return name === undefined ? value.replaceAll('${', '$${') : `\${${name}}`
 }
 
-/** Returns a text or a number as text; anything else is empty. */
+/** Returns a text or a number as text, and an empty text for anything else. */
 export function wordOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Returns a whole number above 0, also of a text; undefined for anything else. */
+/** Reads an integer above 0 from a number or a text. Anything else is undefined. */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === 'string' ? Number(value) : value
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : undefined
@@ -146,7 +146,7 @@ export function firstFree(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Whether a name can be an id of our catalog. */
+/** Whether a name is valid as an id of our catalog. */
 export function isId(name: string): boolean {
   return /^[^*\p{Cc}\p{Cf}]{1,256}$/u.test(name)
 }

@@ -22,8 +22,8 @@ type ImportLitellmOptions = WriteOptions &
   }
 
 /**
- * Runs `import litellm`: reads LiteLLM's configuration, prints or writes ours, and lists what became of each setting. The list
- * names settings only, never their values. With a dump of its keys they are brought into the store, in one transaction.
+ * Runs `import litellm`, which reads LiteLLM's configuration, prints or writes ours, and lists the fate of each
+ * setting. The list never has their values. Keys of a dump are imported into the store in one transaction.
  * @throws Error if a file cannot be read or written, or if no model can be carried
  */
 export async function importLitellm(file: string, options: ImportLitellmOptions, command: Command): Promise<void> {
@@ -44,7 +44,7 @@ export async function importLitellm(file: string, options: ImportLitellmOptions,
   )
 }
 
-/** How prices are found: in LiteLLM's or models.dev's price file, if one is named. @throws Error in words for the person */
+/** Reads the price file of LiteLLM or models.dev, if one is named. @throws Error with a message for people */
 export function pricingOf({ prices, unpricedFree }: PricingOptions): Parameters<typeof convertLitellm>[1] {
   const listed = readListed(prices)
   return { today: today(), ...(listed && { listed }), isUnpricedFree: unpricedFree === true }
@@ -88,15 +88,15 @@ function readYaml(file: string, cure: string): unknown {
   try {
     return parse(readText(file, cure), { merge: true, logLevel: 'error' })
   } catch (error) {
-    // The message of the parser would quote lines, in which keys may be.
+    // The parser's message quotes lines, which may contain keys.
     if ((error as Error).name === 'YAMLParseError') throw new Error(`${file} is not valid YAML: ${cure}`)
     throw error
   }
 }
 
 /**
- * Adds the settings of the files that `include` names (litellm 1.110, `resolve_includes`). As in LiteLLM, lists are joined, and
- * all else takes the place of what is there. Each file is read once.
+ * Adds the settings of the files that `include` names (litellm 1.110, `resolve_includes`). As in LiteLLM, lists are
+ * joined, and other values replace earlier ones. Each file is read once.
  */
 function withIncluded(file: string, value: unknown, seen = new Set([resolve(file)])): unknown {
   const source = asObject(value)

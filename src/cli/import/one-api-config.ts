@@ -12,10 +12,10 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
 
-/** A kind of channel: its provider in LiteLLM's words, and the end of its address if channels leave that out. */
+/** LiteLLM's name of a channel's provider, the version to add to addresses without one, and the usual address. */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
-/** Numbers that mean the same in both (relay/channeltype/define.go, constant/channel.go, November 2026). */
+/** Channel types that both programs share (relay/channeltype/define.go, constant/channel.go, November 2026). */
 const commonKinds: Readonly<Record<number, ChannelKind>> = {
   1: ['openai', '/v1'],
   3: ['azure'],
@@ -52,7 +52,7 @@ const kinds: Readonly<Record<OneApiDialect, Readonly<Record<number, ChannelKind>
   },
 }
 
-/** Fields of a channel that are not carried if they say something, with the reasons. */
+/** Fields of a channel that are not carried, with the reasons. They are reported only if they have a value. */
 const leftFields: Readonly<Record<string, string>> = {
   status_code_mapping: 'errors have the words of the gateway: docs/interface.md',
   param_override: 'triwire sends what the client wrote; `drops` of a profile takes fields away',
@@ -61,8 +61,8 @@ const leftFields: Readonly<Record<string, string>> = {
 }
 
 /**
- * Makes LiteLLM's configuration of the channels, which the import of LiteLLM reads: an entry for each model of each channel.
- * @returns the value, and the channel of each entry
+ * Converts channels to a configuration for the LiteLLM import, with one entry for each model of each channel.
+ * @returns the configuration, and the name of the channel of each entry
  */
 export function modelListOf(
   { channels, options }: OneApiTables,
@@ -112,7 +112,7 @@ function nameOf({ id, name }: OneApiRow): string {
   return `channel ${name || id} (${id})`
 }
 
-/** Keys of a channel with several stand in lines. */
+/** Returns the keys of a channel. Several keys are on lines of their own. */
 function keysOf({ key }: OneApiRow): string[] {
   const keys = textOf(key)
     .split('\n')
@@ -121,7 +121,7 @@ function keysOf({ key }: OneApiRow): string[] {
   return keys.length > 0 ? keys : ['']
 }
 
-/** Both add the version to the address of a channel. */
+/** Returns the address of a channel with its version, which one-api and new-api add themselves. */
 function addressOf({ base_url: written, other }: OneApiRow, [provider, version = '', usual]: ChannelKind): object {
   const base = (textOf(written) || usual || '').replace(/\/+$/, '')
   if (provider === 'azure') return { ...(base && { api_base: base }), ...(textOf(other) && { api_version: other }) }
@@ -130,8 +130,8 @@ function addressOf({ base_url: written, other }: OneApiRow, [provider, version =
 }
 
 /**
- * Prices by the ratios of the options: a ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go). Ratios that are
- * built into the program are not in its tables, and a model without both has the price that the presets know.
+ * Computes prices from ratios in the options. A ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go).
+ * Built-in ratios are not in the tables. A model without both ratios gets the price of our presets.
  */
 function ratiosOf(options: readonly OneApiRow[]): (model: string) => object {
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}
@@ -148,12 +148,12 @@ function ratiosOf(options: readonly OneApiRow[]): (model: string) => object {
   }
 }
 
-/** Without the dust of binary fractions. */
+/** Removes the rounding error of binary fractions. */
 function round(price: number): number {
   return Number(price.toPrecision(12))
 }
 
-/** Makes a plan of users and tokens: a user is an account with what is left of their quota, and a token is a key. */
+/** Plans accounts and keys. A user becomes an account with the rest of their quota, and a token becomes a key. */
 export function planOneApiKeys(
   { tokens, users, channels, options }: OneApiTables,
   { dialect, nowMs, untilMs }: { dialect: OneApiDialect; nowMs: number; untilMs: number | undefined },
@@ -161,7 +161,7 @@ export function planOneApiKeys(
   const settings: ImportedSetting[] = []
   const notes = new Set<string>()
   const unit = Number(optionOf(options, 'QuotaPerUnit')) || 500_000
-  // No more than the largest amount that a balance holds.
+  // Limited to the largest amount of a balance.
   const nanosOf = (quota: unknown) => BigInt(Math.round(Math.min(Math.max(0, Number(quota) || 0) / unit, 9e9) * 1e9))
   const accounts = new Map<unknown, ForeignImport['accounts'][number]>()
   const groupOf = new Map(users.map(({ id, group }) => [id, textOf(group) || 'default']))
@@ -204,7 +204,7 @@ export function planOneApiKeys(
             ? wordsOf(token['model_limits'])
             : []
       const named = textOf(token['group'])
-      // Each channel of the user's groups may answer a token of the group `auto` of new-api. Here it has those of their own group.
+      // In new-api, a token of the group `auto` may use all groups of its user. Here it gets the user's own group.
       const group = groups(named && named !== 'auto' ? named : groupOf.get(token['user_id'])!)
       const models = own.length > 0 ? own.filter((model) => group?.includes(model) ?? true) : group
       if (models && models.length > modelsMax)
@@ -249,7 +249,7 @@ export function planOneApiKeys(
   return { foreign, labels: {}, settings, notes: [...notes] }
 }
 
-/** Reads the models of a group: undefined for one that may use all, and an empty list for one without a channel. */
+/** Returns the models of a group: undefined if it may use all, and an empty list if it has no channel. */
 function modelsByGroup(channels: readonly OneApiRow[]): (group: string) => string[] | undefined {
   const all = new Set(channels.flatMap(({ models }) => wordsOf(models)))
   const groups = new Map<string, Set<string>>()

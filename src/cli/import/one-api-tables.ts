@@ -4,13 +4,12 @@ import { readText } from './write-import.ts'
 
 export type OneApiRow = Readonly<Record<string, unknown>>
 
-/** The tables of one-api, or of new-api which came from it, that are read (model/channel.go, token.go, user.go, option.go of both). */
+/** The imported tables of one-api, or of its fork new-api (model/channel.go, token.go, user.go, option.go of both). */
 export type OneApiTables = Readonly<Record<'channels' | 'tokens' | 'users' | 'options', readonly OneApiRow[]>>
 
 /**
- * Reads the tables from a SQLite file, or from JSON with a list of rows for each: `{"channels": […], "tokens": […], …}`. The file is
- * not changed.
- * @throws Error in words for the person
+ * Reads the tables from a SQLite file or from JSON, `{"channels": […], "tokens": […], …}`, without changing it.
+ * @throws Error with a message for people
  */
 export function readOneApi(file: string): OneApiTables {
   const cure = 'name its SQLite file, or JSON with the rows of channels, tokens, users and options'

@@ -9,7 +9,7 @@ import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-
 type ImportOneApiOptions = WriteOptions & PricingOptions & { until: string }
 
 /**
- * Runs `import one-api` and `import new-api`: channels become models and upstreams, users accounts, and tokens keys.
+ * Runs `import one-api` and `import new-api`. Channels become models and upstreams, users accounts, and tokens keys.
  * @throws Error if the tables cannot be read, or if no model can be carried
  */
 export async function importOneApi(
@@ -40,7 +40,7 @@ export async function importOneApi(
   )
 }
 
-/** Reports each model of a channel. The names of LiteLLM's settings would say nothing to the person. */
+/** Reports models of channels instead of LiteLLM's settings, because the person has no LiteLLM configuration. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

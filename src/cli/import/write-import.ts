@@ -16,9 +16,9 @@ import type { KeysPlan } from './litellm-keys.ts'
 
 export type WriteOptions = { output?: string; force?: true; dryRun?: true }
 
-/** The results of an import: a configuration, and keys for the store if there is a plan. */
+/** The result of an import: a configuration, and keys for the store if there is a plan. */
 type MadeImport = {
-  /** The file that it was made from. */
+  /** The file of the other gateway. */
   from: string
   gateway: string
   /** The word after `triwire import`. */
@@ -28,13 +28,13 @@ type MadeImport = {
   plan: KeysPlan | undefined
 }
 
-/** @throws Error if the file is there and is not to be replaced */
+/** @throws Error if the file exists and `--force` is not set */
 export function refuseToReplace({ output, force }: WriteOptions): void {
   if (output !== undefined && !force && existsSync(output))
     throw new Error(`${output} is there already: name another file, or add --force to replace it`)
 }
 
-/** Reads a text. @throws Error in words for the person */
+/** Reads a file as text. @throws Error with a message for people */
 export function readText(file: string, cure: string): string {
   try {
     return readFileSync(file, 'utf8')
@@ -43,7 +43,11 @@ export function readText(file: string, cure: string): string {
   }
 }
 
-/** Reads when keys end: a time such as 180d, or `none`. @returns Unix milliseconds @throws Error */
+/**
+ * Reads the end of keys, such as 180d or `none`.
+ * @returns Unix milliseconds, or undefined
+ * @throws Error
+ */
 export function endOf(text: string, nowMs: number): number | undefined {
   const read = end.safeParse(text)
   if (!read.success) throw new Error(`--until ${read.error.issues[0]!.message}`)
@@ -51,8 +55,8 @@ export function endOf(text: string, nowMs: number): number | undefined {
 }
 
 /**
- * Prints or writes a configuration that was made of another gateway's, and brings its keys into the store. The file is written
- * beside its place first. Then the keys are brought in as a whole, and last the file is written to its place.
+ * Prints or writes the new configuration, and imports keys into the store. The configuration is written to
+ * `FILE.import` first. Then the keys are imported in one transaction. Last, the configuration is written to its place.
  * @throws Error if the configuration has mistakes, if the store refuses the keys, or if the file cannot be written
  */
 export async function writeImport(made: MadeImport, options: WriteOptions, command: Command): Promise<void> {
@@ -71,12 +75,12 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
     )
   const staged = output !== undefined && !dryRun ? `${output}.import` : undefined
   if (staged) write(staged, text)
-  // Found before the file is replaced, which may name it.
+  // Found before the configuration is replaced, because the old one may name the store.
   const place = plan && (await findStore(command.optsWithGlobals())).shown
   let counts: ForeignCounts | undefined
   try {
     if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
-    // Not renamed: a link would not stay one, and a file that is replaced keeps its mode.
+    // Written and not renamed, so that a link stays a link and an existing file keeps its mode.
     if (staged) write(output!, text)
   } finally {
     if (staged) rmSync(staged, { force: true })
@@ -102,7 +106,7 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   )
 }
 
-/** The setting `store` of the configuration that is replaced: the keys of people are there. */
+/** Returns the setting `store` of the configuration that is replaced, because that store has the keys. */
 function storeOf(output: string | undefined): { store?: unknown } {
   if (output === undefined || !existsSync(output)) return {}
   try {
@@ -137,14 +141,14 @@ function write(file: string, text: string): void {
   }
 }
 
-/** Values of settings whose form is checked, for variables that are not set here: the server may have them. */
+/** Valid values of settings whose form is checked. They stand for variables that may be set only on the server. */
 const standIns = {
   base_url: 'https://unset.example',
   region: 'us-east-1',
   role: 'arn:aws:iam::123456789012:role/unset',
 }
 
-/** Adds stand-ins for unset variables that such a setting begins with, where any other word would be a mistake. */
+/** Adds a valid value for each unset variable with which such a setting begins, so that the check does not fail. */
 export function withStandIns(text: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const named = Object.entries(standIns).flatMap(([key, value]) =>
     [...text.matchAll(new RegExp(`\\b${key}: "\\$\\{(\\w+)`, 'g'))].map(([, name]) => [name!, value]),

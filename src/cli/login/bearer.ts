@@ -4,20 +4,20 @@ import { SignInFault } from './fault.ts'
 import { fileOf, type KeptSignIn, type KeptTokens, prepareNext, readKept } from './kept.ts'
 import { tryLock } from './lock.ts'
 
-/** Tokens are refreshed when less of their life is left, in ms. */
+/** Tokens are refreshed if they expire within this time, in ms. */
 const dueMs = 300_000
-/** The time for a refresh with all waiting, in ms. Codex ends a command after 5 s. */
+/** The limit for a refresh including all waits, in ms. Codex ends a command after 5 s. */
 const refreshMs = 4_500
-/** No refresh begins with less time left, in ms: one that is given up may have worked, and its answer is lost. */
+/** No refresh begins with less time left, in ms: one that times out may have succeeded, and its tokens are lost. */
 const attemptMsMin = 1_000
-/** After this wait for another process a token that is still good is used, in ms. */
+/** The longest wait for another process while the old token is still valid, in ms. */
 const waitMs = 1_500
 const lookMs = 20
 
 /**
- * Returns a bearer for a gateway. It comes from the file while enough of its life is left. Otherwise one process refreshes it,
- * and the others that ask at the same time wait for its answer.
- * @param warn receives a line about something that a person should mend, though there is a token
+ * Returns a bearer token for a gateway. The token in the file is returned unless it expires soon. Otherwise one process
+ * refreshes it, and other processes wait for the result.
+ * @param warn receives a line about a fault that a person should correct although there is a token
  * @throws SignInFault
  */
 export async function readBearer(url: string, warn: (line: string) => void): Promise<string> {
@@ -29,14 +29,14 @@ export async function readBearer(url: string, warn: (line: string) => void): Pro
     return await waitForTurn(url, path, first, warn)
   } catch (error) {
     const isFault = error instanceof SignInFault && error.exitCode === 1
-    // A gateway that is down for a moment shall not stop an agent whose token still works.
+    // The old token still works, so an agent can go on while the gateway is down.
     if (!isFault || !isGood(first)) throw error
     if (error.message.startsWith('cannot ')) warn(error.message)
     return first.access_token
   }
 }
 
-/** @throws SignInFault if there is nothing to send */
+/** @throws SignInFault if there is neither a valid token nor a refresh token */
 function needTokens(url: string, kept: KeptSignIn | undefined): KeptTokens {
   const cure = `run triwire login ${url}`
   if (kept === undefined) throw new SignInFault(3, `nobody is signed in at ${url}: ${cure}`)
@@ -50,7 +50,7 @@ function hasEnded(url: string, reason = ''): SignInFault {
   return new SignInFault(3, `the sign-in at ${url} has ended${reason}: run triwire login ${url}`)
 }
 
-/** A clock that was set back makes a life longer than it was: such a token is refreshed as well. */
+/** Whether to refresh a token. If the clock was set back, the end of the token is wrong, so it is refreshed too. */
 function isDue({ obtained_ms, expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
   return expires_ms - nowMs < dueMs || nowMs < obtained_ms - dueMs
 }
@@ -70,7 +70,7 @@ async function waitForTurn(
     const release = tryLock(`${path}.lock`)
     try {
       const now = needTokens(url, readKept(path, url))
-      // Another process has refreshed it, or a person has signed in anew.
+      // Another process has refreshed the token, or a person has signed in again.
       if (now.access_token !== first.access_token && isGood(now)) return now.access_token
       const leftMs = refreshMs - (performance.now() - started)
       if (release && leftMs >= attemptMsMin) return await refresh(path, leftMs, warn)
@@ -83,10 +83,10 @@ async function waitForTurn(
   }
 }
 
-/** Answers of a token endpoint after which no later try helps (RFC 6749 §5.2, RFC 8628 §3.5). */
+/** Errors of a token endpoint for which a retry is useless (RFC 6749 §5.2, RFC 8628 §3.5). */
 const endings = ['invalid_grant', 'access_denied', 'expired_token', 'unauthorized_client', 'invalid_client']
 
-/** Asks for new tokens and keeps them. The caller holds the lock. */
+/** Requests new tokens and stores them. The caller holds the lock. */
 async function refresh(path: string, limitMs: number, warn: (line: string) => void): Promise<string> {
   const next = prepareNext(path)
   try {
@@ -101,7 +101,7 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
       try {
         next.write({ ...kept, tokens })
       } catch (error) {
-        // For a moment the gateway answers the old refresh token with the same successor.
+        // For a minute the gateway returns the same new tokens for the old one, so a later try can store them.
         warn((error as Error).message)
       }
       return tokens.access_token
@@ -116,12 +116,12 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
   }
 }
 
-/** The pause before a second try, in ms. A server that restarts is back soon. */
+/** The pause before a second try, in ms. A server that restarts responds again soon. */
 const againMs = 200
 
 /**
- * Asks once more after a failure, if there is time. The gateway may have answered, and only for a minute does it answer the old
- * refresh token with the same successor.
+ * Tries once more after a failure, if there is time. The gateway may have replaced the refresh token. It returns the
+ * same new tokens for the old one, but only for a minute.
  */
 async function askTwice(endpoint: string, token: string, limitMs: number): Promise<OauthAnswer> {
   const { askEndpoint } = await import('./exchange.ts')

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Whether a browser on this machine can show a page to the person: not over SSH, and on Linux only with a screen. */
+/** Whether this machine can show a page to the person: not over SSH, and on Linux only with a display. */
 export function hasBrowser(
   env: NodeJS.ProcessEnv = process.env,
   platform: NodeJS.Platform = process.platform,
@@ -10,7 +10,7 @@ export function hasBrowser(
   return ['darwin', 'win32'].includes(platform) || Boolean(env['DISPLAY'] || env['WAYLAND_DISPLAY'])
 }
 
-/** Opens a page in the person's browser, without a shell. @returns whether a program for it could be started */
+/** Opens a page in the person's browser, without a shell. @returns whether the browser's program could be started */
 export function openBrowser(url: string, env: NodeJS.ProcessEnv = process.env): Promise<boolean> {
   const [program, ...args] = env['BROWSER'] ? [env['BROWSER']] : (openers[process.platform] ?? ['xdg-open'])
   return new Promise((resolve) => {
@@ -22,6 +22,6 @@ export function openBrowser(url: string, env: NodeJS.ProcessEnv = process.env): 
 
 const openers: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   darwin: ['open'],
-  // `start` is a word of the shell, which would read the `&` of an address.
+  // `start` is a command of the shell, which would interpret the `&` of an address.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }

@@ -4,16 +4,16 @@ import { isSafe } from './gateway-url.ts'
 import { isBearer, type KeptTokens } from './kept.ts'
 
 /*
- * The requests of the sign-in protocol. Discovery is that of RFC 8414 with the path after the base. The forms are those of RFC 6749,
- * RFC 8628 and RFC 7009. No redirect is followed.
+ * The requests of the sign-in protocol: discovery by RFC 8414, with its path after the base, and the forms of RFC 6749,
+ * 8628 and 7009. No redirect is followed.
  */
 
 type OauthJson = Readonly<Record<string, unknown>>
 
-/** An answer of an endpoint. `body` is empty if it was no JSON object. */
+/** A response of an endpoint. `body` is empty if it is not a JSON object. */
 export type OauthAnswer = { status: number; body: OauthJson; location: string | undefined }
 
-/** The endpoints of a gateway for clients that sign in. */
+/** The endpoints of a gateway for sign-in. */
 export type SignInOffer = {
   url: string
   deviceEndpoint: string
@@ -24,12 +24,12 @@ export type SignInOffer = {
 
 const answerBytesMax = 1_048_576
 
-/** The longest wait for an answer of sign-in and discovery, in ms. */
+/** The longest wait for a response of sign-in and discovery, in ms. */
 export const patienceMs = 10_000
 
 /**
- * Sends a form, or without one a GET. @throws SignInFault if there is no whole answer in time; it says whether the request may have
- * arrived
+ * Sends a form by POST, or a GET without a form.
+ * @throws SignInFault with the reason if no complete response arrives in time
  */
 export async function askEndpoint(
   url: string,
@@ -51,7 +51,7 @@ export async function askEndpoint(
   }
 }
 
-/** Reads a JSON object; an empty one from any other text. */
+/** Reads a JSON object. Any other text gives an empty one. */
 export function readObject(text: string): OauthJson {
   try {
     const value: unknown = JSON.parse(text)
@@ -62,8 +62,8 @@ export function readObject(text: string): OauthJson {
 }
 
 /**
- * Asks a gateway what it offers. An endpoint of another origin is not used: tokens are for this gateway alone.
- * @throws SignInFault if it offers no sign-in, or cannot be reached
+ * Asks a gateway for its endpoints. Endpoints of another origin are ignored, because tokens are for this gateway only.
+ * @throws SignInFault if the gateway offers no sign-in, or cannot be reached
  */
 export async function discover(url: string): Promise<SignInOffer> {
   const { status, body, location } = await askEndpoint(
@@ -94,13 +94,13 @@ export async function discover(url: string): Promise<SignInOffer> {
   }
 }
 
-/** The tokens of an answer, and the person that it names. */
+/** The tokens of a response, and the person that it names. */
 export type TokenGrant = { tokens: KeptTokens; email: string | undefined }
 
 /**
- * Reads the answer of a token endpoint.
- * @param askedMs the time before the request: the life of the tokens counts from there
- * @returns undefined if it has no token with a life in seconds
+ * Reads the response of a token endpoint.
+ * @param askedMs the Unix time before the request, from which the lifetime of the tokens counts
+ * @returns undefined if the response has no token with a lifetime in seconds
  */
 export function readGranted({ status, body }: OauthAnswer, askedMs: number): TokenGrant | undefined {
   const { access_token: access, refresh_token: refresh, expires_in: lifeSeconds, email } = body
@@ -115,10 +115,10 @@ export function readGranted({ status, body }: OauthAnswer, askedMs: number): Tok
   }
 }
 
-/** A year. No token of a session lives as long, and a time stays a number that JSON can hold. */
+/** One year. No token of a session is valid for longer. The limit also keeps times in the range of JSON numbers. */
 const lifeSecondsMax = 31_536_000
 
-/** Makes one line of what a server says. A terminal would obey control characters. */
+/** Makes one line of a server's text, without control characters, which a terminal would act on. */
 export function plainText(text: unknown): string {
   return String(text ?? '')
     .replace(/[\s\p{C}]+/gu, ' ')
@@ -126,7 +126,7 @@ export function plainText(text: unknown): string {
     .slice(0, 300)
 }
 
-/** The reason of a refusal as the server words it, in brackets; empty if it gives none. */
+/** Returns the server's reason for an error in brackets, or an empty text if it gives none. */
 export function reasonOf({ body }: OauthAnswer): string {
   const said = plainText(body['error_description'] ?? body['error'])
   return said === '' ? '' : ` (${said})`

@@ -1,6 +1,6 @@
 /**
- * The reason why there is no token. `exitCode` is for programs: 1 for a fault that may pass, 3 if a person must act, for
- * example by signing in again. The message is one line and contains no secret.
+ * The reason why there is no token. `exitCode` is for programs: 1 if a retry may succeed, 3 if a person must act, for
+ * example sign in again. The message is one line and contains no secret.
  */
 export class SignInFault extends Error {
   readonly exitCode: 1 | 3
@@ -11,7 +11,7 @@ export class SignInFault extends Error {
   }
 }
 
-/** The meaning of error codes of the file system, for a person. */
+/** The meaning of error codes of the file system, in words for people. */
 const meanings: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota of this user is used up',

@@ -1,9 +1,9 @@
 import { SignInFault } from './fault.ts'
 
 /**
- * Reads the address of a gateway as people type it: a host alone means `https`, and a final slash or `/v1` is left out. A path
- * prefix stays.
- * @throws SignInFault for `http` to another machine, over which everybody on the way could read the tokens, and for what is no address
+ * Reads a gateway's address as people type it. A host alone means `https`. A final slash or `/v1` is removed.
+ * @throws SignInFault for an invalid address, and for `http` to another machine, because tokens would be readable on
+ * the network
  */
 export function readGatewayUrl(text: string): string {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`)
@@ -14,12 +14,12 @@ export function readGatewayUrl(text: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
 }
 
-/** Whether tokens may be sent there: over TLS, or on this machine. */
+/** Whether tokens may be sent to a URL: over TLS, or to this machine. */
 export function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackName(hostname))
 }
 
-/** Whether a host of a URL is this machine: there an IPv4 address has its four numbers, and an IPv6 one its brackets. */
+/** Whether the host of a parsed URL is this machine. IPv4 addresses have four numbers there, IPv6 ones brackets. */
 export function isLoopbackName(hostname: string): boolean {
   return (
     hostname === 'localhost' ||

@@ -19,27 +19,27 @@ import { readGatewayUrl } from './gateway-url.ts'
 /** The tokens of a sign-in. Times are Unix ms by the clock of this machine. */
 export type KeptTokens = {
   access_token: string
-  /** Missing if the server gave none: then a person signs in again at the end. */
+  /** Undefined if the server sent none. Then the person must sign in again when the token expires. */
   refresh_token?: string
-  /** The time before the tokens were asked for. */
+  /** The time just before the tokens were requested. */
   obtained_ms: number
   expires_ms: number
 }
 
-/** A sign-in at one gateway, as its file has it. Without `tokens` the gateway has ended it, and `ended` says so. */
+/** The file of a sign-in. If the gateway has ended it, `tokens` is undefined and `ended` has the reason. */
 export type KeptSignIn = {
   url: string
   token_endpoint: string
   revocation_endpoint?: string
-  /** The address that the gateway knows the person by. */
+  /** The person's e-mail address at the gateway. */
   email?: string
   tokens?: KeptTokens
   ended?: string
 }
 
 /**
- * The folder of all sign-ins. Tokens are bound to this machine and do not belong into the dotfiles that people copy and
- * publish. So the folder is below `XDG_STATE_HOME` (XDG Base Directory Specification 0.8). A relative path in a variable is ignored, as there.
+ * Returns the folder of all sign-ins. It is below `XDG_STATE_HOME`, because people copy and publish configuration
+ * folders. A relative path in a variable is ignored (XDG Base Directory Specification 0.8).
  */
 export function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = env
@@ -48,7 +48,7 @@ export function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(homedir(), '.local', 'state', 'triwire', 'sign-ins')
 }
 
-/** The file of a gateway's sign-in. A person recognises the host in its name; the digest tells paths and ports apart. */
+/** Returns the file of a gateway's sign-in. Its name has the host for people, and a digest that distinguishes paths. */
 export function fileOf(url: string, folder = signInFolder()): string {
   const host = new URL(url).host.replace(/[^a-z0-9.-]+/g, '-').slice(0, 60)
   return join(folder, `${host}-${createHash('sha256').update(url).digest('hex').slice(0, 12)}.json`)
@@ -85,12 +85,12 @@ function parseKept(text: string): KeptSignIn | undefined {
   }
 }
 
-/** Whether a text can be a bearer token (RFC 6750 §2.1): agents put it into a header as it is. */
+/** Whether a text can be a bearer token (RFC 6750 §2.1). Agents put the token into a header unchecked. */
 export function isBearer(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9._~+/-]{1,16384}=*$/.test(value)
 }
 
-/** Returns all sign-ins that can be read. A damaged file counts for none. */
+/** Returns all sign-ins. Files that cannot be read or are damaged are skipped. */
 export function listKept(folder = signInFolder()): KeptSignIn[] {
   let names: string[]
   try {
@@ -113,8 +113,8 @@ export function listKept(folder = signInFolder()): KeptSignIn[] {
 }
 
 /**
- * Finds the gateway that a command is about: the named one, or else the only one.
- * @throws SignInFault if none or several are there, since a token is never offered to a gateway that nobody named
+ * Returns the gateway of a command: the named one, or else the only one with a sign-in.
+ * @throws SignInFault if there is none or more than one, because no token is sent to a gateway that nobody named
  */
 export function chooseUrl(named: string | undefined): string {
   if (named !== undefined) return readGatewayUrl(named)
@@ -127,22 +127,22 @@ export function chooseUrl(named: string | undefined): string {
   )
 }
 
-/** The next state of a file, for which the disk has space already. `drop` does nothing after `write`. */
+/** The next content of a file, for which disk space is already reserved. `drop` does nothing after `write`. */
 type NextState = { write(kept: KeptSignIn): void; drop(): void }
 
-/** Covers a sign-in with the longest tokens that are seen in practice: JWTs with a list of groups. */
+/** Enough for a sign-in with the longest tokens in practice, which are JWTs with a list of groups. */
 const reservedBytes = 16_384
 
 /**
- * Takes space for the next state, before the tokens in it exist: a refresh whose answer cannot be kept would end the sign-in.
- * The caller holds the lock of the file.
+ * Reserves disk space for the next content before its tokens are requested. If new tokens could not be stored, the
+ * sign-in would be lost. The caller holds the lock of the file.
  * @throws SignInFault if the folder or the file cannot be written
  */
 export function prepareNext(path: string): NextState {
   const unfinished = `${path}.new`
   let file: number
   try {
-    // A file that a killed process has left may have any length.
+    // A process that was killed may have left this file.
     rmSync(unfinished, { force: true })
     file = openSync(unfinished, 'wx', 0o600)
   } catch (error) {
@@ -182,7 +182,7 @@ export function prepareNext(path: string): NextState {
   }
 }
 
-/** A rename is safe from a loss of power when its folder is on the disk too. Windows cannot sync a folder. */
+/** Syncs the folder, so that a rename survives a loss of power. Windows cannot sync a folder. */
 function syncFolderOf(path: string): void {
   if (process.platform === 'win32') return
   const folder = openSync(join(path, '..'), 'r')
@@ -193,7 +193,7 @@ function syncFolderOf(path: string): void {
   }
 }
 
-/** Makes the folder, which only this user may read. @throws SignInFault */
+/** Makes the folder, readable by this user only. @throws SignInFault */
 export function makeFolder(folder = signInFolder()): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,12 +1,12 @@
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { fileFault } from './fault.ts'
 
-/** A lock this old is abandoned, in ms: no holder takes half as long. */
+/** A lock older than this is abandoned, in ms. No process holds a lock for half as long. */
 const abandonedMs = 15_000
 
 /**
- * Tries to take a lock file. A lock whose process has ended, or that is too old, is put away, and the next try takes it.
- * Two processes may at worst hold it both, after a crash; then both refresh, and the gateway gives both the same successor.
+ * Tries to take a lock file. If its process has ended, or it is too old, the file is removed, and the next try takes
+ * it. After a crash two processes may hold it. Then both refresh, and the gateway returns both the same new tokens.
  * @returns the function that releases it; undefined while another process holds it
  * @throws SignInFault if the folder cannot be written
  */
@@ -23,14 +23,14 @@ export function tryLock(path: string): (() => void) | undefined {
   try {
     writeSync(file, own)
   } catch (error) {
-    // A full disk takes the name of a file, and not its text.
+    // On a full disk the file can be created but not written.
     rmSync(path, { force: true })
     throw fileFault('write', path, error)
   } finally {
     closeSync(file)
   }
   return () => {
-    // Another process may have put ours away, if this one was stopped for long.
+    // If this process was paused for long, another one may have removed this lock and taken its own.
     if (readIfThere(path) === own) rmSync(path, { force: true })
   }
 }
@@ -42,14 +42,14 @@ function putAwayAbandoned(path: string): void {
     if (ageMs < abandonedMs && !hasEnded(Number.parseInt(seen, 10))) return
     const aside = `${path}.${process.pid}`
     renameSync(path, aside)
-    // Between the two calls another process may have put it away and taken the lock: it gets it back.
+    // Between the read and the rename another process may have taken the lock. Then its file is put back.
     try {
       if (readIfThere(aside) !== seen) linkSync(aside, path)
     } finally {
       rmSync(aside, { force: true })
     }
   } catch {
-    // The lock was released or put away in the meantime.
+    // The lock was released or removed in the meantime.
   }
 }
 
@@ -61,10 +61,10 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-/** @param pid NaN while the holder has not written it yet */
+/** @param pid NaN if the holder has not written it yet */
 function hasEnded(pid: number): boolean {
   if (Number.isNaN(pid)) return false
-  // A number that is ours now was that of a process before us.
+  // The lock is not ours, so an ended process had the same id.
   if (pid === process.pid) return true
   try {
     process.kill(pid, 0)

@@ -6,9 +6,9 @@ import { SignInFault } from './fault.ts'
 const patienceMs = 10_000
 
 /**
- * Makes a key for an agent that runs no command. It belongs to the person of the session, has its bounds, and ends with the
- * person. It pauses when the identity provider has not confirmed the person for seven days.
- * @param agent the name of the agent, which becomes a part of the key's name
+ * Makes a key for an agent that cannot run a command for a token. The key belongs to the person of the session, with
+ * the same limits and end. It is paused if the identity provider has not confirmed the person for seven days.
+ * @param agent the name of the agent, which becomes part of the key's name
  * @throws SignInFault with the gateway's reason
  */
 export async function makeOwnKey(url: string, bearer: string, agent: string): Promise<string> {

@@ -3,10 +3,10 @@ import { SignInFault } from './fault.ts'
 import { chooseUrl } from './kept.ts'
 
 /**
- * Prints a bearer on stdout, and nothing else there. Agents run this before their requests, and again after a 401. A failure is one
- * line on stderr. Its exit code is 1 for a fault that may pass, and 3 if a person must act. No browser is ever opened.
- * @param named the gateway; it may be left out if there is one sign-in
- * @param agent prints a key of the person for this agent instead, which may be kept (own-key.ts)
+ * Prints only a bearer token on stdout. Agents run this before their requests, and again after a 401. A failure is one
+ * line on stderr, with exit code 1 if a retry may succeed, and 3 if a person must act. No browser is opened.
+ * @param named the gateway; optional if there is one sign-in
+ * @param agent prints a key for this agent instead, which the agent may store (own-key.ts)
  */
 export async function printToken(named: string | undefined, agent?: string): Promise<void> {
   try {

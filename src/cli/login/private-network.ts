@@ -4,11 +4,11 @@ import { BlockList, isIP } from 'node:net'
 import { environmentProxy, parseProxy } from '../../config/egress.ts'
 
 /*
- * Claude Code signs in by itself at gateways on private networks only. It refuses a host if any of its addresses is public, and
- * a proxy that is public itself. That was seen with 2.1.332 on 27 November 2026.
+ * Claude Code signs in by itself only at gateways on private networks. It refuses a host if any of its addresses is
+ * public, and a proxy with a public address (observed with 2.1.332 on 27 November 2026).
  */
 
-/** The addresses that Claude Code takes for private. An IPv4 address that is mapped into IPv6 counts as itself. */
+/** The addresses that Claude Code considers private. An IPv4 address mapped into IPv6 counts as that IPv4 address. */
 const privateRanges: readonly [address: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
   ['10.0.0.0', 8, 'ipv4'],
   ['172.16.0.0', 12, 'ipv4'],
@@ -29,13 +29,13 @@ export function isPrivateAddress(address: string): boolean {
   return privateList.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** The network of a gateway. `reason` completes the sentence "… since": it names the address that decides. */
+/** Whether a gateway's network is private. `reason` completes a sentence after "since" with the deciding address. */
 type NetworkOfGateway = { isPrivate: boolean; reason: string }
 
 /**
- * Looks up where a gateway is, and the proxy of the environment if one is used for it.
- * @param find a test passes its own names
- * @throws the error of the system if there is no such host
+ * Looks up the addresses of a gateway, and of its proxy in the environment if there is one.
+ * @param find looks up a host; a test passes its own
+ * @throws the system's error if the host does not exist
  */
 export async function findNetwork(url: string, env = process.env, find = findAddresses): Promise<NetworkOfGateway> {
   const proxy = environmentProxy(url, env)

@@ -16,7 +16,7 @@ import { isSafe } from './gateway-url.ts'
 import { fileOf, type KeptSignIn, makeFolder, prepareNext, readKept } from './kept.ts'
 import { tryLock } from './lock.ts'
 
-/** The name by which a gateway's pages know this program. */
+/** The name of this program on a gateway's pages. */
 const surface = 'triwire'
 
 type SignInOptions = {
@@ -24,20 +24,20 @@ type SignInOptions = {
   isDevice?: boolean
   /** Receives each line for the person. */
   tell(line: string): void
-  /** Waits between two polls; a test passes its own. */
+  /** Waits between two polls. A test passes its own. */
   pause?(ms: number): Promise<unknown>
 }
 
 /**
- * Signs a person in at a gateway and keeps the tokens. A browser of this machine is used if the gateway has a page for that.
- * Otherwise the person enters a code on any machine. An earlier sign-in there is revoked.
+ * Signs a person in at a gateway and stores the tokens. A browser of this machine is used if the gateway supports that.
+ * Otherwise the person enters a code on any machine. An earlier sign-in at the gateway is revoked.
  * @throws SignInFault
  */
 export async function signIn(
   url: string,
   { isDevice = false, tell, pause = pauseMs }: SignInOptions,
 ): Promise<KeptSignIn> {
-  // A folder that cannot be written is found before the person goes to the browser.
+  // A folder that cannot be written is reported before the person uses the browser.
   makeFolder()
   prepareNext(fileOf(url)).drop()
   const offer = await discover(url)
@@ -49,7 +49,7 @@ export async function signIn(
     tokens: granted.tokens,
   }
   const path = fileOf(url)
-  // Under the lock, so that no refresh of the earlier sign-in overwrites it.
+  // The lock prevents a refresh of the earlier sign-in from overwriting the new one.
   const before = await withLock(path, () => {
     const found = ifReadable(path)
     prepareNext(path).write(kept)
@@ -59,7 +59,7 @@ export async function signIn(
   return kept
 }
 
-/** A holder refreshes for a few seconds at most. */
+/** The longest wait for the lock, in ms. A refresh holds it for a few seconds at most. */
 const lockMs = 20_000
 
 async function withLock<T>(path: string, run: () => T): Promise<T> {
@@ -79,7 +79,7 @@ async function withLock<T>(path: string, run: () => T): Promise<T> {
   }
 }
 
-/** A damaged file is replaced. */
+/** Reads a sign-in. A damaged file counts as absent, because it is replaced. */
 function ifReadable(path: string): KeptSignIn | undefined {
   try {
     return readKept(path)
@@ -88,7 +88,7 @@ function ifReadable(path: string): KeptSignIn | undefined {
   }
 }
 
-/** @returns undefined if this machine has no browser, or the gateway has no page for it */
+/** Signs in with a browser of this machine. @returns undefined if it has none, or the gateway has no page for that */
 async function signInHere(
   { authorizationEndpoint, tokenEndpoint }: SignInOffer,
   tell: SignInOptions['tell'],
@@ -116,7 +116,7 @@ function needGranted(answer: OauthAnswer, askedMs: number): TokenGrant {
   throw new SignInFault(1, `the gateway gives no token (status ${answer.status})${reasonOf(answer)}`)
 }
 
-/** The seconds between two polls without an `interval` (RFC 8628 §3.2), the least, and what `slow_down` adds for good (§3.5). */
+/** Seconds between polls: the default (RFC 8628 §3.2), the minimum, and the increase for each `slow_down` (§3.5). */
 const [intervalSeconds, intervalSecondsMin, slowerSeconds] = [5, 1, 5]
 
 type CodeTerms = Pick<Required<SignInOptions>, 'tell' | 'pause'>
@@ -156,13 +156,13 @@ async function signInByCode(offer: SignInOffer, { tell, pause }: CodeTerms): Pro
 
 type Polling = { seconds: number; endMs: number; pause: CodeTerms['pause'] }
 
-/** Outcomes that no further poll changes, in words for the person. */
+/** Errors that end polling, with the messages for people. */
 const outcomes: Readonly<Record<string, string>> = {
   access_denied: 'the sign-in was denied in the browser',
   expired_token: 'the sign-in timed out: the code is good no more; run triwire login again',
 }
 
-/** Asks until the person has decided. A server that cannot be reached for a moment is asked again at the next turn. */
+/** Polls until the person has decided. If the server cannot be reached, the next poll tries again. */
 async function poll(endpoint: string, device: string, { seconds, endMs, pause }: Polling): Promise<TokenGrant> {
   const form = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: device }
   for (;;) {
@@ -186,8 +186,8 @@ async function poll(endpoint: string, device: string, { seconds, endMs, pause }:
 const revokeMs = 5_000
 
 /**
- * Ends a session at its gateway: the bearer and the refresh token are both posted (RFC 7009).
- * @returns whether the gateway has heard it
+ * Ends a session at its gateway, by revoking the bearer token and the refresh token (RFC 7009).
+ * @returns whether the gateway has confirmed it
  */
 export async function revoke({ url, revocation_endpoint: known, tokens }: KeptSignIn): Promise<boolean> {
   if (!tokens) return true
@@ -204,14 +204,14 @@ export async function revoke({ url, revocation_endpoint: known, tokens }: KeptSi
   }
 }
 
-/** Signs out: the session ends at the gateway, and the file goes in any case. @returns the sign-in that was, and whether the gateway heard it */
+/** Removes the file and ends the session. @returns the former sign-in, and whether the gateway has confirmed its end */
 export async function signOut(url: string): Promise<{ kept: KeptSignIn | undefined; isHeard: boolean } | undefined> {
   const path = fileOf(url)
   const { existsSync, rmSync } = await import('node:fs')
   if (!existsSync(path)) return undefined
   const kept = await withLock(path, () => {
     const found = ifReadable(path)
-    // A process that was killed may have left the next tokens there.
+    // A process that was killed may have left new tokens in the second file.
     for (const file of [path, `${path}.new`]) rmSync(file, { force: true })
     return found
   })

@@ -18,7 +18,7 @@ type SetupOptions = AccessOptions & {
   yes?: boolean
 }
 
-/** Shorter names that people try first. */
+/** Shorter names of programs that people may type. */
 const aliases = new Map([
   ['openai', 'openai-node'],
   ['anthropic', 'anthropic-node'],
@@ -31,7 +31,7 @@ const aliases = new Map([
   ['code', 'vscode'],
 ])
 
-/** Adds `setup`: it prints the settings with which an agent, editor or SDK uses the gateway. Users call all of them clients. */
+/** Adds `setup`, which prints settings for using the gateway from a client: an agent, an editor or an SDK. */
 export function addSetupCommand(root: Command): void {
   root
     .command('setup')
@@ -116,7 +116,7 @@ async function signInFor(
   return findSignIn(client, login, url ?? glanceAtConfig(command.optsWithGlobals()).apiUrl, command)
 }
 
-/** A dry run makes no key. */
+/** Returns the key to write. A dry run does not make a new one. */
 async function keyOf(signedIn: SetupSignIn | undefined, { dryRun }: SetupOptions, key: string): Promise<string> {
   return signedIn?.makeKey && !dryRun ? signedIn.makeKey() : key
 }
@@ -145,11 +145,11 @@ function readUrl(text: string): string {
   return readClientUrl(text)
 }
 
-/** Checks the characters of the key, because it is written into files, programs and headers. */
+/** Checks the characters of a key, because it is written into files, programs and headers. */
 function readKey(text: string): string {
   if (/^[!-~]+$/.test(text) && !/['"`\\]/.test(text)) return text
-  // The error is made here, because the parser of options would quote the key.
-  throw usage('the key of --key is none: a key is one word without quotes')
+  // The error is made here, because that of the option parser would quote the key.
+  throw usage('the value of --key is not a key: a key is one word without quotes')
 }
 
 const tokenUnits: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 }

@@ -11,23 +11,23 @@ import { findTokenCommand } from '../login/token-command.ts'
 import { usage } from '../options.ts'
 import { note } from '../print.ts'
 
-/** The client signs in by itself, runs a command, or keeps a key that belongs to the person. */
+/** How a client authenticates: it signs in itself, runs a command for tokens, or has a key of the person. */
 type SignInWay = 'itself' | 'command' | 'key'
 
-/** The way of a client to its tokens. @property bearer asks the gateway for its models; undefined if nobody is signed in yet */
+/** How a client authenticates. @property bearer for the list of models; undefined if nobody is signed in yet */
 export type SetupSignIn = {
   url: string
   way: SignInWay
   bearer: string | undefined
   tokenCommand?: readonly string[]
-  /** Makes the key. It is called when settings are about to be shown or written. */
+  /** Makes the key. Called just before the settings are shown or written. */
   makeKey?: () => Promise<string>
 }
 
 /**
- * Decides how a client signs in, and signs the person in if the client needs a session of this machine.
- * @param asked the way that the person asked for; true leaves it to the network and the client
- * @throws SignInFault if the gateway offers no sign-in, or the person is refused
+ * Decides how a client authenticates, and signs the person in if the client needs a session of this machine.
+ * @param asked the way that the person chose; true chooses by the network and the client
+ * @throws SignInFault if the gateway offers no sign-in, or refuses the person
  */
 export async function findSignIn(
   { name, program }: { name: string; program: Program },
@@ -54,7 +54,7 @@ export async function findSignIn(
   return { url, way, bearer, tokenCommand: words }
 }
 
-/** Chooses the first way that can work, and says why. */
+/** Chooses the first way that can work, and prints why. */
 async function chooseWay(
   name: string,
   possible: readonly SignInWay[],
@@ -77,7 +77,7 @@ async function chooseWay(
 const ofKey =
   'gets a key that is yours, ends with you, and pauses after seven days without an answer of the identity provider'
 
-/** @returns undefined if a person is needed for a token */
+/** @returns undefined if a person must sign in for a token */
 async function ifSignedIn(url: string): Promise<string | undefined> {
   try {
     return await readBearer(url, () => {})

@@ -8,24 +8,24 @@ import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
 
-/** A planned change of a file. `before` is undefined if the file does not exist. */
+/** A planned change of a file. `before` is undefined if the file does not exist yet. */
 type FileChange = { path: string; before: string | undefined; after: string }
 
-/** Variables with which programs move their folder out of the home folder. */
+/** Folders of programs, and the variable with which a person can move each elsewhere. */
 const movable: readonly (readonly [string, string])[] = [
   ['~/.claude/', 'CLAUDE_CONFIG_DIR'],
   ['~/.codex/', 'CODEX_HOME'],
   ['~/.config/', 'XDG_CONFIG_HOME'],
 ]
 
-/** @throws Error with what cannot be edited in a file, and that nothing was written */
+/** Plans the changes of files, and writes nothing. @throws Error that says which file cannot be edited, and why */
 export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): FileChange[] {
   return files.map((file) => {
     const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
     const path = places.find((one) => existsSync(one)) ?? places[0]!
     if (!existsSync(path)) return { path, before: undefined, after: file.text }
     try {
-      // Reading a pipe would wait for ever.
+      // A read from a pipe might never end.
       if (!statSync(path).isFile()) throw new Error('it is no file')
       const before = readFileSync(path, 'utf8')
       return { path, before, after: editSettings(before, file) }
@@ -43,7 +43,7 @@ function placeOf(path: string, env: NodeJS.ProcessEnv): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path
 }
 
-/** Describes a change line by line. Only the beginning of a key is shown. */
+/** Describes a change by the lines that differ. Only the beginning of a key is shown. */
 export function describePlan({ path, before, after }: FileChange): string {
   if (before === after) return `${path} has these settings already.`
   const lines = diffLines(before ?? '', after)
@@ -59,7 +59,7 @@ function shorten(line: string): string {
   return `${line.slice(0, lineCharactersMax)}… (${line.length - lineCharactersMax} more characters)`
 }
 
-/** A name that looks like a secret's, followed by a value that may be one and is not the name of a variable. */
+/** Matches the name of a secret with a value that may be one, and not the name of a variable. */
 const keyValue = /((?:key|token|secret|password)["']?\s*[:=]\s*["']?)(?![A-Z0-9_]+["']?(?:$|,))([^\s"',{}$]{8,})/gi
 
 function hideKeys(line: string): string {
@@ -67,8 +67,9 @@ function hideKeys(line: string): string {
 }
 
 /**
- * Writes what was planned, and keeps a copy of each file beside it. @returns one sentence for each file
- * @throws Error if the person refuses, or cannot be asked
+ * Writes planned changes, with a backup of each file beside it.
+ * @returns one sentence for each file
+ * @throws Error if the person declines, or nobody can be asked
  */
 export async function writePlans(plans: readonly FileChange[], isSure: boolean, command: Command): Promise<string[]> {
   const changed = plans.filter(({ before, after }) => before !== after)
@@ -88,7 +89,7 @@ export async function writePlans(plans: readonly FileChange[], isSure: boolean, 
   })
 }
 
-/** Finds a name for a backup that does not exist yet. */
+/** Returns a name for a backup at which no file exists. */
 function freeName(path: string): string {
   const names = Array.from({ length: 1_000 }, (_, index) => `${path}.before-triwire${index === 0 ? '' : `-${index}`}`)
   return names.find((name) => !existsSync(name)) ?? join(dirname(path), `before-triwire-${Date.now()}`)

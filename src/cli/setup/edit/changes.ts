@@ -4,17 +4,17 @@ import { asObject } from '../../../bytes/json.ts'
 /** The path to a value: keys of objects, indexes of lists. */
 export type ValuePath = readonly (string | number)[]
 
-/** A value to insert or replace, or to remove if it is undefined. An index at the end of a list adds to it. */
+/** A value to insert or replace; undefined removes it. An index at the end of a list appends. */
 export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
-  /** Lists by their path (`a.b`), with the key that identifies their entries. Any other list is one value. */
+  /** The key that identifies entries of a list, by the path of the list (`a.b`). Any other list is one value. */
   lists?: Readonly<Record<string, string>>
-  /** Paths that are removed unless the wanted values have them. */
+  /** Paths that are removed, unless `ours` has them. */
   without?: readonly (readonly string[])[]
 }
 
-/** Finds the changes to `theirs` after which it contains all of `ours`, and nothing else is different. */
+/** Finds the changes after which `theirs` contains all of `ours` and is otherwise the same. */
 export function findChanges(theirs: unknown, ours: unknown, { lists = {}, without = [] }: Wishes): ValueChange[] {
   return [
     ...without
@@ -55,7 +55,7 @@ function valueAt(value: unknown, place: ValuePath): unknown {
   )
 }
 
-/** Makes the changes in the values, to compare the edited text with the result. */
+/** Applies the changes to parsed values. The edited text is compared with the result. */
 export function applyChanges(value: unknown, changes: readonly ValueChange[]): unknown {
   const copy = structuredClone(value) ?? {}
   const root = { root: copy } as Record<string, unknown>

@@ -13,9 +13,9 @@ const formats = {
 const byteOrderMark = '\ufeff'
 
 /**
- * Puts our settings into the text of a person's file. Every other character stays. The result is parsed again and compared
- * with the intended values.
- * @throws Error with the reason if that is not possible; the person must then edit the file
+ * Inserts our settings into the text of a person's file. All other characters stay. The result is parsed again and
+ * compared with the intended values.
+ * @throws Error with the reason if the text cannot be edited safely; the person must then edit it by hand
  */
 export function editSettings(before: string, file: SettingsFile): string {
   if (file.format === 'own') return file.text
@@ -35,7 +35,7 @@ export function editSettings(before: string, file: SettingsFile): string {
   return mark + after
 }
 
-/** Copies values as plain objects, because TOML's tables have no prototype. Dates and infinite numbers stay as they are. */
+/** Copies tables as plain objects, because those of the TOML parser have no prototype. Dates are not copied. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   const object = asObject(value)

@@ -21,7 +21,7 @@ export function readJsonc(text: string): unknown {
   return value ?? {}
 }
 
-/** Makes the changes in the text. Comments, blank lines and the order of keys stay. */
+/** Applies changes to the text. Comments, blank lines and the order of keys stay. */
 export function editJsonc(text: string, changes: readonly ValueChange[]): string {
   const formattingOptions = {
     insertSpaces: !/^\t/m.test(text),
@@ -30,7 +30,7 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
   }
   let edited = text
   for (const { place, value } of changes) {
-    // The conversion drops undefined members, because the library would write them as an empty text.
+    // Removes undefined members, which the library would write as an empty text.
     const plain: unknown = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
     const put = (into: string) => applyEdits(into, modify(into, [...place], plain, { formattingOptions }))
     edited = putBehindComment(edited, place, put) ?? put(edited)
@@ -39,8 +39,8 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
 }
 
 /**
- * The library inserts a new member directly after the last one, before a comment in the same line. So the comment is removed
- * meanwhile. Returns undefined if there is no such comment, or no new member.
+ * The library inserts a new member directly after the last one, before a comment on its line. So that comment is
+ * removed and put back. Returns undefined without such a comment or a new member.
  */
 function putBehindComment(text: string, place: ValuePath, put: (text: string) => string): string | undefined {
   const root = parseTree(text, [], { allowTrailingComma: true })

@@ -12,8 +12,8 @@ export function readToml(text: string): unknown {
 }
 
 /**
- * Makes the changes in the text, each at its proper place. No other character moves, comments and blank lines included.
- * @throws Error if a path leads into a list, or its table is written in a form that cannot be extended
+ * Applies changes to the text. All other characters stay, comments and blank lines included.
+ * @throws Error if a path leads into a list, or a value to remove is in an inline table
  */
 export function editToml(text: string, changes: readonly ValueChange[]): string {
   let edited = text
@@ -27,7 +27,7 @@ export function editToml(text: string, changes: readonly ValueChange[]): string 
 type TomlEntry = {
   node: AST.TOMLKeyValue
   place: ValuePath
-  /** The parent of the entry: the head of the file, a table with its header, or an inline table. */
+  /** The parent of the entry: the head of the file, a table with a header, or an inline table. */
   parent: { place: ValuePath; node: AST.TOMLTopLevelTable | AST.TOMLTable | AST.TOMLInlineTable }
 }
 
@@ -40,7 +40,7 @@ function set(text: string, place: ValuePath, value: string): string {
   const table = place.slice(0, -1)
   const inline = entries.find(({ node, place: at }) => node.value.type === 'TOMLInlineTable' && isBelow(place, at))
   if (inline) return setInline(text, inline, place, value)
-  // A table written as dotted keys may have no header, so a new key goes after its last one.
+  // A table of dotted keys has no header, so a new key follows its last one.
   const dotted = entries.findLast(({ place: at, parent }) => isBelow(at, table) && !isWithin(parent.place, table))
   if (dotted && table.length > 0) {
     const line = `${writeKey(place.slice(dotted.parent.place.length))} = ${value}`
@@ -54,11 +54,11 @@ function set(text: string, place: ValuePath, value: string): string {
   return `${text}${gap}[${writeKey(table)}]${eol}${line}${eol}`
 }
 
-/** Adds a key of the file itself, which must precede the first table. */
+/** Adds a top-level key, which must precede the first table. */
 function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: string): string {
   const last = top.body.findLast((node) => node.type === 'TOMLKeyValue')
   if (last) return insertBehind(text, last.range[1], line, eol)
-  // The key goes after a comment at the head, unless the comment touches the next line and so belongs to that.
+  // The key follows a comment at the head, unless no blank line follows the comment: then it belongs to the next line.
   const head = /^(?:[ \t]*#[^\n]*\n)+(?=[ \t]*\r?\n)/.exec(text)?.[0] ?? ''
   const rest = text.slice(head.length)
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
@@ -102,7 +102,7 @@ function tablesOf(top: AST.TOMLTopLevelTable): AST.TOMLTable[] {
   return top.body.filter((node) => node.type === 'TOMLTable')
 }
 
-/** Inserts a line after the one in which something ends, with any comment in it. */
+/** Inserts a line after the one that contains an offset, and so after a comment on that line. */
 function insertBehind(text: string, offset: number, line: string, eol: string): string {
   const end = text.indexOf('\n', offset)
   if (end < 0) return `${text}${eol}${line}${eol}`
@@ -117,7 +117,7 @@ function isSame(one: ValuePath, other: ValuePath): boolean {
   return one.length === other.length && isWithin(one, other)
 }
 
-/** Whether a path is another one, or below it. */
+/** Whether a path is `outer` or below it. */
 function isWithin(place: ValuePath, outer: ValuePath): boolean {
   return outer.every((key, at) => place[at] === key)
 }
@@ -140,7 +140,7 @@ function writeValue(value: unknown): string {
   throw new Error('it cannot take a value of this kind')
 }
 
-/** Writes a basic string. TOML knows all escapes of JSON, and requires one for DEL as well. */
+/** Writes a basic string of TOML. TOML has all escapes of JSON, and also requires one for DEL. */
 function writeText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', String.raw`\u007F`)
 }
