@@ -95,6 +95,8 @@ export type Fault = {
    * large.
    */
   unread?: 'no_answer' | 'oversize'
+  /** Set if the service itself ended the answer, so that the model is not blamed for it. */
+  isOurs?: boolean
 }
 
 /** A whole answer, made from its events. */

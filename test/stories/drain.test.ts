@@ -15,6 +15,13 @@ const end = {
   responses: /event: response.completed\ndata: [^\n]+\n\n$/,
 }
 
+/** What each wire says of an answer that the service itself ended. */
+const cut = {
+  messages: /event: error\ndata: \{"type":"error","error":\{"type":"api_error",/,
+  chat: /data: \{"error":.*"code":"internal_error"\}\}\n\n$/,
+  responses: /event: response\.failed\n.*"code":"server_error"/,
+}
+
 /** A gateway whose streams show something and then wait until they are let go on. */
 async function startHeld(): Promise<Native & { letGo(): void }> {
   const native = await startNative()
@@ -23,8 +30,8 @@ async function startHeld(): Promise<Native & { letGo(): void }> {
   return { ...native, letGo }
 }
 
-function ask({ gateway }: Native, wire: Wire): Promise<Response> {
-  return gateway.post(paths[wire], { ...asks[wire], stream: true })
+function ask({ gateway }: Native, wire: Wire, model = `native-${wire}`): Promise<Response> {
+  return gateway.post(paths[wire], { ...asks[wire], model, stream: true })
 }
 
 async function isReady(gateway: TestGateway): Promise<number> {
@@ -101,21 +108,22 @@ for (const [title, hurry] of [
   test(`${title} streams are cut without a terminator, with the real cause (SCA-11), and billed once, durably`, async () => {
     const native = await startHeld()
     const { gateway } = native
-    const running = await Promise.all(clientWireNames.map((wire) => ask(native, wire)))
+    const pairs = clientWireNames.flatMap((wire) => clientWireNames.map((model) => [wire, `native-${model}`] as const))
+    const running = await Promise.all(pairs.map(([wire, model]) => ask(native, wire, model)))
     const drained = gateway.server.drain(hurry ? 5_000_000 : 0, 60_000)
     const texts = Promise.all(running.map((response) => response.text()))
     if (hurry) gateway.server.hurry()
     else {
       await untilClosed(gateway)
       gateway.advance(59_000)
-      assert.equal(gateway.server.gateway.deliveries.size, 3)
+      assert.equal(gateway.server.gateway.deliveries.size, pairs.length)
       gateway.advance(1_000)
     }
     await drained
     for (const [i, text] of (await texts).entries()) {
-      const wire = clientWireNames[i]!
+      const [wire] = pairs[i]!
       assert.doesNotMatch(text, end[wire])
-      assert.match(text, wire === 'responses' ? /event: response\.failed/ : /"error"/)
+      assert.match(text, cut[wire])
       const id = running[i]!.headers.get('x-request-id')!
       // SCA-11: the client and the log are given the real cause, and the model is not blamed.
       assert.match(text, /The service is shutting down and ended this answer/)
@@ -124,7 +132,7 @@ for (const [title, hurry] of [
       assert.deepEqual([outcome, cause, code], ['shutdown', 'shutdown', 'internal_error'])
       assert.equal(gateway.store.findEntry(id)?.bill?.outcome, 'shutdown')
     }
-    assert.equal((await gateway.logWith({ event: 'drain_cut' }))['live'], 3)
+    assert.equal((await gateway.logWith({ event: 'drain_cut' }))['live'], pairs.length)
     await native.close()
   })
 }

@@ -145,7 +145,7 @@ const codes: Record<Fault['kind'], ErrorCode> = {
 
 /** The error that a client sees after its stream has started (ruling T4). The caller has scrubbed the text. */
 export function factsOfFault(fault: Fault): ErrorFacts {
-  const code = codes[fault.kind]
+  const code = fault.isOurs ? 'internal_error' : codes[fault.kind]
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
@@ -153,7 +153,7 @@ export function factsOfFault(fault: Fault): ErrorFacts {
 /** Converts the caller's decision, with its scrubbed text, back to a fault. */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
-  return { kind, status, text: message }
+  return { kind, status, text: message, isOurs: code === 'internal_error' }
 }
 
 /** The facts of an error envelope. The message is the same on every wire (spec 7.1). */
