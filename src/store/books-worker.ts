@@ -1,7 +1,7 @@
 /*
- * The thread of the books. In a server on a file, operators' readings and changes are made in such threads, because SQLite works
- * by blocking its thread. They are apart from the ledger's thread, so that no listing delays a debit. In a server on a database
- * only reports are made here: putting many rows together keeps no request waiting.
+ * The thread of the books. With SQLite, operators' reads and changes run in such threads, because SQLite blocks its
+ * thread. They are not the ledger's thread, so a listing delays no debit. With PostgreSQL only reports run here,
+ * because adding up many rows would block the serving thread.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../accounts/book-error.ts'
@@ -13,7 +13,7 @@ const port = parentPort!
 const place = workerData as BooksPlace
 const calendar = createCalendar((place.engine === 'sqlite' && place.zone) || utc)
 let opened: Promise<BookStore & { close(): unknown }> | undefined
-/** Of who asks: one that is tried may have another clock. */
+/** The time of the last call, from the caller's clock: in a test, that clock is not the system's. */
 let askedMs = 0
 
 port.on('message', async (asked: BooksCall | 'close') => {
@@ -32,7 +32,7 @@ async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answ
     return toAnswer({ id, method }, await run(...args))
   } catch (error) {
     if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
-    // Nobody knows what is wrong with the one connection to a file: the next question opens another.
+    // The fault of the connection to the file is unknown, so the next call opens a new one.
     if (place.engine === 'sqlite') await closeQuietly()
     return { id, trouble: (error as Error).message }
   }
@@ -40,7 +40,7 @@ async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answ
 
 function reach(): NonNullable<typeof opened> {
   const opening = open()
-  // A database that could not be opened is tried again.
+  // After a failed opening the next call tries again.
   opening.catch(() => (opened = undefined))
   return opening
 }
@@ -60,6 +60,6 @@ async function closeQuietly(): Promise<void> {
   try {
     await (await closing)?.close()
   } catch {
-    // The store is given up either way.
+    // The store is discarded anyway.
   }
 }

@@ -7,15 +7,18 @@ import { createTraffic, type TrafficRecord } from '../accounts/usage/traffic.ts'
 import { createRandom } from './seeded-random.ts'
 import { openStore } from './sqlite/store.ts'
 
-/* Thirty days of made-up life, for the demo of the console: the same for the same moment, but for ids of accounts and keys. */
+/*
+ * Thirty days of generated activity, for the demo of the console. The same end gives the same activity, except for the
+ * ids of accounts and keys.
+ */
 
-/** Marks the records of the audit trail by which a file is known to be a demo. */
+/** The actor of the demo's audit records. A file with such records is known to be a demo. */
 export const demoActor = 'demo'
 
 const days = 30
 const [hourMs, dayMs, weekMs] = [3_600_000, 86_400_000, 7 * 86_400_000]
 
-/** Each account with the credits of its first invoice, and of those of each week. */
+/** Each account, with the credits of its first invoice and of each weekly one. */
 const accounts = [
   ...([
     ['acme', 60, 40],
@@ -30,11 +33,11 @@ const accounts = [
     ['tyrell', 20, 0],
   ] as const),
 ] as const
-/** This account gets credit for one day more than the demo lasts, some days before its end. */
+/** Four days before the end, this account gets credit for five days. */
 const dry = { account: 'tyrell', credits: 20, hour: (days - 4) * 24, lastsDays: 5 }
 const labels = ['ci', 'laptop', 'nightly'] as const
 
-/** Each model with its wire, and its share of the requests. */
+/** Each model with its wire and its share of the requests. */
 const models = [
   ...([
     ['large', 'messages', 5],
@@ -44,14 +47,14 @@ const models = [
   ] as const),
 ] as const
 
-/** This key has a budget, which is spent long before the end. */
+/** The budget of this key is spent long before the end. */
 const budgeted = { account: 'wayne', label: 'ci', nanos: 3n * nanosPerCredit }
-/** This key runs away in the last two hours. */
+/** This key sends far more requests in the last two hours. */
 const runaway = { account: 'globex', label: 'nightly', requests: 60 }
-/** From this hour on, for so many hours, this model fails. */
+/** This model fails for `hours` hours, from `fromHour` on. */
 const outage = { model: 'coder', fromHour: 17 * 24 + 9, hours: 3 }
 
-/** In nano-credits for a million tokens, so that each token costs a whole number. */
+/** Prices in nano-credits for a million tokens: multiples of a million, so that each token costs a whole number. */
 const rates = {
   ...{ inputNanos: 3_000_000_000n, cacheReadNanos: 300_000_000n, outputNanos: 15_000_000_000n },
   ...{ cacheWriteNanos: 3_750_000_000n, cacheWrite1hNanos: 6_000_000_000n },
@@ -60,9 +63,10 @@ const rates = {
 type DemoKey = { accountId: string; account: string; keyId: string; label: string }
 
 /**
- * Makes a file with thirty days of life that end at a moment, through the same books and posting as those of a server. It gives
- * way to other work after each hour of that life.
- * @param path of a file that does not exist @throws StoreError
+ * Makes a store with thirty days of activity that end at `nowMs`, with the books and posting of a server. After each
+ * simulated hour it lets other work run.
+ * @param path a file that does not exist yet
+ * @throws StoreError
  */
 export async function makeDemoLife(
   path: string,
@@ -115,12 +119,12 @@ export async function makeDemoLife(
   }
 }
 
-/** Lets other work come first. */
+/** Lets other work of the thread run first. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Makes the requests of each hour, by random numbers that are the same each time. */
+/** Makes the requests of each hour, from seeded random numbers. */
 class DemoLife {
   readonly #keys: readonly DemoKey[]
   readonly #random: () => number
@@ -166,14 +170,14 @@ class DemoLife {
     }
   }
 
-  /** By day and night, and less on Sundays. */
+  /** The number of requests of an hour: most by day, fewer on Sundays. */
   #requestsOf(atMs: number): number {
     const at = new Date(atMs)
     const day = Math.max(0.08, Math.sin(((at.getUTCHours() - 6) / 24) * 2 * Math.PI) + 0.5)
     return Math.ceil(day * (at.getUTCDay() === 0 ? 0.35 : 1) * 20 * (0.6 + this.#random() * 0.8))
   }
 
-  /** Whether the budget of the key is not spent. */
+  /** Spends from the budget of the key; false if nothing is left of it. */
   #mayPay({ account, label }: DemoKey, nanos: bigint): boolean {
     if (account !== budgeted.account || label !== budgeted.label) return true
     if (this.#spentNanos >= budgeted.nanos) return false
@@ -215,7 +219,7 @@ class DemoLife {
     return models[0]
   }
 
-  /** In the form of `newRequestId`. */
+  /** Makes an id in the format of `newRequestId`. */
   #requestId(atMs: number): string {
     const digits = Array.from({ length: 19 }, () => Math.floor(this.#random() * 16).toString(16)).join('')
     return `req_${atMs.toString(16).padStart(12, '0')}7${digits.slice(0, 3)}8${digits.slice(3, 18)}`

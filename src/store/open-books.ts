@@ -8,31 +8,29 @@ import type { BooksPlace, BooksThread } from './serving/books-thread.ts'
 
 type DatabasePlace = Extract<StorePlace, { engine: 'postgres' }>
 
-/** The books of a store, until they are closed. */
+/** The books of a store, and how to close them. */
 export type OpenBooks = { books: Books; close(): Promise<void> }
 
 type OpenBooksOptions = {
   /** SQLite: how long a statement waits for another process, in ms. */
   busyMs?: number
-  /** False where it is an error that there is no store yet. */
+  /** False: a missing store is an error. */
   create?: boolean
-  /** The reporting zone: in whose days budgets are spent. */
+  /** The reporting zone: budgets are counted by its days. */
   zone?: Zone | undefined
-  /** For what no server may meet: a file is locked against them, and a database asked with patience. */
+  /** For work that no server may run beside: the file is locked, and statements of a database may take longer. */
   isAlone?: boolean
-  /**
-   * Gets news about the store: it was moved, is no whole copy, or its file was just brought up to date.
-   */
+  /** Gets news about the store: it was moved, is an incomplete copy, or its file was just upgraded. */
   note?: ((text: string) => void) | undefined
 }
 
-/** The time that a statement of `isAlone` may take in a database, in ms: it reads all figures. */
+/** The longest time of a statement with `isAlone`, in ms. It reads all figures. */
 const aloneMs = 600_000
 
 /**
- * The books of a store of either engine. Each engine loads its own code, so a store in a file needs no database driver
- * (ruling X6).
- * @throws StoreError if the store cannot be used; with `isAlone` also if a server uses the file.
+ * Opens the books of a store of either engine. The code of an engine is loaded with its store, so a store in a file
+ * needs no database driver (ruling X6).
+ * @throws StoreError if the store cannot be used; with `isAlone` also if a server uses the file
  */
 export async function openBooks(store: StorePlace, options: OpenBooksOptions = {}): Promise<OpenBooks> {
   if (store.engine === 'postgres') return openDatabaseBooks(store, options)
@@ -58,9 +56,9 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
 }
 
 /**
- * The same for a server, in which nothing may block. SQLite works in threads of its own, and reports of many rows are made
- * in one. Calls that cannot be answered throw `StoreSilent`.
- * @param nowMs Unix milliseconds; the database's clock is its own
+ * Opens the books for a server, whose thread must not block. SQLite works in its own threads, and long reports in
+ * another. A call that cannot be answered throws `StoreSilent`.
+ * @param nowMs Unix milliseconds; PostgreSQL uses its own clock
  */
 export async function openServingBooks(store: StorePlace, nowMs: () => number, zone?: Zone): Promise<OpenBooks> {
   const { eachEntry } = await import('../accounts/books.ts')
@@ -87,7 +85,7 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number, z
   }
 }
 
-/** The books of a database, on the serving thread: they wait for the database and for nothing else. */
+/** Opens the books of a database on the serving thread, where they only wait for the database. */
 async function openSilentBooks(
   store: DatabasePlace,
   zone: Zone | undefined,

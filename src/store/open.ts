@@ -6,19 +6,18 @@ import { StoreError } from './files/store-error.ts'
 import type { ReplicaRow } from './postgres/replicas.ts'
 
 export type OpenStoreOptions = ServingOptions & {
-  /** For spool and lock, where the store is no file beside which they stand. */
+  /** The folder of the spool and the lock, for a store that is not a file. */
   stateDir: string
-  /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
+  /** Spools below this folder that no server uses are also posted at the start (ruling X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
-  /** Asked where other servers may have the same store. */
+  /** Called if other servers may use the same store. */
   introduce: () => Introduction
 }
 
 /**
- * A server's side of its store, whichever its engine. What an engine needs is loaded with it: who has a file needs no
- * driver of a database (ruling X6).
- * @returns what opens it: all that it can do without waiting is done when that returns. It throws a StoreError where the
- * store cannot be used, or another server has it.
+ * Loads the code of a store's engine. A server with a file needs no database driver (ruling X6).
+ * @returns a function that opens the store. It throws a StoreError if the store cannot be used, or another server has
+ *   it
  */
 export async function prepareServerStore(
   store: StorePlace,
@@ -33,7 +32,10 @@ export async function prepareServerStore(
     openPostgresStore({ url: url.reveal(), shown, introduction: introduce(), ...options })
 }
 
-/** The servers that share a store. @throws StoreError for a file, which one server has alone (ruling X7). */
+/**
+ * Lists the servers that share a store.
+ * @throws StoreError for a file, because only one server can use it (ruling X7)
+ */
 export async function readReplicas(store: StorePlace): Promise<ReplicaRow[]> {
   if (store.engine === 'sqlite')
     throw new StoreError(
@@ -44,8 +46,8 @@ export async function readReplicas(store: StorePlace): Promise<ReplicaRow[]> {
 }
 
 /**
- * A reason why a server would not start on the store, in words, with the key; undefined if it would start. The database is
- * not asked, only the server's folder.
+ * Explains why a server would not start with this store, with the key of the configuration; undefined if it would
+ * start. For PostgreSQL it only checks the server's folder.
  */
 export async function startMistake({
   store,
@@ -65,13 +67,19 @@ export async function startMistake({
   }
 }
 
-/** The accounts that have another plan than these, a few of them, before a start. @throws the error of a database that does not answer */
+/**
+ * Finds accounts whose plan is not among these, before a start; returns only a few.
+ * @throws the error of a database that does not answer
+ */
 export async function lookForPlanless(store: StorePlace, plans: readonly string[]): Promise<AccountRow[]> {
   if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForPlanless(store.path, plans)
   return (await import('./postgres/look-at.ts')).lookForPlanless(store.url.reveal(), plans)
 }
 
-/** Counts rows of a store that the second release does not know. Undefined: it is older, or missing. @throws as `lookForPlanless` */
+/**
+ * Counts rows that the second release does not know; undefined for an older or missing store.
+ * @throws as `lookForPlanless`
+ */
 export async function lookForNewer(store: StorePlace): Promise<NewerContent | undefined> {
   if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForNewer(store.path)
   return (await import('./postgres/look-at.ts')).lookForNewer(store.url.reveal())

@@ -1,5 +1,6 @@
 /**
- * Makes numbers in [0, 1) that are the same for the same seed. They are no secrets (mulberry32, by Tommy Ettinger, public domain).
+ * Creates a generator of numbers in [0, 1) that are the same for the same seed. Not for secrets (mulberry32, by Tommy
+ * Ettinger, public domain).
  */
 export function createRandom(seed: number): () => number {
   let state = seed

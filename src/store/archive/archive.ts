@@ -44,18 +44,18 @@ import {
   writeArchive,
 } from './file.ts'
 
-/** How a month is archived. */
+/** The month to archive, and options. */
 export type ArchiveWishes = Pick<VerifyOptions, 'priceNanos' | 'readList'> & {
   month: string
-  /** The path of the file, if it is not the usual one. */
+  /** The path of the file; the default is `ArchiveStore.fileOf`. */
   file?: string | undefined
-  /** For the audit. */
+  /** The person and command, for the audit record. */
   act: Act
-  /** Long work, now and then, in words. */
+  /** Called now and then during long work, with a sentence for people. */
   progress?: ((words: string) => void) | undefined
 }
 
-/** The result, for people. @property digest the SHA-256 of the file; undefined for a plan */
+/** The result of a command on a month, for people. @property digest the SHA-256 of the file; undefined for a plan */
 export type ArchiveReport = {
   month: string
   state: Archive['state'] | 'here'
@@ -65,12 +65,14 @@ export type ArchiveReport = {
   entries: number
 }
 
-/**
- * A month can be archived a week after its end. By then weeks that began in it are over, and so are requests and late posts.
- */
+/** A month can be archived a week after its end. By then its last budget weeks, requests and late debits have ended. */
 const closedAfterMs = 7 * 86_400_000
 
-/** Finds what an export or a detachment would take. Changes nothing. @throws BookError if the month cannot be archived now */
+/**
+ * Finds what an export or a detachment would take, and changes nothing.
+ * @param isAll true for a detachment, see `planArchive`
+ * @throws BookError if the month cannot be archived now
+ */
 export async function planMonth(
   store: ArchiveStore,
   { month, file }: ArchiveWishes,
@@ -82,7 +84,11 @@ export async function planMonth(
   return { month, state: 'here', file: file ?? store.fileOf(month), digest: undefined, ...countOf(ranges) }
 }
 
-/** Writes a closed month to a file and proves the file; a month that is archived already has one, which is proved. */
+/**
+ * Writes the entries of a closed month to a file and verifies the file. If the month is archived already, verifies its
+ * file instead.
+ * @throws BookError, StoreError
+ */
 export async function exportMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
   const { month, file } = wishes
   const known = await findArchive(store, month)
@@ -98,8 +104,8 @@ export async function exportMonth(store: ArchiveStore, wishes: ArchiveWishes): P
 }
 
 /**
- * Moves the entries of a closed month into a file, and keeps sealed rows and an index. The file is proved before anything is removed.
- * What was broken off is continued.
+ * Moves the entries of a closed month into a file, and keeps their sealed rows and index. The file is verified before
+ * any entry is removed. A detachment that was interrupted continues where it stopped.
  * @throws BookError, StoreError
  */
 export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
@@ -114,12 +120,15 @@ export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): P
   if (archive?.state !== 'removing') archive = await seal(store, wishes)
   await remove(store, archive, wishes)
   const away = await move(store, { ...archive, state: 'away' }, ['removing'])
-  // The month is away, whether or not the space is given back now.
+  // The month is detached even if the space cannot be freed now.
   await store.tidy().catch(() => {})
   return reportOf(away)
 }
 
-/** Puts the entries of a detached month back, as they were. The sealed rows and the index stay. */
+/**
+ * Puts the entries of a detached month back into the store, unchanged. The sealed rows and the index stay.
+ * @throws StoreError
+ */
 export async function attachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
   const { month } = wishes
   const archive = await findArchive(store, month)
@@ -152,7 +161,7 @@ function countOf(ranges: readonly SealRange[]): { accounts: number; entries: num
   return { accounts: ranges.length, entries: ranges.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0) }
 }
 
-/** @param isAll see `planArchive`: for a detachment, which refuses what an export need not care about */
+/** @param isAll true for a detachment, false for an export, which has fewer conditions; see `planArchive` */
 async function plan(
   store: ArchiveStore,
   month: string,
@@ -178,7 +187,7 @@ async function plan(
 
 type Contents = { header: ArchiveHeader; ranges: readonly SealRange[] }
 
-/** @returns the digest of the file, and what its rows add up to */
+/** @returns the digests of the file and of its parts */
 async function writeAndProve(store: ArchiveStore, path: string, contents: Contents, wishes: ArchiveWishes) {
   await writeArchive(path, contents.header, pieces(store, contents.ranges, wishes))
   return prove(store, path, contents.ranges, wishes, async () => {})
@@ -215,7 +224,7 @@ async function* pieces(
   }
 }
 
-/** The line of an account, with what its first entry builds on. */
+/** Makes the first line of an account: its range, and the digest and balance before its first entry. */
 async function beginning(store: ArchiveStore, { accountId, fromSeq, toSeq }: SealRange) {
   const link = await linkBefore(store, accountId, fromSeq)
   return {
@@ -235,9 +244,9 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
- * Proves a file by itself, and against the store. It has exactly these ranges. Each follows the entry before it, and ends with the
- * digest that the store has.
- * @param take gets what the store keeps of each part
+ * Verifies that a file is consistent, and that it matches the store. It must have exactly these ranges. Each range must
+ * follow the entry before it, and end with the digest that the store has.
+ * @param take gets the sealed rows and index rows of each part
  */
 async function prove(
   store: ArchiveStore,
@@ -286,7 +295,7 @@ async function refuseOtherRange(
     throw new StoreError(`${path} is not what the store has of account ${accountId}: remove the file, and try again`)
 }
 
-/** Proves the file of a month that is archived. */
+/** Verifies the file of a month that is archived already. */
 async function proveSame(path: string, archive: Archive, wishes: ArchiveWishes): Promise<void> {
   await refuseOther(path, archive)
   let count = 0
@@ -296,7 +305,7 @@ async function proveSame(path: string, archive: Archive, wishes: ArchiveWishes):
   }
 }
 
-/** @throws StoreError if the file is not the one that was sealed */
+/** @throws StoreError if the file is missing, or is not the one that was sealed */
 async function refuseOther(path: string, { month, fileDigest }: Archive): Promise<void> {
   const digest = await digestFile(path)
   if (digest === undefined) throw new StoreError(`${path}, the archive of ${month}, is not there: name it with --file`)
@@ -306,7 +315,10 @@ async function refuseOther(path: string, { month, fileDigest }: Archive): Promis
     )
 }
 
-/** Writes and proves the file, and keeps what the store needs of it. @returns the archive, whose entries are to be removed */
+/**
+ * Writes and verifies the file, then stores the sealed rows and the index.
+ * @returns the archive, whose entries are still to be removed
+ */
 async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive> {
   const { dialect, run } = store
   const { month, progress } = wishes
@@ -315,7 +327,8 @@ async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive
   const { before } = neighbours(await run(readArchives(dialect)), month)
   await writeArchive(file, header, pieces(store, ranges, wishes))
   const counts = countOf(ranges)
-  // The digest is of this command alone until the month is sealed, so that two of them do not mix what they note.
+  // Until the month is sealed, the digest is a random id of this command. So two commands at once cannot mix their
+  // rows.
   const begun: Archive = {
     ...{ month, timeZone: header.timeZone, fromMs: oldestMs, untilMs: header.untilMs },
     ...{ state: 'sealing', file, fileDigest: '', sealsDigest: '', indexDigest: '', digest: randomUUID(), ...counts },
@@ -367,7 +380,7 @@ async function move(
   return archive
 }
 
-/** @param isHeld whether the archive is as this command left it */
+/** @param isHeld false if another command has changed the archive since */
 function refuseBusy(month: string, isHeld: boolean): void {
   if (!isHeld) throw new StoreError(`another command works on ${month}: wait for it, or run this one again`)
 }

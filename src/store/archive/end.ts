@@ -1,22 +1,24 @@
 import type { Dialect } from '../sql/dialect.ts'
 import type { StoreStep } from '../sql/step.ts'
 
-/** A store whose months are archived, of either engine. */
+/** A store of either engine, as the commands see it that archive its months. */
 export type ArchiveStore = {
-  /** The place as it may be shown (ruling X13). */
+  /** The name of the store as it may be shown to people (ruling X13). */
   shown: string
   dialect: Dialect
-  /** The path of a month's file, unless another one is named. */
+  /** The default path of a month's file. */
   fileOf(month: string): string
-  /** Runs a step, whose transactions are durable when this resolves. */
+  /** Runs a step. Its transactions are durable when the promise resolves. */
   run<T>(step: StoreStep<T>): Promise<T>
-  /** Lets only a triwire use the store that knows archives, and makes the guards of a ledger that has them. It may be repeated. */
+  /** Adds the guards of archives, and refuses versions of triwire that do not know archives. Repeatable. */
   begin(): Promise<void>
-  /** A statement that keeps other operators away until a transaction ends, if they write at the same time. */
+  /**
+   * A statement that makes other operators' writes wait until the transaction ends. Undefined if the engine needs none.
+   */
   lock: string | undefined
-  /** The id of an entry in the index, by the columns of its row. */
+  /** The id of an entry in the index, from the columns of its row. */
   idOf(row: Readonly<Record<string, unknown>>): string
-  /** Gives the space of removed entries back, as far as that hinders nobody. */
+  /** Frees the space of removed entries, if that blocks no other work. */
   tidy(): Promise<void>
   close(): Promise<void>
 }

@@ -18,20 +18,26 @@ import { syncFolderAside } from '../files/sync.ts'
 import type { Row } from '../sql/step.ts'
 
 /*
- * The file of an archive: lines of JSON, packed by gzip. The first line describes the file and names the columns of entries. Then
- * come the accounts, in the order of their ids. Each has a line with its range and the digest before it. Its entries follow, one array
- * each. Prices and price lists stand before the first entry that names them. The last line counts.
+ * The file of an archive: lines of JSON, packed by gzip.
+ *
+ * 1. The first line describes the file and names the columns of entries.
+ * 2. The accounts follow, in the order of their ids. Each has a line with its range and the digest before it. Its
+ *    entries follow, one array each. Prices and price lists stand before the first entry that names them.
+ * 3. The last line has the numbers of accounts and entries.
  */
 
 /** The first line of a file. */
 export type ArchiveHeader = { month: string; timeZone: string; fromMs: number; untilMs: number }
 
-/** The beginning of an account in a file. @property before the digest of the entry before it, null for the first one */
+/**
+ * The first line of an account.
+ * @property before the digest of the entry before the first one; null if there is no such entry
+ */
 type AccountLine = { account: string; from: number; to: number; before: string | null; balance: bigint }
 
 export const fileColumns = ['id', ...entryColumns]
 
-/** A part of a file, which `writeArchive` makes a line of. */
+/** A part of a file. `writeArchive` makes one line of it. */
 export type ArchivePiece =
   | { account: AccountLine }
   | { price: Row }
@@ -39,8 +45,8 @@ export type ArchivePiece =
   | { entry: Row }
 
 /**
- * Writes a file whole, or leaves what was there. It is on the disk when this resolves.
- * @throws StoreError if it cannot be written, or another file is there, which may be all that is left of another month or store
+ * Writes the whole file, or leaves the existing one as it was. The file is durable when the promise resolves.
+ * @throws StoreError if the file cannot be written, or if the path has a file with other content
  */
 export async function writeArchive(
   path: string,
@@ -83,12 +89,12 @@ async function* linesOf(header: ArchiveHeader, pieces: AsyncIterable<ArchivePiec
   yield `${text}${toLine({ end: { accounts, entries } })}\n`
 }
 
-/** JSON whose integers may have 64 bits. */
+/** Writes JSON with integers of up to 64 bits. */
 function toLine(value: unknown): string {
   return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? rawJson(one.toString()) : one))
 }
 
-/** A number that JSON writes as it is. TypeScript does not know the functions of the proposal "JSON.parse source text access" yet. */
+/** Makes a number that JSON writes digit by digit. TypeScript lacks types for "JSON.parse source text access". */
 const { rawJSON: rawJson } = JSON as typeof JSON & { rawJSON(text: string): unknown }
 
 function fromLine(line: string): unknown {
@@ -97,7 +103,7 @@ function fromLine(line: string): unknown {
   return JSON.parse(line, read as (key: string, value: unknown) => unknown)
 }
 
-/** Some entries of one account of a file. @property end the account, once all of its entries were read */
+/** Up to `batchMax` entries of one account. @property end the sums of the account, set with its last entries */
 type ArchiveBatch = {
   rows: Record<string, unknown>[]
   end?: { seal: Seal; sums: SealedSums[]; before: string | null }
@@ -106,9 +112,10 @@ type ArchiveBatch = {
 const batchMax = 1_000
 
 /**
- * Reads a file and proves it: every digest, balance and amount follows, numbers have no holes, and it is whole.
- * @param found gets the SHA-256 of the file, when all was read
- * @throws StoreError with the first mistake
+ * Reads a file and verifies it: all digests, balances and amounts are right, the numbers have no gaps, and nothing is
+ * missing.
+ * @param found gets the SHA-256 of the file, after the last line was read
+ * @throws StoreError with the first fault
  */
 export async function* readArchive(
   path: string,
@@ -200,7 +207,7 @@ export async function* readArchive(
   }
 }
 
-/** A line of an account as it is read. */
+/** The first line of an account, as JSON reads it: with bigint. */
 type FileAccount = Omit<AccountLine, 'from' | 'to'> & { from: bigint; to: bigint }
 
 type OpenAccount = { line: FileAccount; sums: ReturnType<typeof createSealedSums>; seal: Seal | undefined }
@@ -209,7 +216,11 @@ function endOf({ line, sums, seal }: OpenAccount): NonNullable<ArchiveBatch['end
   return { seal: seal!, sums: sums.list(), before: line.before }
 }
 
-/** The lines of a packed file. @throws StoreError if it cannot be read or unpacked */
+/**
+ * Reads the lines of a packed file.
+ * @param found gets the SHA-256 of the file
+ * @throws StoreError if the file cannot be read or unpacked
+ */
 async function* linesIn(path: string, found: { digest?: string }): AsyncGenerator<string> {
   const hash = createHash('sha256')
   const unpacked = createGunzip()
@@ -235,7 +246,10 @@ async function* linesIn(path: string, found: { digest?: string }): AsyncGenerato
   found.digest = hash.digest('hex')
 }
 
-/** The SHA-256 of a file in hexadecimal digits; undefined if there is none. */
+/**
+ * The SHA-256 of a file in hexadecimal digits; undefined if the file does not exist.
+ * @throws StoreError if it cannot be read
+ */
 export async function digestFile(path: string): Promise<string | undefined> {
   const hash = createHash('sha256')
   try {
@@ -254,7 +268,7 @@ function unreadable(path: string, cause: unknown): unknown {
   return new StoreError(`${path} cannot be read: ${why}`, { cause })
 }
 
-/** The index row of an entry. @param idOf what the database finds it by */
+/** Makes the index row of an entry. @param idOf returns the id by which the database finds the entry */
 export function toArchived(month: string, row: Row, idOf: (row: Row) => string): ArchivedEntry {
   const isReturn = row['kind'] === 'credit' && row['usage_source'] !== null
   return {

@@ -9,16 +9,16 @@ import { codeOf, explainDatabase } from '../postgres/trouble.ts'
 import { readMoved } from '../sql/moments.ts'
 import type { ArchiveStore } from './end.ts'
 
-/** No statement reads more than a month of some accounts. */
+/** The longest time of a statement, in ms. None reads more than one month of some accounts. */
 const patienceMs = 60_000
 
-/** The longest wait for tables that are in use, in ms: debits that come after wait as long. */
+/** The longest wait for a lock on tables in use, in ms, and the number of tries. Debits meanwhile wait as long. */
 const [lockMs, triesMax] = [1_000, 10]
 
-/** SQLSTATE of a lock that was waited for too long. */
+/** The SQLSTATE after a wait for a lock has passed its limit. */
 const lockNotAvailable = '55P03'
 
-/** An index has the entries of an account together, whatever the planner knows of the table. */
+/** Forces the use of the index, which has an account's entries together, even if the planner lacks statistics. */
 const settings = { enable_seqscan: 'off' }
 
 /** @throws StoreError if the database cannot be used, or its content was moved */
@@ -30,7 +30,7 @@ export async function openPostgresArchive({ url, shown }: { url: string; shown: 
     const moved = await run(database, readMoved(dialect))
     if (moved) throw new StoreError(sayMoved(shown, moved))
     const { run: ask, begin, tidy, ...archive } = createPostgresArchive(database, shown)
-    // The driver's errors name no cure.
+    // Errors of the driver name no cure.
     return { ...archive, ...explainCalls({ run: ask, begin, tidy }, (error) => explainDatabase(error, shown)) }
   } catch (error) {
     await database.close()
@@ -38,7 +38,7 @@ export async function openPostgresArchive({ url, shown }: { url: string; shown: 
   }
 }
 
-/** @param database whose schema is there; it is closed with the store */
+/** @param database has the schema already; it is closed with the store */
 export function createPostgresArchive(database: Database, shown: string): ArchiveStore {
   return {
     shown,
@@ -50,7 +50,8 @@ export function createPostgresArchive(database: Database, shown: string): Archiv
         try {
           return await database.transact(makeGuards)
         } catch (error) {
-          // Somebody reads the ledger in one long statement. Debits that come after must not wait for as long.
+          // Another session reads the ledger in one long statement. The next try gives waiting debits a turn in
+          // between.
           if (tries === triesMax || codeOf(error) !== lockNotAvailable) throw error
         }
       }

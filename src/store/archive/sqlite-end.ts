@@ -5,10 +5,14 @@ import { createDialect, createRun, refuseMoved } from '../sqlite/run.ts'
 import { archiveGuards, archivingVersion } from '../sqlite/schema.ts'
 import type { ArchiveStore } from './end.ts'
 
-/** How long a statement waits for the server's, in ms. */
+/** How long a statement waits for a lock of the server, in ms. */
 const busyMs = 10_000
 
-/** @param nowMs Unix milliseconds. @throws StoreError if the file cannot be used, or its content was moved */
+/**
+ * Opens a file for archiving.
+ * @param nowMs Unix milliseconds
+ * @throws StoreError if the file cannot be used, or its content was moved
+ */
 export function openSqliteArchive(path: string, nowMs: () => number = Date.now): ArchiveStore {
   const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
   try {
@@ -32,7 +36,7 @@ export function openSqliteArchive(path: string, nowMs: () => number = Date.now):
       }),
     lock: undefined,
     idOf: (row) => (row['request_id'] ?? row['reference']) as string,
-    // Free pages are used by the next entries. To shrink the file would hold up the server.
+    // The next entries use the free pages. Shrinking the file would block the server.
     tidy: async () => {},
     close: async () => db.close(),
   }

@@ -9,7 +9,7 @@ import {
   type Registers,
 } from './end.ts'
 
-/** The proof of a copy's entries: their number, their sums, and one digest of all of them, in whatever order they come. */
+/** The sums by which two stores are compared: counts, amounts, and one digest of all entries in any order. */
 export type Sums = {
   entries: number
   credits: number
@@ -22,8 +22,8 @@ export type Sums = {
 const modulus = 2n ** 256n
 
 /**
- * Adds entries up. The digest is the sum of the digests of all entries (modulo 2^256): of all columns, and of the digest
- * that stands with the entry. A sum does not ask in which order they came, and an entry more or less changes it.
+ * Adds up entries. The digest is the sum of the digests of all entries, modulo 2^256. Each covers all columns of an
+ * entry and its stored digest. The sum does not depend on the order, and one entry more or less changes it.
  */
 export class Tally {
   #entries = 0
@@ -56,10 +56,10 @@ export class Tally {
   }
 }
 
-/** Registers whose rows entries name, which are copied before the rest. */
+/** The registers whose rows entries refer to, with their keys. They are copied before the rest. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
-/** Rows of one end that the other has not, or has otherwise. */
+/** Returns rows of one end that are missing or different at the other. */
 export function changedRows(
   name: CopiedRegister,
   from: readonly RegisterRow[],
@@ -69,7 +69,7 @@ export function changedRows(
   return from.filter((row) => !there.has(textOf(name, row)))
 }
 
-/** Of each register how many rows are not the same on both sides, in words; none where all are. */
+/** Returns a sentence for each register with different rows. Empty if all registers are equal. */
 export function findDifferences(one: Registers, other: Registers): string[] {
   return copiedNames.flatMap((name) => {
     const count = changedRows(name, one[name], other[name]).length + changedRows(name, other[name], one[name]).length
@@ -77,7 +77,7 @@ export function findDifferences(one: Registers, other: Registers): string[] {
   })
 }
 
-/** Rows by their names that the other end has none of. */
+/** Returns rows whose key is missing at the other end. */
 export function missingRows(
   name: keyof typeof namedBy,
   from: readonly RegisterRow[],
@@ -93,7 +93,7 @@ function textOf(name: CopiedRegister, row: RegisterRow): string {
   )
 }
 
-/** The entries after the numbers that an end has come to. */
+/** Returns the ranges of entries after those that an end has already. @param come the last number by account */
 export function rangesBehind(tails: readonly ChainEnd[], come: ReadonlyMap<string, number>): EntryRange[] {
   return tails.flatMap(({ accountId, seq }) => {
     const after = come.get(accountId) ?? 0
@@ -105,7 +105,7 @@ export function countOf(ranges: readonly EntryRange[]): number {
   return ranges.reduce((sum, { after, upto }) => sum + upto - after, 0)
 }
 
-/** The same in pieces of at most so many entries. */
+/** Divides ranges into slices of at most `entriesMax` entries. */
 export function* sliceRanges(ranges: readonly EntryRange[], entriesMax: number): Iterable<EntryRange[]> {
   let slice: EntryRange[] = []
   let room = entriesMax

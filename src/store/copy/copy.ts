@@ -20,41 +20,45 @@ import {
   type Registers,
 } from './end.ts'
 
-/** The progress of a copy, for people. */
+/** Receives the progress of a copy, for people. */
 export type CopyListener = {
-  /** Long work, now and then. */
+  /** Called now and then during long work. */
   progress(words: string): void
-  /** A sentence about something that a person is to do or to know. */
+  /** Called with a sentence about something that a person must do or know. */
   note(text: string): void
-  /** Waits so long, in ms. */
+  /** Waits `ms` milliseconds. */
   pause(ms: number): Promise<void>
-  /** Monotonic milliseconds. */
+  /** Returns monotonic milliseconds. */
   clockMs(): number
 }
 
 export type CopyReport = {
-  /** Entries that this copy has added. */
+  /** The number of entries that this run has added. */
   copied: number
-  /** Of the source and of the target, which are equal. */
+  /** The sums of the source and of the target, which are equal. */
   sums: Sums
   accounts: number
   keys: number
   prices: number
   balancesNanos: bigint
   headMs: number
-  /** From the moment the source's servers were gone to the moment the target may serve. */
+  /** The time from the end of the source's servers until servers may use the target, in ms. */
   pauseMs: number
 }
 
-/** Entries in one statement, and as many rows of anything else. */
+/** The most entries in one statement, and the most rows of any other table. */
 const sliceMax = 2_000
 
-/** How often it is looked whether the servers have gone, and how often what they add is copied meanwhile. */
+/** How often to check whether the servers have stopped, and how often to copy new entries while they run. */
 const [lookMs, catchUpMs] = [250, 2_000]
 
 /**
- * Moves a store's content. It copies while servers serve from the source, and waits until they are gone. Then it copies what
- * came last, proves that both are equal, and closes the source. Until then it may be broken off at any time and repeated.
+ * Moves a store's content:
+ *
+ * 1. copies while servers still use the source, and waits until they have stopped;
+ * 2. copies the last entries, verifies that both are equal, and closes the source.
+ *
+ * Until the end of step 2 it may be interrupted at any time and repeated.
  * @throws StoreError
  */
 export async function copyStore(source: CopySource, target: CopyTarget, listener: CopyListener): Promise<CopyReport> {
@@ -98,7 +102,7 @@ class Copy {
   readonly #target: CopyTarget
   readonly #listener: CopyListener
   readonly #tallies = { source: new Tally(), target: new Tally() }
-  /** By account the number of the last entry. */
+  /** By account, the number of the last verified entry. */
   readonly #proved = new Map<string, number>()
   #come: Map<string, number> | undefined
   #copied = 0
@@ -109,18 +113,18 @@ class Copy {
     this.#listener = listener
   }
 
-  /** Copies what is in the source by now. @returns what both had beside their entries before it. */
+  /** Copies what the source has by now. @returns the other tables of both, as they were before */
   async catchUp(): Promise<{ registers: Registers; there: Registers }> {
     this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
     const tails = await this.#source.readTails()
-    // Read after the tails, so that they have everything that the entries name.
+    // Read after the tails: so the registers have every row that the entries refer to.
     const registers = await this.#source.readRegisters()
     const there = await this.#target.readRegisters()
     for (const rows of slices(missingRows('accounts', registers.accounts, there.accounts)))
       await this.#target.addAccounts(rows)
     for (const rows of slices(missingRows('prices', registers.prices, there.prices))) await this.#target.addPrices(rows)
     const ranges = rangesBehind(tails, this.#come)
-    // While the one is being written the next is read.
+    // The next slice is read while the last one is written.
     let writing: Promise<void> = Promise.resolve()
     await this.#eachSlice('copied', ranges, async (slice) => {
       const rows = await this.#source.readEntries(slice)
@@ -134,7 +138,7 @@ class Copy {
     return { registers, there }
   }
 
-  /** Reads what was copied from both sides, and adds it up. */
+  /** Reads the new entries from both sides, and adds them to the sums. */
   async prove(): Promise<void> {
     const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as ChainEnd)
     const ranges = rangesBehind(tails, this.#proved)
@@ -146,7 +150,11 @@ class Copy {
     for (const { accountId, upto } of ranges) this.#proved.set(accountId, upto)
   }
 
-  /** Entries that no account's numbers reach would be compared by nobody. It reads all of both, so before the pause. */
+  /**
+   * Refuses entries outside the numbers of their accounts, because nothing else would compare them. It reads both
+   * stores whole, and so runs before the pause.
+   * @throws StoreError
+   */
   async refuseStrays(): Promise<void> {
     const [here, there] = [await this.#source.count(), await this.#target.count()]
     const { credits } = this.#tallies.target.sums
@@ -157,7 +165,7 @@ class Copy {
     ])
   }
 
-  /** Nobody writes to the source any more. @throws StoreError if both are not equal. */
+  /** Ends the copy. Nobody writes to the source any more. @throws StoreError if both are not equal */
   async end(held: HeldSource): Promise<Omit<CopyReport, 'pauseMs'>> {
     const { spooled } = held
     if (spooled) this.#listener.note(spooled)
@@ -220,8 +228,9 @@ class Copy {
 }
 
 /**
- * To be asked before a target is made.
- * @returns undefined for a source that was not moved. @throws StoreError if it was moved to another place.
+ * Checks whether a source was moved, before a target is created.
+ * @returns undefined if it was not moved
+ * @throws StoreError if it was moved to another place
  */
 export async function refuseMovedElsewhere(source: CopySource, target: string): Promise<Moved | undefined> {
   const moved = await source.readMoved()
@@ -229,13 +238,13 @@ export async function refuseMovedElsewhere(source: CopySource, target: string): 
   return moved
 }
 
-/** A source that was moved is copied again only to bring to its end what was broken off at the very last. */
+/** Allows a source that was moved only if its copy into this target was interrupted in the last step. */
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
   const moved = await refuseMovedElsewhere(source, target.shown)
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
 }
 
-/** A copy has all entries. */
+/** Refuses a store with detached months, because a copy must have all entries. */
 async function refuseArchived(source: CopySource): Promise<void> {
   const month = await source.readAwayMonth()
   if (month !== undefined)
@@ -244,7 +253,7 @@ async function refuseArchived(source: CopySource): Promise<void> {
     )
 }
 
-/** The target must have the beginning of the source's content: from an earlier try, or because the source came from it. */
+/** Requires that the target has a beginning of the source's entries, from an earlier try or as their origin. */
 async function refuseOthers(source: CopySource, target: CopyTarget): Promise<void> {
   const refusal = new StoreError(
     `${target.shown} has other accounts or entries than ${source.shown}: name an empty store, or one that was copied from or to this one`,
@@ -255,7 +264,7 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   const last = begun.filter(({ seq }) => seq > 0)
   for (const tails of slices(last)) {
     const rows = await source.readEntries(tails.map(({ accountId, seq }) => ({ accountId, after: seq - 1, upto: seq })))
-    // Each digest covers all that was before it.
+    // Each digest covers all entries before it.
     if (tails.some(({ digest }, at) => rows[at]?.['digest'] !== digest)) throw refusal
   }
 }
@@ -267,7 +276,7 @@ async function refuseItself(source: CopySource, target: CopyTarget): Promise<voi
   throw new StoreError(`${source.shown} and ${target.shown} are the same store: name another one with --to`)
 }
 
-/** Every account's end. */
+/** Compares the last entry of every account. */
 function compareTails(one: readonly ChainEnd[], other: readonly ChainEnd[]): string[] {
   const ends = new Set(other.map(textOf))
   const count = one.filter((tail) => !ends.has(textOf(tail))).length + Math.abs(one.length - other.length)

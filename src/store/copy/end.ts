@@ -3,22 +3,26 @@ import type { RegisterName } from '../../accounts/registers.ts'
 import type { Moved } from '../files/store-error.ts'
 
 /*
- * The two ends of a copy, whichever their engines: rows by the names of their columns, integers as bigint. Entries are never
- * changed, so an account's entries up to a number stay as they were read. A copy may therefore be made in slices while a server
- * goes on, or in several tries.
+ * The two ends of a copy, of either engine. Rows are objects by column name, with integers as bigint.
+ *
+ * Entries never change, so those of an account up to a number stay as they were read. A copy may therefore be made in
+ * slices while a server writes, or in several tries.
  */
 
-/** The end of the chain of an account. */
+/** The last entry of an account's chain. */
 export type ChainEnd = { accountId: string; seq: number; balanceNanos: bigint; digest: string | null }
 
-/** Entries of an account by their numbers: above `after`, up to and with `upto`. */
+/** Entries of an account by number: above `after`, up to and including `upto`. */
 export type EntryRange = { accountId: string; after: number; upto: number }
 
 export type RegisterRow = Readonly<Record<string, unknown>>
 
 /**
- * The registers that are copied. Rows that are `added` never change. Rows that are `changed` get the columns of the source. Those
- * that are `replaced` are written whole: rows that the source does not have are removed.
+ * The registers that are copied, each with how:
+ *
+ * - `added`: rows never change once they exist;
+ * - `changed`: existing rows get the columns of the source;
+ * - `replaced`: the table becomes that of the source, and other rows are removed.
  */
 export const copiedRegisters = {
   accounts: 'changed',
@@ -42,23 +46,23 @@ export type CopiedRegister = keyof typeof copiedRegisters
 
 export const copiedNames = Object.keys(copiedRegisters) as CopiedRegister[]
 
-/** All that is in a store beside its entries, with the columns in which both engines agree. */
+/** All tables of a store except the entries, with the columns that both engines share. */
 export type Registers = Record<CopiedRegister, RegisterRow[]> & { headMs: number }
 
 export type CopyEnd = {
-  /** For people; of a URL without its password. */
+  /** The name of the store for people; a URL without its password. */
   readonly shown: string
   readTails(): Promise<ChainEnd[]>
-  /** Account by account as the ranges come, oldest first. */
+  /** Returns entries in the order of the ranges, oldest first. */
   readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
-  /** In one moment: all entries, those that the accounts say they have, and references that are taken. */
+  /** Counts at one moment: all entries, those that the accounts have by their numbers, and the used references. */
   count(): Promise<{ entries: number; numbered: number; references: number }>
-  /** When the first entry was posted. */
-  /** The first month of which entries are away. */
+  /** The first month whose entries are detached. */
   readAwayMonth(): Promise<string | undefined>
+  /** When the first entry was posted; undefined if there is none. */
   readOldestMs(): Promise<number | undefined>
-  /** Whose days reports and budgets are by, where a server has recorded it (ruling X12). */
+  /** The zone of reports and budgets; undefined if no server has recorded one (ruling X12). */
   readZone(): Promise<Zone | undefined>
   readMoved(): Promise<Moved | undefined>
   close(): Promise<void>
@@ -66,38 +70,39 @@ export type CopyEnd = {
 
 export type CopySource = CopyEnd & {
   /**
-   * Runs `work` while no server serves from the store and nobody writes to it.
-   * @returns what servers do, in words, if some still run; then nothing was run.
+   * Runs `work` while no server uses the store and nobody writes to it.
+   * @returns the servers that still run, in words; then `work` was not called
    */
   hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }>
 }
 
 export type HeldSource = {
-  /** Debits that waited beside the store were brought into it: a sentence for people, none where there were none. */
+  /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
-  /** Takes the moment of a last head: all is posted after it from now on (ruling C15). */
+  /** Fixes the moment of a last head. Every later entry is dated after it (ruling C15). */
   fixMoment(): Promise<number>
-  /** Durable when `hold` resolves: from then on servers and operators are refused. */
+  /** Marks the store as moved. The mark is durable when `hold` resolves; then servers and operators are refused. */
   markMoved(to: string): Promise<void>
 }
 
 export type CopyTarget = CopyEnd & {
   /**
-   * Marks it as being filled, so that nobody serves from half a copy.
-   * @param oldestMs the time of the oldest entry that will be copied. @throws StoreError if a server runs on it.
+   * Marks the target as incomplete, so that no server uses it.
+   * @param oldestMs the time of the oldest entry that will be copied
+   * @throws StoreError if a server uses the target
    */
   begin(oldestMs: number): Promise<void>
-  /** Adds those that are not there yet, under no name of theirs. What is there stays as it is. */
+  /** Adds missing accounts under placeholder names. Existing ones stay as they are. */
   addAccounts(rows: readonly RegisterRow[]): Promise<void>
   addPrices(rows: readonly RegisterRow[]): Promise<void>
-  /** Puts entries at the ends of their accounts, as they are. Account by account, oldest first. */
+  /** Appends entries to their accounts unchanged. They come account by account, oldest first. */
   addEntries(rows: readonly RegisterRow[]): Promise<void>
-  /** After many entries: what makes reading them quick. */
+  /** Prepares the tables for quick reading, after many entries were added. */
   settle(): Promise<void>
-  /** @param changed of registers that are replaced all rows; of all others those that differ, or are not there */
+  /** @param changed all rows of registers that are `replaced`; of the others those that are missing or different */
   write(changed: Registers): Promise<void>
-  /** Its days and weeks are those of this zone from now on. */
+  /** Sets the zone of the store's days and weeks. */
   setZone(zone: Zone): Promise<void>
-  /** Servers may serve from the target now. */
+  /** Allows servers to use the target. */
   finish(): Promise<void>
 }

@@ -14,18 +14,18 @@ import { answering, promising } from '../sql/step.ts'
 import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'
 import { createCopyQuestions } from './questions.ts'
 
-/** Slices are made for less than a second; a machine that is busy has patience here. */
+/** The longest time of a statement, in ms. A slice takes less than a second; the rest is for a busy machine. */
 const patienceMs = 60_000
 
-/** The registers are held while the other end takes them, and proves what it has. */
+/** The transaction idles while the other end writes and verifies. */
 const settings = { idle_in_transaction_session_timeout: '0' }
 
-/** Older entries than of these months have no partition of their own. */
+/** Entries older than these months get no partition of their own. */
 const monthsBackMax = 120
 
 const monthMs = 30 * 86_400_000
 
-/** The table of present replicas may be lost with a crash. For so long a replica that is not in it yet counts as running, in ms. */
+/** A crash can empty the table of present replicas. Then a replica seen in the last so many ms counts as running. */
 const tellingMs = 30_000
 
 const types: Readonly<Record<string, string>> = {
@@ -36,7 +36,7 @@ const types: Readonly<Record<string, string>> = {
 
 type PostgresPlace = { url: string; shown: string }
 
-/** @throws StoreError if it cannot be used, else what the driver throws. */
+/** Opens the source. @throws StoreError if the database cannot be used; otherwise what the driver throws */
 export async function openPostgresSource(place: PostgresPlace): Promise<CopySource> {
   const database = await open(place, refuseEmpty)
   return { ...readingEnd(database, place.shown), hold }
@@ -45,7 +45,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
     const servers = await findServers(database)
     if (servers) return { servers }
     return database.transact(async (transaction) => {
-      // If an earlier try was broken off after the move, the store is closed already.
+      // If an earlier try was interrupted after the move, the store is already closed.
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.lists, triwire.shifted, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
@@ -129,7 +129,7 @@ function readingEnd(database: Database, shown: string): CopyEnd {
   }
 }
 
-/** One look into the index for each range, whatever the planner knows of the table. */
+/** Reads the ranges with one index lookup each, whatever the planner knows of the table. */
 async function readEntries({ query }: Database, ranges: readonly EntryRange[]): Promise<RegisterRow[]> {
   return query(
     `SELECT e.* FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS r(account_id, after, upto, at)
@@ -162,7 +162,7 @@ const addEntriesSql = `
           ORDER BY account_id, seq DESC) t
     WHERE b.account_id = t.account_id`
 
-/** Those that are alive, by their names, in words; undefined where there are none. */
+/** Returns the names of the running servers in words; undefined if none runs. */
 async function findServers({ query }: Pick<Database, 'query'>): Promise<string | undefined> {
   const rows = await query(
     `SELECT r.name FROM triwire.replicas r LEFT JOIN triwire.present p ON p.replica = r.id
@@ -173,8 +173,8 @@ async function findServers({ query }: Pick<Database, 'query'>): Promise<string |
 }
 
 /**
- * A credit has no request whose id it could have, and its id means nothing but the month. It is made of the reference, so that a
- * second try makes the same id.
+ * The id of an entry. A credit has no request id, and only the month in its id matters. The rest comes from the
+ * reference, so a second try makes the same id.
  */
 function idOf(row: RegisterRow): string {
   if (row['kind'] === 'debit') return entryIdOf(row['request_id'] as string)
@@ -183,7 +183,7 @@ function idOf(row: RegisterRow): string {
   return `${time}7${digest.slice(0, 3)}8${digest.slice(3, 18)}`
 }
 
-/** Writes 64-bit integers as texts, because readers of JSON round its numbers. */
+/** Writes 64-bit integers as strings, because readers of JSON round large numbers. */
 function toJson(rows: readonly RegisterRow[]): string {
   const texts = rows.map((row) => {
     const values: Record<string, unknown> = {}

@@ -17,9 +17,9 @@ import {
 } from './end.ts'
 
 /**
- * Questions of a copy that both databases answer; see `CopyEnd` and `CopyTarget`.
+ * Creates the queries of a copy that are the same for both databases; see `CopyEnd` and `CopyTarget`.
  * @param chainEnds a SELECT of the ends of all chains: `account_id`, `seq`, `balance`, `digest`
- * @param nextRevision the next number of a change, in SQL
+ * @param nextRevision the next revision number, as SQL
  */
 export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRevision: string) {
   const { schema } = dialect
@@ -69,7 +69,7 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
     return isRecorded(state) ? state : undefined
   }
 
-  /** Their names and revisions come at the end. */
+  /** Adds accounts under placeholder names. `write` sets their names and revisions. */
   function* addAccounts(rows: readonly RegisterRow[]): StoreStep<void> {
     const made = rows.map((row) => ({ ...row, name: ` ${row['id']}`, revision: 0 }))
     yield* runAll(insertRows('accounts', made, 'ON CONFLICT DO NOTHING', ['revision']))
@@ -84,7 +84,8 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
 
   function* write({ headMs, ...rows }: Registers): StoreStep<void> {
     const { accounts } = rows
-    // Names that were exchanged are in nobody's way: no name begins with a blank.
+    // First every account gets a placeholder name, so two accounts can exchange names. No real name begins with a
+    // blank.
     for (const { id } of accounts)
       yield* ask(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`)
     const named = accounts.map((row) => ({ ...row, revision: 0 }))

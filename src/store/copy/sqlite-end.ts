@@ -15,10 +15,10 @@ import { drainSpool, openStore } from '../sqlite/store.ts'
 import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'
 import { createCopyQuestions } from './questions.ts'
 
-/** How long a statement waits for another process. */
+/** How long a statement waits for another process, in ms. */
 const busyMs = 10_000
 
-/** @throws StoreError if there is none. */
+/** Opens the source. @throws StoreError if the file does not exist or cannot be used */
 export function openSqliteSource(path: string): CopySource {
   const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
   return { ...readingEnd(db, path), hold }
@@ -28,7 +28,7 @@ export function openSqliteSource(path: string): CopySource {
     if (!unlock) return { servers: sayServer(path) }
     try {
       const spooled = sayRecovery(postSpooled(path, createRun(db)(questions.readZone())))
-      // A command that writes waits, and finds the store moved.
+      // A command that wants to write waits until the commit, and then finds the store moved.
       db.exec('BEGIN IMMEDIATE')
       try {
         const result = await work({
@@ -48,7 +48,7 @@ export function openSqliteSource(path: string): CopySource {
   }
 }
 
-/** Opens the target of a copy. A file that does not exist is made. */
+/** Opens the target of a copy. A missing file is created. @throws StoreError */
 export function openSqliteTarget(path: string): CopyTarget {
   const db = openDatabase(path, { busyMs, lock: lockStore })
   const insertEntry = createInsert((sql) => db.prepare(sql))
@@ -110,13 +110,13 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
   }
 }
 
-/** By its process, where that is on this machine and not hidden in a container. */
+/** Names the server, with its process id if that is known: not from another machine or container. */
 function sayServer(path: string): string {
   const pid = findHolder(path)
   return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
 }
 
-/** By who holds the lock, as a server does at its start. @param zone in whose days budgets are spent */
+/** Posts the spool, as a server does at its start. The caller holds the lock. @param zone the zone of budget periods */
 function postSpooled(path: string, zone: Zone | undefined): Recovery | undefined {
   const store = openStore(path, { busyMs, create: false, zone })
   try {

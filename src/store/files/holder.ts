@@ -2,14 +2,17 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { lockStore } from './lock.ts'
 import { realPath } from './place.ts'
 
-/** Beside the lock: which process holds it. It means nothing where nobody holds the lock. */
+/**
+ * The file that names the process with the lock, beside the lock. It has no meaning while no process holds the lock.
+ */
 export function holderPathOf(storePath: string): string {
   return `${storePath}.pid`
 }
 
 /**
- * Takes the lock of a store, and writes down that this process has it.
- * @returns the release. @throws what `lock` throws
+ * Takes the lock of a store, and records that this process has it.
+ * @returns the release
+ * @throws what `lock` throws
  */
 export function lockAsHolder(path: string, lock: (path: string) => () => void = lockStore): () => void {
   const unlock = lock(path)
@@ -21,8 +24,9 @@ export function lockAsHolder(path: string, lock: (path: string) => () => void = 
 }
 
 /**
- * Writes down that this process holds the store's lock. Where it cannot, as on a full disk, only `triwire reload` misses it.
- * @returns takes it away again, when the lock goes
+ * Records that this process holds the store's lock. If the record cannot be written, such as on a full disk, only
+ * `triwire reload` lacks it.
+ * @returns a function that removes the record, for the release of the lock
  */
 export function noteHolder(path: string): () => void {
   const file = holderPathOf(path)
@@ -36,15 +40,15 @@ export function noteHolder(path: string): () => void {
     try {
       if (readFileSync(file, 'utf8') === text) rmSync(file)
     } catch {
-      // Somebody has taken it away already.
+      // Another process has removed it already.
     }
   }
 }
 
 /**
- * The process that holds the store's lock, to be signalled.
- * @returns undefined if the recorded process has ended, runs on another machine or in another container, or if its number
- *   belongs to another process now
+ * Finds the process that holds the store's lock, to send it a signal.
+ * @returns undefined if the recorded process has ended, runs on another machine or in another container, or if its
+ *   number belongs to another process now
  */
 export function findHolder(storePath: string): number | undefined {
   try {
@@ -57,12 +61,12 @@ export function findHolder(storePath: string): number | undefined {
   }
 }
 
-/** When a process began, in ticks of the system's clock since its boot; null where the system does not tell (man 5 proc). */
+/** The start of a process, in clock ticks since boot (man 5 proc); null if the system does not report it. */
 function begunOf(pid: number): string | null {
   if (process.platform !== 'linux') return null
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is a name in parentheses, which may have blanks in it.
+    // The second field is a name in parentheses. It may contain blanks.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
   } catch {
     return null

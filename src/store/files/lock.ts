@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { isThere, realPath } from './place.ts'
 import { cureOf, isDamage, resultCode, StoreError } from './store-error.ts'
 
-/** Another server runs on the store. */
+/** Thrown if another server runs on the store. */
 export class LockedError extends StoreError {}
 
 export function lockPathOf(storePath: string): string {
@@ -12,17 +12,20 @@ export function lockPathOf(storePath: string): string {
 }
 
 /**
- * One server per store (F-P16): two would each have their own balances. The lock is an open transaction on a file of its
- * own. So the command line can share the store, and the lock ends with the process however that dies.
- * @returns the release. @throws LockedError; StoreError if the disk has no room for a lock, or fails.
+ * Locks a store for one server, because two would each have their own balances (F-P16). The lock is an open transaction
+ * on a file of its own. So the command line can share the store, and the lock ends with the process, even if that is
+ * killed.
+ * @returns the release
+ * @throws LockedError; StoreError if the disk is full or fails
  */
 export function lockStore(path: string): () => void {
-  // All names of a store lead to one lock.
+  // All names of a store lead to the same lock.
   const lockPath = lockPathOf(realPath(path))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let db: DatabaseSync | undefined
   try {
-    // Never a second descriptor of it: closing one gives up the lock that this process may have (POSIX, see sqlite/file-watch.ts).
+    // An existing file gets no second descriptor: closing one releases a lock of this process (POSIX, see
+    // sqlite/file-watch.ts).
     if (!existsSync(lockPath)) makeLock(lockPath, path)
     db = new DatabaseSync(lockPath, { timeout: 0 })
     db.exec('BEGIN EXCLUSIVE')
@@ -32,7 +35,7 @@ export function lockStore(path: string): () => void {
       throw new LockedError(
         `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
       )
-    // The cure of a damaged store does not mend a lock.
+    // The cure of a damaged store does not repair a lock.
     const cure = isDamage(error) ? undefined : cureOf(error)
     throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }
@@ -40,9 +43,7 @@ export function lockStore(path: string): () => void {
   return () => lock.close()
 }
 
-/**
- * The lock belongs to the store's owner, as SQLite's own files do. So a command that root runs once locks no server out.
- */
+/** Creates the lock file for the store's owner, as SQLite does, so a command of root does not lock out a server. */
 function makeLock(lockPath: string, storePath: string): void {
   const descriptor = openSync(lockPath, 'a', 0o600)
   try {
@@ -50,18 +51,26 @@ function makeLock(lockPath: string, storePath: string): void {
     const { uid, gid } = statSync(existsSync(storePath) ? storePath : dirname(storePath))
     fchownSync(descriptor, uid, gid)
   } catch {
-    // A root that may not give files away keeps it.
+    // If root may not change the owner, root keeps the file.
   } finally {
     closeSync(descriptor)
   }
 }
 
-/** @returns the release; undefined if there is no store, which opening it will report. @throws StoreError as `lockStore`. */
+/**
+ * Locks a store that exists.
+ * @returns the release; undefined if there is no store: opening it reports that
+ * @throws as `lockStore`
+ */
 export function lockIfThere(path: string): (() => void) | undefined {
   return isThere(path) ? lockStore(path) : undefined
 }
 
-/** @returns the release; undefined if another server runs on the store. */
+/**
+ * Locks a store.
+ * @returns the release; undefined if another server runs on it
+ * @throws StoreError as `lockStore`
+ */
 export function tryLockStore(path: string): (() => void) | undefined {
   try {
     return lockStore(path)
@@ -71,7 +80,7 @@ export function tryLockStore(path: string): (() => void) | undefined {
   }
 }
 
-/** Whether a server runs on the store. If none does, the caller holds the lock for a moment. */
+/** Whether a server runs on the store. To find out, the caller takes the lock for a moment. */
 export function isLocked(path: string): boolean {
   if (!existsSync(lockPathOf(realPath(path)))) return false
   const unlock = tryLockStore(path)

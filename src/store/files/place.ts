@@ -13,7 +13,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { spoolPath } from './spool.ts'
 import { StoreError } from './store-error.ts'
 
-/** @throws StoreError if this user may not look, and so cannot say */
+/** Whether a path exists. @throws StoreError if this user may not look into a folder of the path */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
@@ -23,7 +23,7 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** @throws StoreError for a folder, a device and the like; of what is not there nothing is said. */
+/** Requires a regular file at a path that exists. @throws StoreError for a folder, a device or the like */
 export function refuseNoFile(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat || stat.isFile()) return
@@ -35,9 +35,10 @@ export function refuseNoFile(path: string): void {
 }
 
 /**
- * @param path of a file that is not there, or of a folder that may be
- * @param cure where to choose another
- * @throws StoreError if it could not be made, with its folder if need be, or nothing in the folder that is there.
+ * Checks that a file or folder can be created.
+ * @param path a file that does not exist, or a folder that may exist
+ * @param cure the option or key that names another place
+ * @throws StoreError if nothing can be written to the nearest folder of the path that exists
  */
 export function refuseNoRoom(path: string, cure = '--store'): void {
   let folder = path
@@ -59,19 +60,22 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * The real path of the store, after all links. SQLite puts its own files there, and ours stand beside them. So a store has
- * one lock and one spool by whatever name a server was started (B15).
+ * The real path of the store, after all links. SQLite puts its own files there, and ours are beside them. So a store
+ * has one lock and one spool, whatever name a server was started with (B15).
  */
 export function realPath(path: string): string {
   if (isThere(path)) return realpathSync(path)
-  // A link to a file that is still to be made leads somewhere too.
+  // The target of a link counts even if it does not exist yet.
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
     return realPath(resolve(dirname(path), readlinkSync(path)))
   const folder = dirname(path)
   return folder === path ? path : join(realPath(folder), basename(path))
 }
 
-/** An earlier release spooled beside the link that it was started with. @throws StoreError if it cannot be moved. */
+/**
+ * Moves the spool of an earlier release, which stands beside the link that the server was started with.
+ * @throws StoreError if it cannot be moved
+ */
 export function bringSpool(linkPath: string, path: string): void {
   const [from, to] = [spoolPath(linkPath), spoolPath(path)]
   if (linkPath === path || !existsSync(from)) return
@@ -86,11 +90,12 @@ export function bringSpool(linkPath: string, path: string): void {
 
 type Space = { bavail: number; bsize: number; blocks: number }
 
-/** Some dozens of debits in the log. */
+/** Space for some dozens of debits in the log, in bytes. */
 const roomBytes = 262_144
 
 /**
- * A commit of one page may work where one of a debit does not. What is nowhere counted is taken for enough.
+ * Refuses a disk with little space. A commit of one page may succeed there and that of a debit fail. A file system that
+ * does not report its size passes.
  * @throws Error with SQLite's code for a full disk
  */
 export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space = statfsSync): void {
@@ -100,7 +105,7 @@ export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space
   throw Object.assign(new Error(message), { errcode: 13 })
 }
 
-/** Of files that are not there nothing is said. @throws StoreError naming one that other users may read. */
+/** Refuses files that other users can read; missing files pass. @throws StoreError with the first such file */
 export function refuseWideMode(paths: readonly string[]): void {
   if (process.platform === 'win32') return
   for (const file of paths) {

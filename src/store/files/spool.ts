@@ -7,28 +7,32 @@ import type { Posting, Spool } from '../../accounts/poster.ts'
 import { syncFolderAside } from './sync.ts'
 
 /**
- * The file for debits that the database could not take in time: one JSON object per line, beside the database. A line
- * `{"returned":"<request id>"}` is of a debit whose client was refused while it was unknown whether the database has it
- * (ruling C13).
+ * The path of the spool: the file beside the database for debits that the database did not take in time. It has one
+ * JSON object per line.
+ *
+ * A line `{"returned":"<request id>"}` names a debit to return (ruling C13). Its client was refused while it was
+ * unknown whether the database has the debit.
  */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`
 }
 
-/** Writes without the worker's help, so that a stuck database cannot hold it up. One append at a time. */
+/**
+ * Creates a spool. It writes without the worker, so a stuck database cannot block it. Appends run one after the other.
+ */
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
-  /** All bytes before this one were reported durable, or were there before. Unknown until the first opening. */
+  /** All bytes up to here were reported durable, or were there before. Unknown until the file is first opened. */
   let acknowledgedBytes: number | undefined
-  /** Bytes after that may exist. */
+  /** Whether bytes after `acknowledgedBytes` may exist. */
   let isTorn = false
   let isClosed = false
   let last: Promise<unknown> = Promise.resolve()
   return {
     append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
     appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
-    // Lines that say nothing, of the size of some dozens of debits.
+    // Blank lines, as large as some dozens of debits.
     probe: () => inTurn(() => append(['\n'.repeat(65_536)])),
     get isTorn() {
       return isTorn
@@ -41,7 +45,8 @@ export function createSpool(path: string): Spool {
   }
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    // A job after the closing closes the file again: a handle left to the garbage collector is fatal to the process.
+    // A job that runs after `close` closes the file again: a handle that the garbage collector finds open ends the
+    // process.
     const turn = last.then(work).finally(() => (isClosed ? shut() : undefined))
     last = turn.catch(() => {})
     return turn
@@ -56,7 +61,7 @@ export function createSpool(path: string): Spool {
       await write(file, lines)
       await acknowledge(file)
     } catch (error) {
-      // The client is refused after this failure, so its debit must not be found here (ruling C13).
+      // The client is refused after this failure, so its debit must not stay in the spool (ruling C13).
       if (file) await mend(file).catch(() => {})
       await shut().catch(() => {})
       throw error
@@ -64,8 +69,8 @@ export function createSpool(path: string): Spool {
   }
 
   /**
-   * A note is true whether or not it can be made durable. The bytes that could be written of it stay, so that a kill does
-   * not lose it. It makes up for lines of debits that cannot be cut.
+   * Appends notes of returns. A note is valid even if it cannot be made durable, so its bytes stay, and survive a kill.
+   * It also voids lines of debits that could not be cut off.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true
@@ -84,7 +89,7 @@ export function createSpool(path: string): Spool {
 
   async function write(open: FileHandle, lines: readonly string[]): Promise<void> {
     isTorn = true
-    // The line break before is for what a crash may have left behind.
+    // The line break in front ends a line that a crash may have left torn.
     await open.writeFile(`\n${lines.join('\n')}\n`)
     await open.datasync()
   }
@@ -94,7 +99,7 @@ export function createSpool(path: string): Spool {
     isTorn = false
   }
 
-  /** Back to what was acknowledged. */
+  /** Cuts the file back to the acknowledged bytes. */
   async function mend(open: FileHandle): Promise<void> {
     if (!isTorn) return
     await open.truncate(acknowledgedBytes)
@@ -104,7 +109,7 @@ export function createSpool(path: string): Spool {
 
   async function clear(isEmpty: () => boolean): Promise<void> {
     if (!isUsed || !isEmpty()) return
-    // Open no more where an append has failed, though some of it may be on the disk.
+    // After a failed append the file is closed, but the disk may have part of the append.
     file ??= await openDurably(path)
     await file.truncate(0)
     await file.datasync()
@@ -139,11 +144,15 @@ async function sizeOf(file: FileHandle): Promise<number> {
   return (await file.stat()).size
 }
 
-/** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
+/**
+ * The content of a spool.
+ * @property returns requests whose debits must be returned if the database has them, and not posted otherwise
+ */
 type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 
 /**
- * Reads the spool of an earlier run. `unreadable` lines were torn by a crash, and then never promised, or damaged since.
+ * Reads the spool of an earlier run. `unreadable` counts lines that a crash has torn, whose debits were never
+ * acknowledged, and lines that were damaged later.
  */
 export function readSpool(path: string): Spooled {
   const debits: Debit[] = []
@@ -165,8 +174,10 @@ export function readSpool(path: string): Spooled {
 }
 
 /**
- * After its debits are in the database. What could not be read or posted is put aside for a person to look at.
- * @param isHeld some are not in the database yet: the spool stays, since to post the others once more does no harm.
+ * Ends a spool whose debits are in the database. If lines could not be read or posted, the spool is kept under another
+ * name for a person to inspect.
+ * @param isHeld some debits are not in the database yet, so the spool stays. Posting the others again does no harm
+ * @returns the path of the kept copy, if there is one
  */
 export function retireSpool(path: string, isWhole: boolean, isHeld = false): string | undefined {
   const aside = isWhole ? undefined : `${path}.${Date.now()}.bad`
@@ -179,14 +190,18 @@ export function retireSpool(path: string, isWhole: boolean, isHeld = false): str
 export type Recovery = {
   posted: number
   known: number
-  /** Debits that were in the database and whose clients had been refused (ruling C13). */
+  /** Debits that the database had although their clients had been refused (ruling C13). */
   returned: number
   rejected: number
   unreadable: number
   aside: string | undefined
 }
 
-/** @param path of the spool, whose debits became these. Nothing of it is lost that a person has to look at. */
+/**
+ * Ends the spool whose debits had these results. A spool with unreadable or rejected lines is kept.
+ * @param path the path of the spool
+ * @param returned the number of debits that were returned
+ */
 export function concludeSpool(
   path: string,
   { unreadable }: Pick<Spooled, 'unreadable'>,
@@ -208,7 +223,7 @@ function encodeReturn(requestId: string): string {
   return JSON.stringify({ returned: requestId })
 }
 
-/** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
+/** Makes a debit of a line. Of its origin, a line of the first release has only the model (ruling C9). */
 // biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
 function decodeDebit(debit: any): Debit {
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')

@@ -1,9 +1,12 @@
 import { uptime } from 'node:os'
 
 /**
- * Milliseconds that never run back and count suspension: `os.uptime()`, the same in all threads and processes of a machine.
- * On Linux that reads a file (6 µs). So `performance.now()`, which stands still while the machine sleeps, fills the time
- * between two readings. They are a second apart, or less if the wall clock leaps.
+ * Creates a clock in milliseconds that never runs back and counts suspension, by `os.uptime()`. All threads and
+ * processes of a machine agree on it.
+ *
+ * On Linux `os.uptime()` reads a file, which takes 6 µs. So `performance.now()`, which stops during suspension, fills
+ * the time between two readings. Readings are at most about a second apart, and an extra one follows a leap of the wall
+ * clock.
  */
 export function createSteadyClock(): () => number {
   let [readMs, baseMs, lagMs] = [Number.NEGATIVE_INFINITY, 0, 0]

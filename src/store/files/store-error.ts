@@ -1,25 +1,25 @@
-/** A refusal with a text for the operator: what is wrong with the store or the command, and the cure. */
+/** An error with a message for the operator: what is wrong with the store or the command, and the cure. */
 export class StoreError extends Error {}
 
-/** The primary result code of a failure of SQLite, 0 for any other. */
+/** The primary result code of an SQLite error; 0 for other errors. */
 export function resultCode(error: unknown): number {
   return (((error as { errcode?: number } | undefined)?.errcode ?? 0) as number) & 0xff
 }
 
-/** The present place of a store's content. `to` is empty in a store that is being filled and is not whole yet. */
+/** The new place of a store's content. `to` is empty in an incomplete copy. */
 export type Moved = { to: string; movedMs: number }
 
-/** Why nothing is written to such a store, and no server serves from it. */
+/** Explains why nobody may write to such a store, and no server may use it. */
 export function sayMoved(shown: string, { to }: Pick<Moved, 'to'>): string {
   return to === ''
     ? `${shown} is an unfinished copy: repeat triwire store copy until it says that both are equal`
     : `${shown} was moved to ${to}: name that store instead, or move it back with triwire store copy`
 }
 
-/** The file is not what was written to it. */
+/** Thrown if the content of the file is not what was written to it. */
 export class DamageError extends StoreError {}
 
-/** SQLite's result codes (https://www.sqlite.org/rescode.html) that an operator can do something about. */
+/** Cures by SQLite's result code (https://www.sqlite.org/rescode.html), for errors that an operator can cure. */
 const cures = new Map([
   [5, 'is locked by another process: try again when it is done'],
   [8, 'cannot be written: check its owner and its file system'],
@@ -30,7 +30,7 @@ const cures = new Map([
   [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
 ])
 
-/** The same where a file is written without SQLite: the log anew, the spool. */
+/** The corresponding result codes of system errors, for files that are written without SQLite. */
 const alike = new Map([
   ['EACCES', 14],
   ['EPERM', 14],
@@ -39,7 +39,7 @@ const alike = new Map([
   ['EROFS', 8],
 ])
 
-/** Runs `work` and puts the cure into words where SQLite or the disk fails. */
+/** Runs `work`. @throws StoreError with the cure if SQLite or the disk fails, DamageError if the file is damaged */
 export function explainErrors<T>(path: string, work: () => T): T {
   try {
     return work()
@@ -50,7 +50,7 @@ export function explainErrors<T>(path: string, work: () => T): T {
   }
 }
 
-/** The same object. What its methods throw is explained, however deep below them the words for it are. */
+/** Returns the object with each method wrapped: `explain` replaces what the method throws. */
 export function explainCalls<T extends object>(of: T, explain: (error: unknown) => unknown): T {
   const explained =
     (method: (...args: never[]) => unknown) =>
@@ -65,17 +65,17 @@ export function explainCalls<T extends object>(of: T, explain: (error: unknown) 
   return Object.fromEntries(parts) as T
 }
 
-/** Names the fault of the file, and the cure if an operator has one. */
+/** A sentence about the fault and its cure; undefined if an operator cannot cure it. */
 export function cureOf(error: unknown): string | undefined {
   return cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
 }
 
-/** SQLite cannot make sense of the file. */
+/** Whether SQLite reports a damaged file. */
 export function isDamage(error: unknown): boolean {
   return [11, 26].includes(resultCode(error))
 }
 
-/** By the system's code, where a file or folder could not be made. */
+/** Causes, by the system's error code, if a file or folder cannot be created. */
 const fileCures: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
@@ -86,7 +86,7 @@ const fileCures: Readonly<Record<string, string>> = {
   ENOENT: 'a part of it leads nowhere',
 }
 
-/** Why a file or folder of the store could not be made, and the cure; undefined where the system says something else. */
+/** Explains why a file or folder of the store could not be created, and the cure; undefined for other errors. */
 export function explainMaking(error: unknown): string | undefined {
   const { code = '', path } = error as NodeJS.ErrnoException
   const why = fileCures[code]

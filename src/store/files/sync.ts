@@ -3,11 +3,11 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /*
- * A file that was made, renamed or removed is so after a loss of power only if its folder was synced too. Windows cannot
+ * A file that was created, renamed or removed stays so after a power loss only if its folder was synced. Windows cannot
  * sync a folder.
  */
 
-/** Waits for the disk: for threads and moments that have nothing else to do. */
+/** Syncs a folder and blocks its thread meanwhile. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const file = openSync(folder, 'r')
@@ -18,7 +18,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** The same for the serving thread, which a disk that is stuck must not hold up. */
+/** Syncs a folder without blocking: for the serving thread, since a disk may be stuck. */
 export async function syncFolderAside(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const file = await open(folder)
@@ -28,12 +28,14 @@ export async function syncFolderAside(folder: string): Promise<void> {
 const pieceBytes = 1_048_576
 
 /**
- * Writes the write-ahead log once more over itself, and syncs it. A failed sync takes its pages off the system's list of
- * pages to write. They can still be read, later syncs succeed, and they are gone with the power (B8). Only pages that are
- * written anew are on the list again. With the log whole on the disk, all later work of SQLite is as safe as ever, its
- * checkpoints included ([why not a checkpoint alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
+ * Writes the write-ahead log over itself, and syncs it.
  *
- * The caller holds the write lock of the database, so that nobody else writes. Only the log is opened: its locks are on
+ * A failed sync removes its pages from the system's list of pages to write. They can still be read and later syncs
+ * succeed, but a power loss loses them (B8). Only pages that are written again are on the list again. Once the whole
+ * log is on the disk, all later work of SQLite is safe, including its checkpoints ([why not a checkpoint
+ * alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
+ *
+ * The caller holds the write lock of the database, so nobody else writes. Only the log is opened: SQLite's locks are on
  * other files.
  */
 export function rewriteLog(path: string): void {

@@ -9,68 +9,69 @@ import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } f
 import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
-  /** With as many connections as there are lanes. What it writes may be lost: it need not wait for the disk. */
+  /** Needs a connection per lane. A loss of its writes is harmless, so commits need not wait for the disk. */
   database: Transaction
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   clockMs(): number
   answer(answers: DeskAnswer[]): void
-  /** A call failed, and is tried again. Reported once a second at most. */
+  /** Called if a call fails and is tried again, at most once a second. */
   onTrouble?(error: Error, code: string): void
-  /** How long a replica lives that is not heard of, in ms. */
+  /** How long a replica counts as alive after its last beat, in ms. */
   leaseMs?: number
-  /** How long anybody waits, in ms. */
+  /** The longest time that an ask waits, in ms. */
   patienceMs?: number
   lanes?: number
-  /** The functions that it calls; a test has its own. */
+  /** The SQL functions to call; a test replaces them. */
   functions?: { admit: SqlFunction; tell: SqlFunction }
 }
 
-/** As the database knows it: a number, and when it began, since a standby may give the same number again. */
+/** A replica as the database knows it. The number alone is not unique: a standby may assign it again. */
 export type Identity = { id: number; startedMs: number }
 
 export const patienceMs = 2_000
 
-/** A call keeps its accounts locked to its end: large ones make the replicas wait for each other. */
+/** The most accounts in one call. It keeps them locked to its end, so large calls make the replicas wait. */
 const accountsMax = 16
 
-/** The most shares in one call of `tell`: it has no longer than any other. */
+/** The most shares in one call of `tell`, which has the same time limit as other calls. */
 const toldMax = 2_000
 
-/** Figures that no ask carries are sent by themselves after this time, in ms. */
+/** Changed figures are sent with the next ask of their account, or without an ask after this time, in ms. */
 const idleMs = 2_000
 
-/** The time between two reports of failures, in ms. */
+/** The shortest time between two reports of failures, in ms. */
 const troubleMs = 1_000
 
 /** Errors that are normal after a restart or a loss of the database. */
 const expected: readonly string[] = [calls.tellFirst, calls.othersSilent, calls.late]
 
-/** How often what is late is looked for, in ms. */
+/** How often expired asks and unsent figures are looked for, in ms. */
 const lookMs = 50
 
 const pauseMinMs = 25
 const pauseMaxMs = 100
 
 /**
- * Asks the database whether requests may run, for one replica. Each lane has one call at a time, which carries all asks
- * that came meanwhile. An account is in one call at a time, since its figures are absolute and must arrive in order. The
- * desk has the replica's own figures and writes them with every ask (admit.ts).
+ * Asks the database whether requests may run, for one replica. Such a question is called an ask.
  *
- * Failed calls are repeated until their asks have waited long enough. `tell` is never under way beside an `admit`, so that
- * its figures include everything that was just granted.
+ * - Each lane has one call under way at a time. A call carries all asks that arrived since the call before.
+ * - An account is in one call at a time, because its figures are absolute and must arrive in order.
+ * - The desk has the replica's own figures and writes them with every ask (admit.ts).
+ * - A failed call is repeated until its asks have expired.
+ * - `tell` never runs beside an `admit`, so its figures include everything that was just granted.
  */
 export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
   readonly #book = new ShareBook()
   readonly #pace: Pace
-  /** The accounts that go with one of the next calls, the first first. */
+  /** The accounts for the next calls, in order. */
   readonly #due = new Set<AccountShares>()
-  /** The accounts whose call is under way, or is tried again. */
+  /** The accounts whose call is under way or being repeated. */
   readonly #inCalls = new Set<AccountShares>()
   #freeLanes: number
-  /** The accounts whose figures the database has wrong, and since when. */
+  /** The accounts whose figures in the database are out of date, and since when. */
   readonly #dirty = new Map<AccountShares, number>()
-  /** The asks that wait, in the order of coming, which is the order of becoming late. */
+  /** The waiting asks in the order of arrival, in which they also expire. */
   #waiting: { dueMs: number; isOver: boolean; id: number }[] = []
   #identity: Identity | undefined
   #turn = 0
@@ -80,10 +81,10 @@ export class AdmissionDesk {
   #isScheduled = false
   #isClosed = false
   #toldTroubleMs = Number.NEGATIVE_INFINITY
-  /** The time at which the database answered anybody last. */
+  /** When the database last answered any call. */
   #answeredMs = Number.NEGATIVE_INFINITY
   #isStoreSilent = false
-  /** The database's time at a moment of ours, for what may be forgotten. */
+  /** The database's time at a moment of our clock. It tells which accounts may be forgotten. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
 
@@ -95,7 +96,7 @@ export class AdmissionDesk {
     this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
-  /** Carries out the server's orders, one after the other. */
+  /** Executes the server's orders, one after the other. */
   take(orders: readonly DeskOrder[]): void {
     for (const order of orders) {
       if (order.say === 'ask') this.#ask(order.ask)
@@ -104,8 +105,8 @@ export class AdmissionDesk {
   }
 
   /**
-   * Sends all its figures to the database: at the start, on each new connection, and after the database has lost them.
-   * @throws what the database throws.
+   * Sends all figures to the database: at the start, on each new connection, and after the database has lost them.
+   * @throws what the database throws
    */
   tell(identity: Identity): Promise<void> {
     this.#identity = identity
@@ -115,18 +116,18 @@ export class AdmissionDesk {
     return this.#telling
   }
 
-  /** Lets go of accounts of which nothing is known that counts. */
+  /** Forgets accounts without holds, asks and open windows. */
   forgetIdle(): void {
     const { databaseMs, clockMs } = this.#heard
     if (databaseMs > 0) this.#book.forgetIdle(databaseMs + this.#options.clockMs() - clockMs)
   }
 
-  /** Accounts that it knows of. */
+  /** The number of known accounts. */
   get size(): number {
     return this.#book.size
   }
 
-  /** The database has answered, perhaps to somebody else. */
+  /** Notes that the database has answered this desk or another part. */
   noteAnswered(): void {
     this.#answeredMs = this.#options.clockMs()
     if (!this.#isStoreSilent) return
@@ -134,7 +135,7 @@ export class AdmissionDesk {
     this.#options.answer([])
   }
 
-  /** All waiting asks are answered `unknown`. */
+  /** Ends the desk. All waiting asks get the verdict `silent`. */
   close(): void {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -156,14 +157,14 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // If credit is short, a stale figure may refuse a request for credit that is free already, or admit one on credit that
-    // is owed. For a key or a person with limits, or an account with a budget, the desk does not know how short it is.
+    // If credit is short, a stale figure could refuse a request whose credit is free already, or admit one whose credit
+    // is owed. For a key or a person with limits, or an account with a budget, the desk cannot tell how short it is.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** The account goes with the next call; all that is wanted until then goes together. */
+  /** Puts the account into the next call, together with all others until then. */
   #want(account: AccountShares): void {
     this.#due.add(account)
     this.#schedule()
@@ -176,7 +177,7 @@ export class AdmissionDesk {
       this.#isScheduled = false
       this.#fill()
     }
-    // A full call has nothing to wait for: others would have to come after it anyway.
+    // A full call need not wait: more accounts would not fit into it.
     const isFull = this.#due.size - this.#inCalls.intersection(this.#due).size >= accountsMax
     const waitMs = isFull ? 0 : this.#pace.waitMs
     if (waitMs > 0) setTimeout(fill, waitMs)
@@ -205,7 +206,7 @@ export class AdmissionDesk {
     this.#schedule()
   }
 
-  /** Until it is answered, or nobody waits any more. */
+  /** Repeats the call until it is answered, or all its asks have expired. */
   async #admit(batch: readonly AccountShares[]): Promise<void> {
     for (const account of batch) this.#dirty.delete(account)
     for (let pause = pauseMinMs; ; pause = Math.min(pauseMaxMs, pause * 2)) {
@@ -235,14 +236,14 @@ export class AdmissionDesk {
     )
   }
 
-  /** @returns why it did not work. */
+  /** @returns the failure; undefined if the call succeeded */
   async #tryAdmit(batch: readonly AccountShares[]): Promise<unknown> {
     const { database, functions, clockMs, answer } = this.#options
     if (!this.#identity) return new Error('not registered yet')
     for (const account of batch) account.asks = account.asks.filter(({ isOver }) => !isOver)
     const asking = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
-    // Asks that come meanwhile go with the next call.
+    // Asks that arrive meanwhile go with the next call.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
     const answered = this.#pace.begin()
@@ -255,7 +256,7 @@ export class AdmissionDesk {
       return undefined
     } catch (error) {
       for (const [index, account] of batch.entries()) {
-        // The figures of this call may stand in the database, or not.
+        // The database may or may not have the figures of this call.
         for (const share of sharesOf(account)) share.told = 'unknown'
         account.asks = [...asked[index]!, ...account.asks]
       }
@@ -266,7 +267,7 @@ export class AdmissionDesk {
     }
   }
 
-  /** Figures that came while the call was under way, or could not be written, are still to be written. */
+  /** Keeps an account whose figures changed during the call, or could not be written, for a later call. */
   #settle(account: AccountShares): void {
     if (isWaitedFor(account)) this.#due.add(account)
     else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))
@@ -290,7 +291,7 @@ export class AdmissionDesk {
 
   async #tellSome({ id, startedMs }: Identity, sinceTurn: number, isLast: boolean, shares: Share[]): Promise<void> {
     const { database, functions } = this.#options
-    // The shares go on changing: holds that are released meanwhile are sent later.
+    // The shares change during the call: holds that are released meanwhile are sent later.
     const told = shares.map(({ heldNanos, taken }) => ({ heldNanos, taken }))
     const values = [
       ...[id, startedMs, sinceTurn, ++this.#turn, isLast],

@@ -2,20 +2,20 @@ import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope, PlaceTa
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
-/** A scope of a call, with what limits it. */
+/** A scope of a call: an account, a key or a person, with its limits. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
-/** The scopes of an ask beside its account. */
+/** The scopes that an ask can have besides its account. */
 const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
 
-/** The asks of one call of `admit`, and the reader of its answer. */
+/** The parameters of one call of `admit`, and the reader of its answer. */
 type AdmitCall = {
   values: readonly unknown[]
-  /** Takes over what the answer says. @returns what to tell those who still wait, and the database's time. */
+  /** Updates the shares from the answer. @returns the answers for asks that still wait, and the database's time */
   read(text: string): { answers: DeskAnswer[]; nowMs: number }
 }
 
-/** @param accounts one lane's, each with those asks that are not over. */
+/** @param accounts the accounts of one lane, with asks that have not expired */
 export function callOf(replica: number, leaseMs: number, turn: number, accounts: readonly AccountShares[]): AdmitCall {
   const scopes = accounts.flatMap(scopesOf).sort((a, b) => (a.share.scope < b.share.scope ? -1 : 1))
   const placeOf = new Map(scopes.map(({ share }, index) => [share.scope, index + 1]))
@@ -40,7 +40,7 @@ export function callOf(replica: number, leaseMs: number, turn: number, accounts:
   return { values, read: (text) => readAnswer(text, accounts, scopes, asks, sent, placeOf) }
 }
 
-/** As PostgreSQL reads an array; '' is null. Ids and numbers need no quotes. */
+/** Writes an array as PostgreSQL reads it; '' becomes NULL. Ids and numbers need no quotes. */
 function listOf<T>(items: readonly T[], write: (item: T) => string | number | bigint | boolean): string {
   let text = '{'
   for (const [index, item] of items.entries()) {
@@ -67,18 +67,18 @@ function scopesOf(account: AccountShares): Scope[] {
   return scopes
 }
 
-/** Each limit of a key or a person as `admit` takes it. */
+/** Each limit of a key or a person, as a parameter of `admit`. */
 const limits = {
   requestsPerMinute: limitOf,
   budgetNanos: (key: KeyScope | undefined): bigint | '' => key?.budgetNanos ?? '',
 } satisfies { [Name in Exclude<keyof KeyScope, 'id'>]: (key: KeyScope | undefined) => number | bigint | '' }
 
-/** The database counts in 32 bits. A limit beyond that is no limit. */
+/** The database counts in 32 bits, so a limit above that becomes the largest number. */
 function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): number | '' {
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }
 
-/** @property budget of an account that has one */
+/** The figures of a scope in an answer. @property budget set for an account with a budget */
 type BudgetFigures = {
   all: number
   credit: bigint
@@ -154,7 +154,7 @@ function tellKey(
   }
 }
 
-/** The figures follow the verdict. Of an ask that nobody waits for any more the place stays used, and nothing is held. */
+/** Updates the shares by the verdict. An ask that has expired keeps its place in the window, but holds nothing. */
 function take(
   { holdNanos, place, isOver }: OpenAsk,
   verdict: DeskVerdict,

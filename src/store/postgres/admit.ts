@@ -2,28 +2,30 @@ import { wasSeen } from '../sql/spends.ts'
 import { defineFunction } from './migrate.ts'
 
 /*
- * Admission over all replicas (rulings R1, C2, R15, Y20). A replica knows for certain only the requests that it admitted itself.
- * So it writes those down for each scope (an account, or a key or a person with limits of its own). It writes absolute figures that no
- * other replica writes: its holds, and its places in the window. Nothing is ever added to remotely, so that
+ * Admission over all replicas (rulings R1, C2, R15, Y20).
+ *
+ * A scope is an account, or a key or a person with limits of its own. A replica knows for certain only the requests
+ * that it admitted itself. So it writes its own figures for each scope: its holds, and its places in the window. No
+ * other replica writes these rows. The figures are absolute: nothing is ever added to a row, so that
  *
  *     a call that is repeated after an unknown outcome changes nothing,
  *     holds of a replica that dies are free when its lease is over,
- *     a database that lost these tables gets them again from the replicas that know.
+ *     a database that lost these tables gets them again from the replicas.
  *
  * The law over all replicas (accounts/balances.ts has it for one):
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas whose lease ran out while they ran
  *
- * because a hold is lowered only after its debit was committed. All times are the database's.
+ * It holds because a hold is lowered only after its debit was committed. All times are the database's.
  */
 
-/** SQLSTATEs of our own. */
+/** The SQLSTATEs that our functions raise. */
 export const calls = {
-  /** The database does not know what this replica holds: `tell` first. */
+  /** The database does not know the figures of this replica: call `tell` first. */
   tellFirst: 'TR001',
   /** Other replicas may have holds that they have not written yet. */
   othersSilent: 'TR002',
-  /** A call with later figures was faster. */
+  /** A call with newer figures has overtaken this one. */
   late: 'TR003',
   /** The database does not know this replica. */
   unknownReplica: 'TR004',
@@ -31,7 +33,7 @@ export const calls = {
   otherSeal: 'TR005',
 } as const
 
-/** Letters of `admit`, one for each ask. It refuses by the first that applies, in R1's order: a person after the account, before the key. */
+/** Letters in the result of `admit`. A refusal gets the first that applies, in R1's order: account, person, key. */
 export const verdicts = {
   '0': 'admitted',
   '1': 'no_credit',
@@ -47,25 +49,28 @@ export const verdicts = {
   b: 'person_rate',
 } as const
 
-/** So long a window lasts (spec 8), in ms. */
+/** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
 
-/** After its tables were emptied, nobody is admitted for this long while a replica has not written its figures, in ms. */
+/** For this long after its tables were emptied, `admit` fails while a replica has not written its figures, in ms. */
 const graceMs = 3_000
 
 /**
- * Locks the scopes, reads the figures of the others, judges the asks, and writes the caller's present figures.
+ * Locks the scopes, reads the figures of the other replicas, judges the asks, and writes the caller's new figures.
  *
- * In: the caller; the time for which a replica without a beat counts as alive; the number of this call, growing with each.
- * For each scope, in the order of their names: the caller's own figures, its limits, and how many asks it has. `keys`
- * separates keys and people from accounts, which have a balance. `limits` and `budgets` are null if there are none. Asks come
- * account by account. Each has the places of its key and its person among the scopes (0: none), its hold, and whether it counts
- * in windows.
+ * In:
+ * - the caller, the lease of a replica in ms, and the number of this call, which grows with each call;
+ * - for each scope, in the order of their names: the caller's own figures, its limits, and its number of asks. `keys`
+ *   is true for keys and people, false for accounts, which have a balance. `limits` and `budgets` are null if there are
+ *   none;
+ * - for each ask, account by account: the places of its key and person among the scopes (0: none), its hold, whether
+ *   windows count it.
  *
- * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`. `window` is
- * the beginning of its window (0: none is open). `credit` is the amount it may spend, and `free` the part that nobody holds;
- * both are empty if nothing limits it. `renews` is the moment at which the spend of its budget is forgotten; empty if
- * nothing was spent. `left` and `spare` are those of the budget of an account; empty if it has none.
+ * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`:
+ * - `window`: the beginning of its window; 0 if none is open;
+ * - `credit` and `free`: the amount it may spend, and the part that nobody holds; both empty if nothing limits it;
+ * - `renews`: when the spend of its budget is reset; empty if nothing was spent;
+ * - `left` and `spare`: the same as `credit` and `free` for the budget of an account; empty if it has none.
  */
 export const admit = defineFunction(
   'admit',
@@ -77,12 +82,12 @@ DECLARE
   t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer; p integer; narrow integer;
   theirs integer; began bigint; held_by_others bigint; amount bigint; spent bigint; renewal bigint; verdict text;
   credits bigint[] := array_fill(NULL::bigint, ARRAY[n]); frees bigint[] := credits; renews bigint[] := credits; alls integer[] := takens;
-  -- Of accounts with a budget: what is left of it, and what nobody holds of that. All that an account holds counts in its budget.
+  -- For accounts with a budget: what is left of it, and the part of that which is not held. All holds of an account count in it.
   lefts bigint[] := credits; spares bigint[] := credits;
   judged text := ''; told text := '';
 BEGIN
-  -- One order everywhere, so that no two calls wait for each other. What the call before has written is read by later
-  -- statements, each with a snapshot of its own.
+  -- All calls lock scopes in the same order, so no two wait for each other. Later statements have newer snapshots, so they
+  -- read what the previous call has written.
   FOR i IN 1 .. n LOOP PERFORM pg_advisory_xact_lock(hashtextextended(scopes[i], 7)); END LOOP;
   t := triwire.now_ms();
   SELECT (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = me), (SELECT max(e.since_ms) FROM triwire.epoch e) INTO seen, since;
@@ -93,7 +98,7 @@ BEGIN
   END IF;
 
   FOR i IN 1 .. n LOOP
-    -- A window that begins in the future is one of a clock that was set back since.
+    -- A window that begins in the future comes from before the clock was set back.
     began := CASE WHEN windows[i] BETWEEN t - ${windowMs - 1} AND t + 1000 THEN windows[i] ELSE 0 END;
     theirs := 0; held_by_others := 0;
     FOR share IN
@@ -109,7 +114,8 @@ BEGIN
       theirs := share.taken + CASE WHEN share.window_ms = began THEN theirs ELSE 0 END;
       began := share.window_ms;
     END LOOP;
-    -- Behind the shares: who tells anew takes no lock of a scope, and a hold that is gone by then has its debit here.
+    -- Read after the shares: a hold that has ended by now has its debit in the balance. The lock of the scope does not
+    -- keep this order, since tell takes no such lock.
     IF NOT keys[i] THEN
       SELECT b.balance INTO amount FROM triwire.balances b WHERE b.account_id = scopes[i];
       amount := coalesce(amount, 0);
@@ -132,7 +138,7 @@ BEGIN
     frees[i] := amount - helds[i] - held_by_others;
   END LOOP;
 
-  -- All is read; what follows is judged by it.
+  -- All figures are read. The verdicts follow from them.
   FOR i IN 1 .. n LOOP
     FOR ask IN 1 .. counts[i] LOOP
       j := j + 1;
@@ -188,9 +194,11 @@ END $$`,
 )
 
 /**
- * Writes all figures of a replica: on every new connection, and when the database has lost them. Many figures take several
- * calls, the first of which had the number `since_turn`. The last call removes scopes that none of them named. No `admit`
- * of that replica may be under way. After the last call the replica is alive, even if others took it for dead.
+ * Writes all figures of a replica: on every new connection, and when the database has lost them.
+ *
+ * Many figures take several calls; the first of them has the number `since_turn`. The last call removes scopes that
+ * none of them named. No `admit` of that replica may be under way. After the last call the replica is alive, even if
+ * others considered it dead.
  */
 export const tell = defineFunction(
   'tell',
@@ -199,7 +207,7 @@ export const tell = defineFunction(
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms();
 BEGIN
-  -- The row's lock keeps out who would sweep up behind a dead one.
+  -- The lock of this row keeps out a sweep that removes dead replicas.
   UPDATE triwire.replicas r SET seen_ms = t, left_ms = NULL WHERE r.id = me AND r.started_ms = started;
   IF NOT FOUND THEN RAISE EXCEPTION 'no such replica' USING ERRCODE = '${calls.unknownReplica}'; END IF;
   INSERT INTO triwire.shares AS s (scope, replica, turn, held, window_ms, taken)

@@ -22,29 +22,26 @@ type PostgresBooksOptions = {
   shown: string
   /** False: a database without a store is an error. */
   create?: boolean
-  /** The longest time of a statement if a change of all figures is to come, in ms. */
+  /** The longest time of a statement, in ms, if it is not the usual one. */
   statementMs?: number | undefined
 }
 
 /** The longest time of a statement of the books, in ms. No statement reads more than a slice of the ledger. */
 const patienceMs = 5_000
 
-/** The longest time of a report, in ms: the figures of an upgraded store may not all be folded yet. */
+/** The longest time of a report, in ms. In an upgraded store some figures may not be folded yet. */
 const reportMs = 30_000
 
-/** A slice is found by an index, also where nobody has counted yet how many entries there are. */
+/** Forces the use of an index for a slice, even if the planner has no statistics of the table. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** A migration may have to wait for others who use the tables, and work on many rows. */
+/** The longest time of a statement of a migration, in ms. It may wait for others, and change many rows. */
 const schemaMs = 60_000
 
-/** How often a change is tried that conflicts with others. */
+/** How often to try a change that conflicts with others. */
 const triesMax = 5
 
-/**
- * The books of a store in PostgreSQL, with its schema made or brought up to date.
- * @throws StoreError
- */
+/** Opens the books of a store in PostgreSQL, and creates or upgrades its schema. @throws StoreError */
 export async function openPostgresBooks(
   url: string,
   { shown, create = true, statementMs = patienceMs }: PostgresBooksOptions,
@@ -60,7 +57,7 @@ export async function openPostgresBooks(
     await maker.close()
   }
   const database = openDatabase({ url, max: 2, patienceMs, statementMs, purpose: 'books', settings: byIndex })
-  // Reports read tables whole, which no index is for.
+  // Reports read whole tables, for which an index is slow.
   const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
   return {
     ...createPostgresBooks(database, sliceSizes, reports),
@@ -71,7 +68,7 @@ export async function openPostgresBooks(
   }
 }
 
-/** @param database whose schema is there. */
+/** @param database has the schema already */
 export function createPostgresBooks(database: Database, sizes = sliceSizes, reports: Database = database): BookStore {
   const questions = { ...createQuestions(dialect), ...createListing(dialect, sizes) }
   return {
@@ -83,7 +80,7 @@ export function createPostgresBooks(database: Database, sizes = sliceSizes, repo
   }
 }
 
-/** Tries again if the database has ended the change for the sake of others. Nothing of it was written then. */
+/** Makes a change. Repeats it if the database aborted it because of a conflict; then it has written nothing. */
 async function makeChange<T>(database: Database, change: BookChange<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -95,19 +92,19 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
 }
 
 /**
- * All changes of operators come one after the other, so that revisions are committed in their order. A server that has
- * read a revision has then read all before it.
+ * Makes a change. All changes of operators run one after the other, so revisions are committed in their order. A server
+ * that has read a revision has therefore read all earlier ones.
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
-  // Every post shares this lock.
+  // Every post takes the same lock in shared mode.
   if (about.ahead) await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
   const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
   if (writes.length === 0) return result
   for (const step of stepsOf(writes)) {
     if (!Array.isArray(step)) await run(transaction, make(dialect, step))
-    // The balance may have grown since the change was decided, by what was given back.
+    // The balance may have grown since the change was decided, because a debit was returned.
     else if (!(await postCredits(transaction, step, facts.nowMs))) throw new BookError('overflow', step[0]!.accountId)
   }
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)

@@ -10,32 +10,37 @@ import { codeOf, explainDatabase, refusalOf, sayPooler } from './trouble.ts'
 
 type ControlOptions = {
   url: string
-  /** The same without its password. */
+  /** The URL without its password. */
   shown: string
-  /** How long a statement may take, in ms. */
+  /** The longest time of a statement, in ms. */
   patienceMs: number
   beatMs: number
   desks: readonly Desk[]
-  /** Brings the database to where the desks need it. */
+  /** Prepares the schema for the desks. */
   prepare(): Promise<void>
   say: Say
 }
 
 /**
- * The time between two tries to reach the database, in ms. The second is for locked objects that must change, since all
- * later statements wait as well.
+ * The time between two tries to reach the database, in ms. The second is for a migration that found objects locked,
+ * because later statements wait while it waits.
  */
 const [retryMs, lockedMs] = [100, 5_000]
 
-/** So many beats apart the database is prepared again: months of the ledger have their partitions ahead. */
+/**
+ * The database is prepared again after so many beats, because each month of the ledger needs a partition in advance.
+ */
 const preparedBeats = 10_000
 
 /**
- * The connection that shows whether the database can be reached. It listens for the desks, and asks once a second, so that
- * a loss is noticed even if nothing else asks.
+ * The connection that shows whether the database can be reached. It listens for notices to the desks, and sends a
+ * statement every `beatMs`. So a loss is noticed even if no request needs the database.
  */
 export class Control {
-  /** The result of the first tries. @throws StoreError if another try would fail as well. */
+  /**
+   * Whether the database was reached in the first `patienceMs`.
+   * @throws StoreError if another try would fail as well
+   */
   readonly first: Promise<boolean>
   readonly #options: ControlOptions
   readonly #first = Promise.withResolvers<boolean>()
@@ -72,7 +77,7 @@ export class Control {
     }
   }
 
-  /** From one connection's beginning to its end. @returns why it ended. */
+  /** Uses one connection from its beginning to its end. @returns why it ended */
   async #use(): Promise<Error> {
     const { url, patienceMs, beatMs, desks, prepare } = this.#options
     await prepare()
@@ -90,7 +95,7 @@ export class Control {
     return new Error('the connection to the database was lost')
   }
 
-  /** @returns whether it is still there after so many ms; at once when it is not. */
+  /** Waits `ms` milliseconds, or until the session ends. @returns whether the session still lives */
   async #lasts(session: DatabaseSession, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(() => resolve(true), ms)
@@ -117,44 +122,44 @@ export class Control {
     const wasReached = this.#isReached
     this.#isReached = false
     if (wasReached) for (const desk of this.#options.desks) desk.onLost?.()
-    // A refusal that keeps the database from being used at all is reported even if it was never reached before.
+    // While the database stays unreachable, only a refusal with a new message is reported.
     if (wasReached === false && (!refusal || refusal.message === this.#refused)) return
     this.#refused = refusal?.message
     this.#options.say('reach', { isReached: false, error: (explainDatabase(error, shown) as Error).message })
   }
 }
 
-/** One that passes on what a session says of itself is known by the number of its process, which is not the server's. */
+/** Refuses a pooler that forwards a session's settings. It reports a process id that is not the server's. */
 async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
 }
 
-/** A part of the store's thread that asks the database. What does not concern it it leaves out. */
+/** A part of the store's thread that uses the database. It implements only the callbacks it needs. */
 export type Desk = ThreadPart & {
-  /** By their names: channels it listens to. */
+  /** The channels that it listens to, each with its handler. */
   channels?: Readonly<Record<string, (payload: string) => void>>
   /**
-   * The database can be reached, at first or again, and its notices are heard already. Before this resolves, the store does
-   * not count as reached. An error is reported, and the connection is made anew.
+   * Called when the database can be reached, at first or again; the channels are listened to already. The store counts
+   * as reached only after this resolves. If it throws, the error is reported and the connection is opened again.
    */
   onReached?(session: DatabaseSession): Promise<void>
-  /** Every second while it can be reached, on the same connection. What it throws counts as its loss. */
+  /** Called at each beat, on the same connection. What it throws counts as a loss of the connection. */
   onBeat?(session: Transaction): Promise<void>
-  /** The database has answered a beat. */
+  /** Called after the database has answered a beat. */
   onAnswered?(): void
-  /** The database cannot be reached any more. */
+  /** Called when the database cannot be reached any more. */
   onLost?(): void
-  /** Ends it, in a time that the database cannot make longer. */
+  /** Ends the desk, in bounded time even if the database does not answer. */
   close?(): Promise<void>
 }
 
-/** How long a server that has just reached the database waits between two looks at a clock in doubt, in ms. */
+/** How long a server that has just reached the database waits between two checks of a clock in doubt, in ms. */
 const clockLookMs = 1_000
 
 /**
- * Compares the clock of the database with this machine's steady clock (ruling Y15). While it is in doubt, `post` refuses.
- * A database that was just reached is not used then: the desks after this one do not hear of it.
+ * Compares the database's clock with this machine's steady clock (ruling Y15). While the clock is in doubt, `post`
+ * refuses. If the database was just reached, later desks are called only when the clock is no longer in doubt.
  */
 export class ClockDesk implements Desk {
   readonly watch: ClockWatch
@@ -173,7 +178,7 @@ export class ClockDesk implements Desk {
     if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect))
-    // The store read its clock between the question and its answer.
+    // The database read its clock between our sending the statement and getting the answer.
     const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
     this.#say('clock', { ...this.watch.judge(facts), aheadMs })
   }

@@ -2,11 +2,11 @@ import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
 import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
-/** In the same statement: its commit waits for the disk, which that of a cooldown does not. */
+/** Set in the same statement, so that its commit waits for the disk. A commit of a cooldown does not. */
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
- * The upstream accounts that all replicas leave alone. A notice of a change leads to a reading of the whole table, so that
+ * The upstream accounts that no replica uses for now. A notice of a change causes a read of the whole table, so that
  * nothing is missed. A known cooldown is reported again only if it lasts longer.
  */
 export class CooldownBoard {
@@ -14,32 +14,44 @@ export class CooldownBoard {
   readonly #say: BoardListener
   readonly #me: () => string
   readonly #told = new Map<string, BoardEntry>()
-  /** Entries that this server has written and not seen there since: another may lift one before this server looks. */
+  /**
+   * Entries that this server wrote and has not read back yet. Another server may lift one before this server reads it.
+   */
   readonly #written = new Map<string, BoardEntry>()
 
-  /** @param me what this server is called, for people */
+  /** @param me returns the name of this server, for people */
   constructor(database: Transaction, me: () => string, say: BoardListener) {
     this.#database = database
     this.#me = me
     this.#say = say
   }
 
-  /** @throws what the database throws: then the others find out for themselves. */
+  /**
+   * Adds a cooldown to the board.
+   * @throws what the database throws; then other replicas must notice the fault themselves
+   */
   async cool(cooldown: Cooldown): Promise<void> {
     await this.#write(cooldown, '')
   }
 
-  /** @param agoMs so long an operator has wanted it. @throws what the database throws: then the others know nothing of it. */
+  /**
+   * Disables a place.
+   * @param agoMs how long ago an operator asked for it
+   * @throws what the database throws; then other replicas do not know of it
+   */
   disable(place: string, agoMs: number): Promise<void> {
     return this.#write({ place, ...disabled, forMs: disabled.forMs - agoMs }, `${durably}, `)
   }
 
-  /** A place that another server has disabled since then stays disabled. @throws the errors of the database */
+  /**
+   * Enables a place again. It stays disabled if another server has disabled it later.
+   * @throws what the database throws
+   */
   async enable(place: string, agoMs: number): Promise<void> {
     await this.#database.query(`SELECT ${durably}, ${enable.name}($1, $2, $3)`, [place, agoMs, this.#me()])
   }
 
-  /** @throws what the database throws: then the others know nothing of it. */
+  /** Lifts a cooldown. @throws what the database throws; then other replicas do not know of it */
   async lift(place: string): Promise<void> {
     await this.#database.query(`SELECT ${durably}, ${lift.name}($1)`, [place])
   }
@@ -50,9 +62,9 @@ export class CooldownBoard {
     this.#written.set(place, { untilMs: BigInt(Date.now() + Math.ceil(forMs)), cause })
   }
 
-  /** Called at the start, on a notice, and after a connection was lost. */
+  /** Reads the table and reports changes. Called at the start, on a notice, and after a connection was lost. */
   async look(): Promise<void> {
-    // Entries that are written during the reading may be missing in its result.
+    // The result may lack entries that are written while it is read.
     const written = [...this.#written]
     const rows = (await this.#database.query(cooling)) as CooldownRow[]
     const now = new Set(rows.map(({ place }) => place))
@@ -66,7 +78,7 @@ export class CooldownBoard {
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // An entry ends earlier only by being lifted: since the last look that has happened, and then it was cooled anew.
+      // Only a lifted entry ends earlier. So it was lifted since the last look, and cooled again.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
@@ -77,10 +89,10 @@ export class CooldownBoard {
 
 type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Cooldown, 'place' | 'cause'>): void }
 
-/** By the database's clock. */
+/** An entry of the board. Its end is in the database's time. */
 type BoardEntry = { untilMs: bigint; cause: string }
 
-/** The clocks of two machines may differ by so much: a cooldown that ends so soon is nobody's to lift. */
+/** The clocks of two machines may differ by so much, in ms. A cooldown that ends sooner is not reported as lifted. */
 const aheadMs = 1_000
 
 type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {

@@ -2,66 +2,68 @@ import pg from 'pg'
 import type { Row } from '../sql/step.ts'
 import { isUnknown } from './trouble.ts'
 
-/** One connection inside a transaction. */
+/** Runs statements on one connection, inside a transaction. */
 export type Transaction = {
-  /** @param name of a statement that comes often: each connection has it read and planned once. */
+  /** @param name for a frequent statement: each connection parses and plans it once */
   query(text: string, values?: readonly unknown[], name?: string): Promise<Row[]>
 }
 
-/** A few connections to the database, each opened when it is needed and thrown away after a failure. */
+/** A pool of connections. Each is opened when it is needed, and closed after a failure. */
 export type Database = Transaction & {
-  /** Read committed. Rolled back where `work` throws. */
+  /** Runs `work` in a transaction with isolation level "read committed". It is rolled back if `work` throws. */
   transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
 export type DatabaseOptions = {
   url: string
-  /** Connections at once. */
+  /** The most connections at once. */
   max: number
-  /** How long a connection may take to be made, and a statement to be answered, in ms. */
+  /** The longest time to make a connection, and to answer a statement, in ms. */
   patienceMs: number
-  /** For those who look at the server's list of sessions. */
+  /** The name in the server's list of sessions. */
   purpose: string
-  /** How long a statement may take where that is longer, in ms: what changes the schema. */
+  /** The longest time of a statement, if it is not `patienceMs`: for changes of the schema. */
   statementMs?: number
-  /** An idle connection is closed after so long, in ms; 0: never. Default: 10 s. */
+  /** An idle connection is closed after this time, in ms; 0: never. Default: 10 s. */
   idleMs?: number
-  /** A connection that nobody was using was lost. */
+  /** Called when an idle connection was lost. */
   onLost?: (error: Error) => void
-  /** A connection was made, to this process of the server. */
+  /** Called with the id of the server's process when a connection was made. */
   onConnect?: (pid: number) => void
-  /** Settings of its sessions beside, or instead of, those that all of ours have. */
+  /** Settings of the sessions. They are added to our usual ones, or replace them. */
   settings?: Readonly<Record<string, string>>
 }
 
 /**
- * One connection, for who must know that it is the same one. One statement at a time: the others wait for it. It is closed
- * where nobody knows what became of one.
+ * A single connection, for callers that depend on its identity. Statements run one after the other. If the outcome of a
+ * statement is unknown, the connection is closed.
  */
 export type DatabaseSession = Transaction & {
   /** The id of the server's process, as reported when the connection was made. */
   readonly pid: number
-  /** Hears what is notified on a channel that it listens to. */
+  /** Called with each notice on a channel that the session listens to. */
   onNotified: (channel: string, payload: string) => void
   isEnded: boolean
   /** Called once, when the connection is lost or closed. */
   onEnded: () => void
-  /** Without a word to the server, which may not be there any more. */
+  /** Closes the connection without a message to the server, which may not answer. */
   close(): void
 }
 
-/** A setting of ours, by which a session knows that what it says of itself was heard. */
+/** A setting of ours. A session that can read it knows that its settings were applied. */
 export const marker = 'triwire.session'
 
-/** As of `pg_type.oid`: int8, int8[]. */
+/** Values of `pg_type.oid`: int8, int8[]. */
 const [int8, int8Array] = [20, 1016]
 
 /**
- * The settings that a session makes itself, since the database's own defaults may be others. With `repeatable read` the
- * functions would judge by data from before they had the lock. A compiler for plans costs more than any statement of ours.
- * The server ends a statement a second after the client gave it up. A statement that waits for a lock fails before the
- * client gives it up.
+ * The settings of each session, because the database may have other defaults.
+ *
+ * - With `repeatable read` the functions would use data from before they had the lock.
+ * - JIT compilation of plans costs more time than any of our statements.
+ * - The server ends a statement a second after the client gave it up.
+ * - A statement that waits for a lock fails before the client gives it up.
  */
 function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
@@ -96,22 +98,24 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
-/** The driver verifies the certificate with each of these words, and warns at length that it may not always. */
+/**
+ * Replaces modes of TLS by `verify-full`. The driver treats them the same, but warns at length that this may change.
+ */
 function withSpelledTls(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, '$1verify-full')
 }
 
-/** The name that sessions of a purpose have on the server. */
+/** The name of a purpose's sessions on the server. */
 export function applicationOf(purpose: string): string {
   return `triwire ${purpose}`
 }
 
-/** @throws where no connection can be had in time. */
+/** Opens a single connection. @throws what the driver throws if no connection is made in time */
 export async function openSession(options: ConnectionOptions): Promise<DatabaseSession> {
   const client = new pg.Client(clientConfig(options))
-  // The library's types do not tell of it, and its own end waits for a server that may be frozen.
+  // The types of the library lack it. Its own `end` waits for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   let last: Promise<unknown> = Promise.resolve()
   const session: DatabaseSession = {
@@ -157,7 +161,7 @@ export async function openSession(options: ConnectionOptions): Promise<DatabaseS
 export function openDatabase(options: DatabaseOptions): Database {
   const { max, idleMs = 10_000, onLost, onConnect } = options
   const pool = new pg.Pool({ ...clientConfig(options), max, idleTimeoutMillis: idleMs })
-  // Without a listener the loss of an idle connection would end the process.
+  // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => onLost?.(error))
   pool.on('connect', (client) => onConnect?.(pidOf(client)))
   return { query, transact, close: () => pool.end() }
@@ -168,8 +172,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const client = await pool.connect()
-    // The pool's own listener gets errors of idle connections only, and without one a loss would end the process. A query
-    // that runs gets its own error.
+    // The pool only listens while a connection is idle. Without a listener, the loss of this one would end the process.
+    // A running query gets its own error.
     client.on('error', ignore)
     let [isBroken, isSilent] = [true, false]
     const query: Transaction['query'] = async (text, values = [], name) => {
@@ -187,7 +191,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       isBroken = false
       return result
     } catch (error) {
-      // A connection that does not answer is not asked again: that would take as long once more.
+      // A connection that did not answer is closed without a ROLLBACK, which would only wait as long again.
       isBroken =
         isSilent ||
         (await client.query('ROLLBACK').then(
@@ -204,7 +208,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 function ignore(): void {}
 
-/** The library's types do not tell of it. */
+/** The types of the library lack it. */
 function pidOf(client: pg.ClientBase): number {
   return (client as unknown as { processID: number }).processID
 }
@@ -213,7 +217,7 @@ function statementOf(text: string, values: readonly unknown[], name?: string): p
   return { text, values: values as unknown[], ...(name !== undefined && { name }) }
 }
 
-/** The library's own would be texts for integers of 64 bits. */
+/** The library's own parsers return 64-bit integers as strings. */
 // biome-ignore lint/suspicious/noExplicitAny: as the library declares it
 function getTypeParser(oid: number, format?: any): any {
   if (format !== 'binary') {

@@ -9,36 +9,37 @@ import type { Desk } from './control.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect, run, sliceSizes } from './run.ts'
 
-/** Operators' commits notify on it. */
+/** The channel that operators' commits notify. */
 const changesChannel = 'triwire_changes'
 
-/** Accounts in one message: reading it must not keep requests waiting. */
+/** The most accounts in one message. Reading a message blocks the serving thread, so it must be short. */
 const pageRows = 1_000
 
-/** Before every revision. */
+/** A revision before all others. */
 const start = -1n
 
 type DirectoryDeskOptions = {
   database: Pick<Database, 'query'>
-  /** If there are more accounts than these, they are read when somebody asks with a key of theirs. */
+  /** If there are more accounts than this, an account is read when a request comes with a key of it. */
   accountsMax: number
   say: Say
 }
 
 /**
- * Accounts and keys for the serving thread: the changes of operators and the results of lookups. Changes come by notice,
- * and are read each second as well. There is one reading at a time, so that an older one never overwrites a newer one.
+ * Accounts and keys for the serving thread: the changes of operators and the results of lookups. Changes are announced
+ * by notice, and looked for at each beat as well. There is one read at a time, so an older one never overwrites a newer
+ * one.
  */
 export class DirectoryDesk implements Desk {
   readonly answers = { lookUp: (digests: readonly string[]) => this.#inTurn(() => this.#lookUp(digests)) }
   readonly channels = { [changesChannel]: () => void this.#follow().catch(() => {}) }
   readonly #options: DirectoryDeskOptions
-  /** All changes up to this revision were reported; undefined: none. */
+  /** All changes up to this revision were reported; undefined: none was. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** Counts how often all reported changes became void. A reading of pages that began before such a moment is stale. */
+  /** How often all reported changes became void. A read of pages that began in an earlier era is stale. */
   #era = 0
-  /** The timeline of the server that reported them. */
+  /** The timeline of the server that reported the changes. */
   #timeline: unknown
   #last: Promise<unknown> = Promise.resolve()
   #following: Promise<void> | undefined
@@ -48,8 +49,8 @@ export class DirectoryDesk implements Desk {
   }
 
   /**
-   * A standby that was promoted begins a timeline of its own. It may lack reported changes, though its numbers are no
-   * lower.
+   * Forgets what was reported if a standby was promoted, which starts a new timeline. It may lack reported changes,
+   * even if its revisions are no lower.
    */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
@@ -59,12 +60,12 @@ export class DirectoryDesk implements Desk {
     await this.#follow()
   }
 
-  /** A notice may be lost with its connection. */
+  /** Looks for changes, because a notice may be lost with its connection. */
   async onBeat({ query }: Transaction): Promise<void> {
     const [row] = await query('SELECT max(revision) AS newest FROM triwire.accounts')
     const newest = (row!.newest as bigint | null) ?? start
     if (this.#revision === undefined || newest === this.#revision) return
-    // A server that took over and lacks reported changes: all of them are void.
+    // This server has taken over and lacks reported changes, so all of them are void.
     if (newest < this.#revision) this.#forget()
     void this.#follow().catch(() => {})
   }
@@ -80,7 +81,7 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** A call that came before the reading began need not wait for another. */
+  /** Reads the changes. Calls before the read has started share it. */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined
@@ -97,7 +98,7 @@ export class DirectoryDesk implements Desk {
       const rows = await this.#options.database.query(readPage, [revision])
       const [found] = rows.length > 0 || isAnew ? await this.#options.database.query(readForeign, []) : []
       if (found) this.#hasForeignKeys = found.has as boolean
-      // The desk forgot all meanwhile, and reads again after this.
+      // The desk has forgotten everything meanwhile, and reads again after this.
       if (era !== this.#era) return
       if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
       isAnew = false
@@ -107,7 +108,7 @@ export class DirectoryDesk implements Desk {
     }
   }
 
-  /** The beginning, or where there is more than is to be kept the end. */
+  /** The revision to start from: the first, or the newest if there are more accounts than memory keeps. */
   async #findStart(): Promise<bigint> {
     const { database, accountsMax } = this.#options
     const [row] = await database.query(
@@ -134,7 +135,9 @@ export class DirectoryDesk implements Desk {
 
 const accountColumns = Object.keys(registerColumns('accounts'))
 
-/** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
+/**
+ * Selects whole accounts at one moment: a row for each of their valid keys, and one row for an account without keys.
+ */
 function select(accounts: string): string {
   return `SELECT a.revision, ${accountColumns.map((name) => `a.${name} AS of_${name}`).join(', ')},
       coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms, ${personColumns}
@@ -152,7 +155,7 @@ const readPage = `${select(
 
 function readChanges(rows: readonly Row[]): Omit<AccountChanges, 'hasForeignKeys'> {
   const accounts = new Map<unknown, AccountChanges['accounts'][number]>()
-  // The database is asked for the spending of budgets with each request.
+  // The spend of budgets is not read here: the database checks it with each request.
   const accountOf = (row: Row) => Object.fromEntries(accountColumns.map((name) => [name, row[`of_${name}`]]))
   for (const row of rows)
     if (!accounts.has(row['of_id']))
@@ -178,7 +181,10 @@ export class ReadingDesk implements Desk {
     return this.#database.close()
   }
 
-  /** In one order wherever it is done: two replicas know the same keys. What fails is noted again at the next use. */
+  /**
+   * Writes the last use of keys. Rows are locked in the same order everywhere, because two replicas may write the same
+   * keys. A failed write is made up for at the next use.
+   */
   async #noteUses(uses: readonly (readonly [keyId: string, usedMs: number])[]): Promise<void> {
     const latest = new Map<string, number>()
     for (const [id, usedMs] of uses) latest.set(id, Math.max(usedMs, latest.get(id) ?? 0))

@@ -8,32 +8,35 @@ import { createWords } from '../sql/words.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect, run } from './run.ts'
 
-/** Accounts that are looked at in one commit. */
+/** The most accounts in one commit. */
 const accountsMax = 200
 
-/** An account with entries above its mark. @property mark null where it has none yet */
+/** An account with entries above its mark. @property mark null if it has no mark yet */
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /**
- * Folds the ledger into figures for reports. Several servers may do it at once: who has an account's mark folds it. New words are
- * committed apart, on a connection that is free whatever transactions are under way. All else of a transaction is asked on its own
- * connection. If it took another one of the same pool, all could wait for a connection that none of them gives back.
+ * Folds the ledger into figures for reports. Several servers may do this at once; each folds the accounts whose marks
+ * it has locked.
+ *
+ * New words are committed outside the transaction, on a connection that no transaction uses. All other statements of a
+ * transaction use its own connection. If each took a second one from the same pool, all could wait for each other
+ * forever.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
   const lane: Transaction = database
-  /** Accounts are gone through in their order, round and round: this one was the last. */
+  /** The last account that was folded. Accounts are folded in the order of their ids, over and over. */
   let after = ''
   return {
     fold,
-    /** Adds what was counted, by all servers together, in one commit. */
+    /** Adds counts of all servers to the stored ones, in one commit. */
     writeTraffic: (cells: readonly TrafficCell[]) =>
       run({ ...database, lane }, inTransaction(addTraffic(dialect, words, cells))),
   }
 
   /**
-   * So many entries at most in one commit: rows, and the marks of their accounts.
-   * @returns whether there may be more.
+   * Folds up to `entriesMax` entries in one commit, and moves the marks of their accounts.
+   * @returns whether there may be more
    */
   async function fold(entriesMax = foldedMax): Promise<boolean> {
     const behind = (await database.query(
@@ -48,11 +51,11 @@ export function createFolding(database: Database) {
     const last = taken.at(-1)
     const isEnd = behind.length < accountsMax && taken.length === behind.length
     after = isEnd ? '' : last!.account_id
-    // Accounts that another server is folding are not waited for.
+    // Accounts that another server is folding are skipped.
     return !isEnd || !isBeginning || (folded > 0 && last!.most < last!.entries)
   }
 
-  /** @returns how many entries were folded */
+  /** @returns the number of folded entries */
   async function foldThese(taken: readonly Taken[]): Promise<number> {
     return database.transact(async (transaction) => {
       const { query } = transaction
@@ -85,7 +88,7 @@ export function createFolding(database: Database) {
 
 type Taken = Behind & { most: bigint }
 
-/** As many entries as there may be, of one account after the other. */
+/** Chooses accounts with up to `entriesMax` entries in total. */
 function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
   const taken: Taken[] = []
   let left = BigInt(entriesMax)
@@ -102,8 +105,9 @@ function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
 type FoldRange = { accountId: string; from: bigint; to: bigint }
 
 /**
- * Of the accounts whose mark nobody else has, which it locks. Numbers have no gaps, and up to the one that the account's balance
- * stands at all are committed.
+ * Locks the marks of those accounts whose mark nobody else has locked.
+ * @returns their ranges. All entries up to the number in the account's balance are committed, since numbers have no
+ *   gaps.
  */
 async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(
@@ -120,7 +124,7 @@ async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Prom
   })
 }
 
-/** One look into the index for each account, whatever the planner knows of the table. */
+/** Reads each account with one index lookup, whatever the planner knows of the table. */
 const selectRanges = selectSummed(
   'triwire',
   `unnest($1::text[], $2::bigint[], $3::bigint[]) AS m(account_id, low, high) CROSS JOIN LATERAL (

@@ -6,12 +6,15 @@ import { type Database, openDatabase } from './database.ts'
 import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
 
-/** How long the database is waited for, in ms: who checks a configuration may not reach it. */
+/**
+ * The longest wait for the database, in ms. A check of a configuration may run where the database cannot be reached.
+ */
 const patienceMs = 2_000
 
 /**
- * The accounts that have another plan than these, as `findPlanless` finds them, in a store that is there and up to date. Nothing
- * is written. @throws the error of a database that does not answer
+ * Finds accounts whose plan is not among these, as `findPlanless` does. Returns none if the store is missing or older.
+ * Nothing is written.
+ * @throws the error of a database that does not answer
  */
 export async function lookForPlanless(url: string, plans: readonly string[]): Promise<AccountRow[]> {
   const { pageAccounts } = createQuestions(dialect)
@@ -21,7 +24,7 @@ export async function lookForPlanless(url: string, plans: readonly string[]): Pr
 }
 
 /**
- * Counts rows that the second release does not know. Undefined: the store is missing, or older.
+ * Counts rows that the second release does not know; undefined if the store is missing or older.
  * @throws the error of a database that does not answer
  */
 export async function lookForNewer(url: string): Promise<NewerContent | undefined> {

@@ -4,25 +4,27 @@ import { type Database, marker, type Transaction } from './database.ts'
 import { migrations, type PostgresMigration } from './schema.ts'
 import { sayPooler } from './trouble.ts'
 
-/** Any numbers, the same for all of us: the locks of who changes the schema, and of who makes a head (ruling C15). */
+/**
+ * The arbitrary numbers of our advisory locks: for the schema, for changes of operators, and for heads (ruling C15).
+ */
 export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
 
-/** `server_version_num` of the oldest PostgreSQL that we run on. */
+/** The `server_version_num` of the oldest supported PostgreSQL. */
 const oldestServer = 140_000
 
-/** Partitions are made so many months ahead. */
+/** How many months ahead to create partitions. */
 const monthsAhead = 3
 
 /**
- * The longest wait for a lock on tables that are in use, in ms. Statements that come after it wait as long, all debits
- * among them. A dump or a forgotten transaction may keep a lock for hours.
+ * The longest wait for a lock on tables in use, in ms. Later statements wait as long, including all debits. A dump or a
+ * forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 
 /**
- * Brings schema and functions to where this triwire needs them. Two that start at once do it one after the other.
- * @param shown the store's URL without its password.
- * @throws StoreError if the database cannot be used; anything else if it cannot be reached.
+ * Upgrades the schema and installs the functions. Two servers that start at once do this one after the other.
+ * @param shown the store's URL without its password
+ * @throws StoreError if the database cannot be used; anything else if it cannot be reached
  */
 export async function migrate(
   database: Database,
@@ -61,16 +63,18 @@ async function climb(
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
     steps.length,
-    // Form 3 may have raised it.
+    // An entry of form 3 may have raised it.
     Math.max(oldest, ...steps.map((step) => step.oldest)),
   ])
 }
 
 /**
- * The months of the ledger that are to come. To be called by who holds the schema's lock, and now and then. A month of
- * which a clock gone mad has left entries in the default partition stays there: it has all that a partition has. Where
- * somebody reads the ledger in one long statement the months are left to the next call.
- * @param monthsBack so many that are over
+ * Creates partitions for the coming months of the ledger. The caller holds the lock of the schema. Called at the start
+ * and now and then.
+ *
+ * If a wrong clock has put entries of a month into the default partition, the month stays there, which works as well.
+ * If a long statement reads the ledger, the months are left to the next call.
+ * @param monthsBack the number of past months that also get a partition
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
   await query(`
@@ -95,7 +99,7 @@ export async function makePartitions({ query }: Transaction, monthsBack = 1): Pr
     END $$`)
 }
 
-/** @throws StoreError if nobody has made a store. */
+/** @throws StoreError if the database has no store */
 export async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
   const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
   if (!row!.is_there)
@@ -119,20 +123,22 @@ async function refuseServer({ query }: Database, shown: string): Promise<void> {
   if (heard !== 'on') throw new StoreError(sayPooler(shown))
 }
 
-/** A function in the database. Its name has the digest of its text in it, so that two versions of us run side by side. */
+/**
+ * A function in the database. Its name contains the digest of its text, so two versions of the program can run at once.
+ */
 export type SqlFunction = {
-  /** To be called by, with the schema. */
+  /** The name to call it by, with the schema. */
   name: string
   create: string
 }
 
-/** @param parts everything of CREATE FUNCTION after the name: parameters, result, language, body. */
+/** Defines a function. @param parts the text of CREATE FUNCTION after the name: parameters, result, language, body */
 export function defineFunction(name: string, parts: string): SqlFunction {
   const unique = `triwire.${name}_${sha256Hex(parts).slice(0, 10)}`
   return { name: unique, create: `CREATE FUNCTION ${unique}${parts}` }
 }
 
-/** Calls a function, in a statement that each connection has read and planned once. @returns its result */
+/** Calls a function. Each connection parses and plans the statement once. @returns the function's result */
 export async function call<T>(
   { query }: Pick<Transaction, 'query'>,
   { name }: SqlFunction,
@@ -143,7 +149,7 @@ export async function call<T>(
   return row!['result'] as T
 }
 
-/** Makes those that are missing. Under the lock of `migrate`, since two who make the same one fail. */
+/** Creates missing functions. The caller holds the lock of `migrate`, because creating one twice at once fails. */
 export async function installFunctions({ query }: Transaction, functions: readonly SqlFunction[]): Promise<void> {
   const rows = await query(
     `SELECT 'triwire.' || proname AS name FROM pg_proc WHERE pronamespace = 'triwire'::regnamespace`,

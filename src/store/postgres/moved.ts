@@ -4,19 +4,19 @@ import { movedCode } from './trouble.ts'
 
 type Queries = Pick<Transaction, 'query'>
 
-/** Tables beside the registers that servers and operators write to. */
+/** Other tables that servers and operators write to, besides the registers. */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
-/** Tables that refuse writes, and which. A server may still say that it lives, or leave. */
+/** The guarded tables, with the writes that they refuse. A running server may still write its beat, or leave. */
 const guarded = {
   ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',
 }
 
 /**
- * Closes the store: writing fails for every server and operator of any version, also for a server that slept through the move.
- * `allowWriting` lets a copy fill it.
- * @param to empty while it is being filled
+ * Closes the store. Every server and operator of any version then fails to write, even a server that was suspended
+ * during the move. `allowWriting` lets a copy fill the store.
+ * @param to the place that the store was moved to; empty while the store is being filled
  */
 export async function closeStore({ query }: Queries, to: string): Promise<void> {
   await query(
@@ -37,7 +37,7 @@ export async function closeStore({ query }: Queries, to: string): Promise<void> 
   }
 }
 
-/** To the end of the transaction. */
+/** Allows writes to a closed store, until the end of the transaction. */
 export async function allowWriting({ query }: Queries): Promise<void> {
   await query('SET LOCAL triwire.copying = on')
 }

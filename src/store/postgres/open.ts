@@ -17,24 +17,26 @@ export type PostgresOptions = ServingOptions & {
   url: string
   /** The URL without its password, for messages (ruling X13). */
   shown: string
-  /** This server's own: for its spool and its lock. It is made. */
+  /** The folder of this server's spool and lock. It is created. */
   stateDir: string
-  /** At the start, spools in this folder that no running server uses are posted too (ruling X13). Default: `stateDir`. */
+  /**
+   * Spools in this folder that no running server uses are posted at the start too (ruling X13). Default: `stateDir`.
+   */
   spoolsDir?: string | undefined
   introduction: Introduction
-  /** How long the database is waited for, in ms: a statement, a connection. */
+  /** The longest wait for a statement or a connection, in ms. */
   patienceMs?: number
-  /** So many accounts are kept in memory; others are looked up. */
+  /** The most accounts to keep in memory; others are looked up. */
   accountsMax?: number
 }
 
-/** The time in which the thread must end, in ms. A database that does not answer has limits of its own, and this is longer. */
+/** The time in which the thread must end, in ms. It is longer than the limits of calls to the database. */
 const closeMs = 4_000
 
 /**
- * A server's side of a database that replicas share. It resolves after a first commit, or as soon as the database is known
- * to be out of reach for now. Then the store is not ready until it can be reached.
- * @throws StoreError if the database cannot be used, or another server uses `stateDir`.
+ * Opens a server's side of a database that replicas share. It resolves after a first commit, or as soon as it turns out
+ * that the database cannot be reached. In that case the store is not ready until it can be reached.
+ * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 })
@@ -42,14 +44,15 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const unlock = lockAsHolder(place, () => lockState(place, options.stateDir))
   const { client, admission, introduce, reached } = createClient(options, place)
   const { line, settlement, directory, clock } = client
-  // While the database cannot be reached nobody waits for a commit.
+  // If the database cannot be reached, the start does not wait for a commit.
   const served = await client.serve(unlock, async () => {
     const opened = settlement.open()
     await Promise.race([opened, reached.first.then((isReached) => (isReached ? opened : undefined))])
   })
   const ledger: Ledger = {
     debit: (debit) => settlement.debit(debit),
-    // Without the database no request is admitted, also if no debit is owed to it. A clock in doubt is the cause to report.
+    // Without the database no request is admitted, even if no debit is waiting. If the clock is in doubt, that is the
+    // reason to report.
     whyBlocked: (accountId) =>
       (reached.isNow && (accountId !== undefined || !admission.isStoreSilent)) || clock.doubt !== undefined
         ? settlement.whyBlocked(accountId)
@@ -133,7 +136,7 @@ function createClient(options: PostgresOptions, place: string) {
   })
   return { client, admission, introduce, reached }
 
-  /** A later thread begins with it. */
+  /** Sends the change to the thread. A new thread starts with it. */
   function introduce(change: Partial<Introduction>): void {
     introduction = { ...introduction, ...change }
     line.order('introduce', change)

@@ -1,19 +1,22 @@
-/** The shortest time between the beginnings of two calls, in ms: whatever one turn of the event loop brings goes together. */
+/** The shortest time between the starts of two calls, in ms. Requests of one turn of the event loop share a call. */
 const apartMinMs = 1
 
-/** Calls begin so many times their own duration apart, up to a time in ms in which a request is not delayed noticeably. */
+/** Calls start this many times their own duration apart, and at most so many ms: a delay that clients do not notice. */
 const [durations, apartMaxMs] = [8, 7]
 
-/** A slow database gets one call at a time, up to this time in ms. A call that takes longer may be on a long way, so that others go beside it. */
+/**
+ * A slow database gets one call at a time, up to this duration in ms. A longer call may be slow because of the network,
+ * so further calls run beside it.
+ */
 const aloneMs = 25
 
-/** The part of the newest call in the average. */
+/** The weight of the newest call in the average duration. */
 const newestShare = 0.1
 
 /**
- * Spaces the calls of a desk, so that requests share them. A call costs the database four times as much as each request in
- * it (docs/scaling.md). The space follows the duration of the calls, so it grows as soon as the database is short of
- * processor. A request that comes when nothing was called lately is not delayed.
+ * Spaces the calls of a desk, so that requests share them. A call costs the database four times as much as each request
+ * in it (docs/scaling.md). The space follows the duration of the calls, so it grows as soon as the database lacks
+ * processor time. If no call was made lately, a request is not delayed.
  */
 export class Pace {
   readonly #clockMs: () => number
@@ -30,18 +33,18 @@ export class Pace {
     return Math.max(0, this.#beganMs + this.spaceMs - this.#clockMs())
   }
 
-  /** The present time between the beginnings of two calls, in ms. */
+  /** The current space between the starts of two calls, in ms. */
   get spaceMs(): number {
     const tookMs = this.#tookMs
     return Math.max(apartMinMs, Math.min(apartMaxMs, durations * tookMs), Math.min(aloneMs, tookMs))
   }
 
-  /** A call begins. @returns to be called when it was answered; not if it failed */
+  /** Notes the start of a call. @returns a function to call when the call was answered, not when it failed */
   begin(): () => void {
     const beganMs = this.#clockMs()
     this.#beganMs = beganMs
     return () => {
-      // A call may have waited for a lock of one account, which is no reason to delay those of others for long.
+      // The call may have waited for a lock of one account. Calls of other accounts must not be delayed long for that.
       const tookMs = Math.min(aloneMs, this.#clockMs() - beganMs)
       this.#tookMs += newestShare * (tookMs - this.#tookMs)
     }

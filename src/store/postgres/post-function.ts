@@ -8,33 +8,39 @@ import { countedMs } from '../sql/entries.ts'
 import { defineFunction, locks } from './migrate.ts'
 import { beginDetails } from './schema.ts'
 
-/** Columns of an entry that come as they are. All others follow from its place in the chain. */
+/** The columns of an entry that the caller gives. All others follow from its place in the chain. */
 const names = ['id', ...givenColumns]
 const typed = ['id uuid', ...givenColumns.map((name) => `${name} ${entryKinds[name] === 'text' ? 'text' : 'bigint'}`)]
 
-/** Of what a price version stands for. Named: a later version of the schema may have more, which have defaults. */
+/**
+ * The columns of a price version. They are named in the INSERT, because a later schema may have more, with defaults.
+ */
 const priceColumns = Object.keys(registers.prices)
 
-/** SQLSTATE of our own: an entry falls into none of the given windows. */
+/** The SQLSTATE for an entry that is in none of the given windows. */
 export const noWindow = 'TR200'
 
 /**
- * Puts entries at the ends of the chains of their accounts (ruling C15): debits, credits and returns. All are posted or
- * none, except those that are posted already or that their account cannot take.
+ * Appends entries to the chains of their accounts (ruling C15): debits, credits and returns. All are posted or none,
+ * except those that are posted already or that their account cannot take.
  *
+ * Parameters:
  * - `entries`: rows with the columns above and
  *   - `content`, `later`: `formatContent` and `formatLater` of the row, and `form`: its number,
- *   - `ends_account`: it is the last one of its account. Entries of an account stand together, and every caller has the
- *     accounts in one order, so that two calls never wait for each other in a ring.
- * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now.
- *   If an entry falls into none of them (because a clock is wrong), nothing is posted: `noWindow`, with the time as detail.
- * - `expected_ms`: the time that the clock of the database should show, else nothing is posted (ruling Y15); null: unknown.
- * - `price_rows`: the content of their price versions.
- * - `list_rows`: the price lists that they name, if an entry is of form 3, else null.
- * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected. An entry is
- *   rejected if there is no such account, or its balance would be no integer of 64 bits.
- * - `accounts`, `stored`: the balances after it, in nano-credits.
- * - `begun`: the ledger has begun form 3 with this call.
+ *   - `ends_account`: true for the last one of its account. Entries of an account are together. All callers have the
+ *     accounts in the same order, so two calls never wait for each other.
+ * - `price_rows`: the prices of their price versions.
+ * - `windows`: days, weeks and months of the reporting zone around now, as `{per, from_ms, until_ms}`. An entry in none
+ *   of them means that a clock is wrong. Then nothing is posted, and `noWindow` is raised with the time as detail.
+ * - `expected_ms`: the time that the database's clock should show; null if unknown. If it shows another one, nothing is
+ *   posted (ruling Y15).
+ * - `list_rows`: the price lists that the entries name, if one of them is of form 3; otherwise null.
+ *
+ * Results:
+ * - `postings`: a letter for each row: `p` posted, `e` its id or reference exists already, `r` rejected. An entry is
+ *   rejected if its account does not exist, or if the balance would exceed 64 bits.
+ * - `accounts`, `stored`: the new balances, in nano-credits.
+ * - `begun`: true if this call has begun form 3 of the ledger.
  */
 export const post = defineFunction(
   'post',
@@ -46,7 +52,7 @@ DECLARE
   head_ms bigint;
   called_ms bigint;
   entry record;
-  account text;                          -- whose end of the chain the next five are about
+  account text;                          -- the next five are about the end of this account's chain
   is_account boolean;
   end_balance bigint;
   end_seq bigint;
@@ -56,7 +62,7 @@ DECLARE
   is_free boolean;
   next_ms bigint;
   next_digest text;
-  budgeted text[];                       -- keys and people of the account that have a budget, and whose it is, and how often new
+  budgeted text[];                       -- keys and people of the account with a budget; then its scopes, periods and amounts
   scopes text[];
   pers text[];
   nth integer;
@@ -66,15 +72,15 @@ DECLARE
   spend record;
   level integer;
   counted bigint;                        -- the last entry of the account that its own budget counts
-  own integer;                           -- where the budget of the account itself stands among those, whose key is its id
+  own integer;                           -- the position of the account's own budget in budgeted, under the account's id
   kind text;
-  lows bigint[];                         -- what is to be warned of (ruling X15), and what the account had before
+  lows bigint[];                         -- amounts to warn at (ruling X15), and the balance before this call
   own_lows bigint[];
   wants_own boolean;
   warns boolean;
   first_balance bigint;
 BEGIN
-  -- First of all: no entry is dated before a head that was taken while it was under way.
+  -- This lock comes first: so no entry is dated before a head that is made during this call.
   PERFORM pg_advisory_xact_lock_shared(${locks.head});
   SELECT h.moment_ms INTO head_ms FROM triwire.head h;
   called_ms := triwire.now_ms();
@@ -85,7 +91,7 @@ BEGIN
       coalesce(bool_or(w.event = 'credit_low' AND w.below = 0), false), coalesce(bool_or(w.event = 'key_budget'), false)
     INTO lows, wants_own, warns FROM triwire.watched w;
 
-  -- Ahead of all accounts, and in one order like them.
+  -- Prices are locked before the accounts, and also in the same order by all callers.
   INSERT INTO triwire.prices (${priceColumns.join(', ')})
     SELECT ${priceColumns.map((column) => `p.${column}`).join(', ')} FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
     WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)
@@ -110,7 +116,7 @@ BEGIN
         FROM triwire.balances b WHERE b.account_id = account FOR NO KEY UPDATE;
       is_account := FOUND;
       first_balance := end_balance;
-      -- Who changes a budget holds the account too.
+      -- A change of a budget locks the account as well.
       SELECT array_agg(b.spender), array_agg(b.scope), array_agg(coalesce(b.budget_per, 'ever')), array_agg(b.budget)
         INTO budgeted, scopes, pers, budgets FROM (${selectBudgeted('triwire')}) b WHERE b.account_id = account;
       own := array_position(budgeted, account);
@@ -125,7 +131,7 @@ BEGIN
       postings := postings || 'r';
     ELSE
       next_ms := greatest(called_ms, end_ms, head_ms + 1);
-      -- See digestEntry in src/accounts/chain.ts, which must say the same. Of digits there are as many as octets.
+      -- Must equal digestEntry in src/accounts/chain.ts. The length of a number is that of its digits, one octet each.
       next_digest := entry.form || ':' || encode(sha256(convert_to(
         '1:' || entry.form
         || coalesce(octet_length(end_digest) || ':' || end_digest, '-')
@@ -158,7 +164,8 @@ BEGIN
         -- A correction lets the next entry step back (corrections.ts).
         end_ms := CASE WHEN entry.kind = 'credit' AND entry.effective IS NOT NULL THEN entry.created_ms ELSE next_ms END;
         end_digest := next_digest;
-        -- As spendMore in src/accounts/budget.ts, and clampNanos. No other account has this key, so who holds the account holds its row too.
+        -- As spendMore and clampNanos in src/accounts/budget.ts. The lock of the account covers these rows: no other account
+        -- has its keys.
         FOREACH nth IN ARRAY array_remove(ARRAY[array_position(budgeted, entry.key_id),
           array_position(budgeted, entry.person), CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
         LOOP
@@ -177,7 +184,7 @@ BEGIN
               RETURNING s.* INTO spend;
           END IF;
           IF nth = own THEN
-            -- A replica of an older version posts without counting for accounts.
+            -- Replicas of older versions post without adding to the budget of the account.
             IF counted < end_seq - 1 THEN
               UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax}, s.spent::numeric + coalesce((
                   SELECT sum(CASE e.kind WHEN 'debit' THEN e.amount ELSE -e.amount END) FROM triwire.entries e

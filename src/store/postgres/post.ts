@@ -26,16 +26,16 @@ import { dialect, entryIdOf, newEntryId, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { codeOf } from './trouble.ts'
 
-/** To be installed wherever something here is called. */
+/** The functions that must be installed before anything here is called. */
 export const postFunctions = [post]
 
-/** An entry on its way: all that does not follow from its place in the chain. */
+/** An entry without the columns that follow from its place in the chain. */
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 
-/** @property index of the debit in its call */
+/** @property index the position of the debit in the call */
 type NewDebit = NewEntry & { debit: Debit; index: number }
 
-/** @property hasBegun whether the ledger has begun form 3 with it */
+/** @property hasBegun whether this call has begun form 3 of the ledger */
 type PostOutcome = {
   hasBegun: boolean
   letters: string
@@ -43,15 +43,17 @@ type PostOutcome = {
 }
 
 type PostListener = {
-  /** Called for each debit that the ledger has, as soon as that is known: also if the whole call fails later. */
+  /** Called for each debit that the ledger has, as soon as that is known, even if the whole call fails later. */
   onBooked?: (debit: Debit) => void
-  /** The ledger has begun form 3, which older triwires cannot read. Called once in the life of a store. */
+  /**
+   * Called if the ledger has begun form 3, which older versions cannot read. This happens once in the life of a store.
+   */
   onBegun?: (() => void) | undefined
 }
 
 /**
- * Posts all of them in one commit, which is durable when this resolves. Each request id is posted once, ever. A debit that
- * cannot be posted leaves the others alone. The call may be repeated after any failure.
+ * Posts all debits in one commit, which is durable when this resolves. Each request id is posted at most once. A debit
+ * that cannot be posted does not affect the others. The call may be repeated after any failure.
  */
 export async function postDebits(
   database: Database,
@@ -62,8 +64,9 @@ export async function postDebits(
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
   const entries = sortByAccount(debits.flatMap((debit, index) => newDebit(debit, index) ?? []))
-  // The database may refuse a value that a check should have found. Then each entry gets a commit of its own, so that one
-  // refuses only itself. A refusal counts when it comes twice: a month that is being made refuses entries that it will take.
+  // The database may refuse a value that a check should have found. Then each entry gets its own commit, so only the
+  // faulty one is refused. Only a second refusal counts: while a month's partition is being created, entries may be
+  // refused at first.
   if (entries.length > 0 && !(await postUnlessRefused(entries)))
     for (const entry of entries) await postUnlessRefused([entry])
   const open = debits.flatMap((debit, index) => (postings[index] === 'posted' ? [] : [{ debit, index }]))
@@ -83,7 +86,7 @@ export async function postDebits(
   for (const { debit, index } of absent) postings[index] = repeatOf(debit, archived.get(debit.requestId))
   return { postings, balances: [...balances] }
 
-  /** @returns false if the database refuses a value of theirs; then none is posted. */
+  /** @returns false if the database refuses one of their values; then none is posted */
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
@@ -103,8 +106,8 @@ export async function postDebits(
 }
 
 /**
- * Gives back the debits of these requests (ruling C13), each once, ever. The commit writes to the disk even if there is
- * nothing to give back: it shows that the store can be written again. The call may be repeated after any failure.
+ * Returns the debits of these requests (ruling C13), each at most once. The commit writes to the disk even if there is
+ * nothing to return, which shows that the store can be written again. The call may be repeated after any failure.
  */
 export async function giveBack(
   database: Database,
@@ -116,17 +119,18 @@ export async function giveBack(
 
 function giveBackOnce(database: Database, requestIds: readonly string[], windows: SpendWindows): Promise<GivenBack> {
   return database.transact(async (transaction) => {
-    // The lock of heads comes before those of accounts, as in every post.
+    // The lock of heads is taken before those of accounts, as in every post.
     await transaction.query(
       `SELECT pg_advisory_xact_lock_shared(${locks.head}), pg_logical_emit_message(true, 'triwire', 'written')`,
     )
     const debits = await readByRequestId(transaction, requestIds)
     const absent = requestIds.filter((requestId) => !debits.has(requestId))
-    // Of an archived debit, account and amount are known: its return has no key and no model.
+    // The index of archives has only the account and the amount of a debit. Its return therefore has no key and no
+    // model.
     for (const [requestId, row] of await readArchived(transaction, absent))
       debits.set(requestId, { ...row, request_id: requestId })
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
-    // Before the references are read: every return of an account's debits is made by who holds the account.
+    // The accounts are locked before the references are read, because every return holds the lock of its account.
     await lockAccounts(transaction, accountIds)
     const entries = await newReturns(transaction, [...debits.values()])
     if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows)
@@ -138,9 +142,9 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
 }
 
 /**
- * Inside the caller's transaction, which has looked for the references.
- * @param credits of one account
- * @param nowMs of the database.
+ * Posts credits in the caller's transaction, in which the references were checked.
+ * @param credits credits of one account
+ * @param nowMs the database's time
  * @returns whether all are posted; false if the account cannot hold one of them
  */
 export async function postCredits(
@@ -152,12 +156,12 @@ export async function postCredits(
     ...{ id: newEntryId(), accountId },
     row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs),
   }))
-  // No key spends what is credited.
+  // A credit belongs to no key, so no windows are needed.
   const { letters } = await postTo(transaction, entries, [], { text: '[]', clock: undefined })
   return letters === 'p'.repeat(credits.length)
 }
 
-/** The debits among these that the ledger has not. */
+/** @returns the debits that the ledger lacks */
 export async function findMissing({ query }: Pick<Database, 'query'>, debits: readonly Debit[]): Promise<Set<Debit>> {
   const ids = debits.map(({ requestId }) => entryIdOf(requestId))
   const known =
@@ -167,7 +171,9 @@ export async function findMissing({ query }: Pick<Database, 'query'>, debits: re
   return new Set(debits.filter((_, at) => !there.has(ids[at]!)))
 }
 
-/** Of these accounts those whose ends of the chain somebody has locked now. It waits for nobody, and needs no disk. */
+/**
+ * @returns those accounts whose ends of the chain another session has locked now. Waits for no lock, and needs no disk
+ */
 export async function findLocked({ query }: Transaction, accountIds: readonly string[]): Promise<Set<string>> {
   const rows = await query(
     'SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED',
@@ -178,7 +184,7 @@ export async function findLocked({ query }: Transaction, accountIds: readonly st
   return locked
 }
 
-/** Of those that exist, in nano-credits. */
+/** @returns the balances of accounts that exist, in nano-credits */
 export async function readBalances(
   database: Pick<Database, 'query'>,
   accountIds: readonly string[],
@@ -190,7 +196,7 @@ export async function readBalances(
   return rows.map(({ account_id, balance }) => [account_id as string, balance as bigint])
 }
 
-/** @param entries those of an account together, accounts in the order of `sortByAccount`. */
+/** @param entries the entries account by account, accounts in the order of `sortByAccount` */
 async function postTo(
   { query }: Pick<Database, 'query'>,
   entries: readonly NewEntry[],
@@ -229,10 +235,10 @@ async function postTo(
   }
 }
 
-/** Columns as members of a JSON object begin; the account comes with the id. */
+/** The beginning of each column's member in a JSON object. The account is written with the id. */
 const members = givenColumns.flatMap((column) => (column === 'account_id' ? [] : [[column, `,"${column}":`] as const]))
 
-/** Integers of 64 bits as texts, for no number of JSON holds them; nulls not at all. */
+/** Writes 64-bit integers as strings, because JSON numbers cannot hold them. Null values are left out. */
 function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string {
   let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)},"ends_account":${endsAccount}`
   for (const [column, begin] of members) {
@@ -246,7 +252,7 @@ function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string 
   return `${text},"form":"${form}","later":${later},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
 }
 
-/** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */
+/** @returns undefined if the debit has a value that the database cannot store or would refuse */
 function newDebit(debit: Debit, index: number): NewDebit | undefined {
   const row = debitRow(debit)
   if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
@@ -257,7 +263,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Of the debits that were not given back yet, each with the first reference that is free (ruling C8). */
+/** Makes returns of the debits that were not returned yet, each with its first unused reference (ruling C8). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))
@@ -286,7 +292,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
   return entries
 }
 
-/** In the order of `sortByAccount`. */
+/** Locks accounts in the order of `sortByAccount`. */
 async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
   await query(
     'SELECT FROM triwire.balances WHERE account_id = ANY ($1) ORDER BY account_id COLLATE "C" FOR NO KEY UPDATE',
@@ -304,7 +310,7 @@ async function readByRequestId(
   return new Map(rows.map((row) => [row.request_id as string, row]))
 }
 
-/** Rows of the index of archives, by request ids. */
+/** Reads rows of the index of archives, by request id. */
 async function readArchived(
   { query }: Pick<Database, 'query'>,
   requestIds: readonly string[],
@@ -317,18 +323,18 @@ async function readArchived(
   return new Map(rows.map((row) => [byId.get((row.id as string).replaceAll('-', ''))!, row]))
 }
 
-/** In the one order in which accounts are locked, everywhere. */
+/** Sorts entries into the one order in which accounts are locked everywhere. */
 function sortByAccount<E extends NewEntry>(entries: readonly E[]): E[] {
   return entries.toSorted((a, b) => (a.accountId < b.accountId ? -1 : a.accountId > b.accountId ? 1 : 0))
 }
 
-/** Whether a column keeps it: PostgreSQL has no text with NUL in it. */
+/** Whether a column can store the value. PostgreSQL refuses strings with NUL. */
 function isStorable(value: unknown): boolean {
   if (typeof value === 'bigint') return value >= -nanosMax - 1n && value <= nanosMax
   return typeof value !== 'string' || isText(value)
 }
 
-/** Data that a type cannot hold (22), that breaks a constraint (23), or that is too long for an index (54). */
+/** Whether a type cannot hold a value (22), it breaks a constraint (23), or it is too long for an index (54). */
 function isAboutValues(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error))
 }

@@ -14,29 +14,33 @@ import { codeOf, isConflict } from './trouble.ts'
 
 type PostingOptions = {
   url: string
-  /** How long one statement waits, in ms. */
+  /** The longest wait for one statement, in ms. */
   patienceMs: number
   say: Say
   clockMs: () => number
-  /** A thread before this one may have sent debits and died over it: nobody knows which. */
+  /** Whether an earlier thread may have sent debits and crashed before their answers came. */
   isSuccessor: boolean
   windows: SpendWindows
 }
 
-/** Between two tries of what has no lane, in ms. */
+/** The pause between two tries of calls outside the lanes, in ms. */
 const retryMs = 100
 
-/** A ledger that refuses every debit asks for a look with each try, and each look reads the debits of a minute. */
+/**
+ * The shortest time between two looks, in ms. A ledger that refuses every debit causes a look with each try, and each
+ * look reads the debits of a minute.
+ */
 const looksApartMs = 1_000
 
 /**
- * The part of its patience that a call waits for a lock of another session. Meanwhile it holds the accounts that it has
- * locked, for which calls of other servers wait, each as long again. All of it must come to less than one call's patience,
- * and far less than a debit's.
+ * How long a call waits for a lock of another session, as a part of its patience.
+ *
+ * While it waits, it holds the accounts that it has locked. Calls of other servers wait for those, each as long again.
+ * All these waits together must be shorter than the patience of one call, and much shorter than that of a debit.
  */
 const lockShare = 0.25
 
-/** So many are looked up at once. */
+/** The most debits in one lookup. */
 const lookMax = 1_000
 
 const purpose = 'posting'
@@ -45,14 +49,15 @@ type Batch = {
   postings: Posting[]
   balances: Map<string, bigint>
   open: number
-  /** All its debits are of one account. */
+  /** Whether all its debits belong to one account. */
   isApart: boolean
   resolve: (posted: Posted) => void
 }
 
 /**
- * Brings debits into the ledger through all failures of the database. A debit that was given here stays until an answer of
- * the server confirms it. A call that ended without an answer is repeated, which is harmless because of the request ids.
+ * Posts debits to the ledger despite failures of the database. A debit stays here until an answer of the server
+ * confirms it. A call that ended without an answer is repeated, which is harmless because each request id is posted
+ * once.
  */
 export class PostingDesk implements Desk {
   readonly answers = {
@@ -62,26 +67,26 @@ export class PostingDesk implements Desk {
   }
   readonly #options: PostingOptions
   readonly #lanes: readonly PostingLane[]
-  /** For what is rare: looks, returns. */
+  /** Connections for rare calls: looks and returns. */
   readonly #aside: Database
   readonly #databases: Database[] = []
   readonly #posted: PostedLately<Debit>
   readonly #gifts: PostedLately<string>
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
-  /** Deferred ones that may be in the ledger. */
+  /** Deferred debits that may be in the ledger. */
   readonly #doubts = new Set<string>()
   #isScheduled = false
   readonly #pace: Pace
   readonly #slow = new SlowAccounts()
-  /** The schema is there, and what earlier runs left is posted. */
+  /** Resolves once the schema exists, and the debits of earlier runs are posted. */
   readonly #opening = Promise.withResolvers<void>()
   #isOpen = false
   #isClosed = false
-  /** The server that is found next may be another one. */
+  /** Set after a loss, because the server that is found next may be another one. */
   #mustLookAgain = false
   #isLooking = false
-  /** Processes of the server whose answer nobody waited for. They may be at it still. */
+  /** Processes of the server that ran a call without an answer. They may still be running it. */
   readonly #abandoned = new Set<number>()
   #troubleMs = Number.NEGATIVE_INFINITY
 
@@ -94,7 +99,7 @@ export class PostingDesk implements Desk {
     this.#aside = this.#openDatabase({ max: 2 })
   }
 
-  /** Calls may begin. */
+  /** Allows calls to begin. */
   async onReached(): Promise<void> {
     this.#isOpen = true
     this.#opening.resolve()
@@ -170,7 +175,7 @@ export class PostingDesk implements Desk {
     this.#waiting.push(pending)
   }
 
-  /** A batch has one answer: debits that wait for somebody's lock must not hold up those of other accounts in it. */
+  /** Defers debits of slow accounts. A batch is answered as a whole, so they would delay debits of others. */
   #deferSlow(): void {
     if (this.#slow.size === 0) return
     const isDeferred = ({ row, isApart }: Pending) => !isApart && this.#slow.has(row.accountId)
@@ -182,7 +187,10 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Every message that has already come is read before an immediate runs. Who comes alone waits for nobody. */
+  /**
+   * Schedules the next calls. Messages that have arrived are read before an immediate runs. A lone debit is not
+   * delayed.
+   */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return
     this.#isScheduled = true
@@ -205,7 +213,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Two lanes never share an account. The last lane is for slow accounts, one a call. */
+  /** Chooses the accounts of a lane's next call. Lanes never share an account; the last one takes one slow account. */
   #choose(lane: PostingLane): (accountId: string) => boolean {
     const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
     const slow = this.#slow
@@ -226,7 +234,7 @@ export class PostingDesk implements Desk {
     this.#deferSlow()
   }
 
-  /** At most once a second: a server that is gone makes many tries in it. */
+  /** Reports trouble at most once a second, because every try fails while the server is gone. */
   #tell(error: unknown): void {
     const nowMs = this.#options.clockMs()
     if (nowMs - this.#troubleMs < 1_000) return
@@ -240,11 +248,11 @@ export class PostingDesk implements Desk {
     this.#schedule()
   }
 
-  /** Posts again the debits that the ledger reported and lacks now, and gives back again those that were given back. */
+  /** Posts reported debits again that the ledger now lacks, and repeats the recent returns. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    // A loss after this line asks for another look.
+    // A loss from here on requires another look.
     this.#mustLookAgain = false
     const rows = this.#posted.list()
     try {
@@ -295,7 +303,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Gives debits back after the end of every call that might still post one of them. */
+  /** Returns debits, after every call that might still post one of them has ended. */
   async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
     await this.#opening.promise
     for (;;) {
@@ -316,7 +324,7 @@ export class PostingDesk implements Desk {
     const pids = [...this.#abandoned]
     if (pids.length === 0) return
     const rows = await this.#aside.query(
-      // The offset makes the database choose the sessions before it ends them.
+      // With OFFSET the database chooses the sessions before it ends any.
       `SELECT pid FROM (
          SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2 AND usename = current_user OFFSET 0
        ) ours WHERE NOT pg_terminate_backend(pid, 1000)`,

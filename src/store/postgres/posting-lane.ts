@@ -6,41 +6,41 @@ import { postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
 import { isConflict, isUnknown } from './trouble.ts'
 
-/** A debit on its way into the ledger. */
+/** A debit on its way to the ledger. */
 export type Pending = {
   row: Debit
-  /** A call that had it ended without an answer: it may be in the ledger, now or a little later. */
+  /** A call with this debit ended without an answer. The debit may be in the ledger, now or soon. */
   isDoubtful: boolean
-  /** This debit must not be tried any more (ruling C13). */
+  /** Whether the debit must not be tried again (ruling C13). */
   isWithdrawn: boolean
-  /** This debit was posted only with debits of its own account: no other account waits for the answer. */
+  /** Whether its batch has only debits of its own account, so that no other account waits for the answer. */
   isApart: boolean
-  /** Called once. */
+  /** Called once, with the result. */
   settle(posting: Posting, balanceNanos: bigint | undefined): void
 }
 
-/** More in one call would hold their accounts for long. */
+/** The most debits in one call. More would keep their accounts locked for long. */
 const rowsMax = 500
 
-/** Between two tries, in ms. */
+/** The first and the longest pause between two tries, in ms. */
 const [pauseMs, pauseMaxMs] = [25, 250]
 
 type LaneOptions = {
   database: Database
   windows: SpendWindows
   pace: Pace
-  /** A call waited for somebody's lock in vain. It may look who it was, on the lane's connection, before the lane goes on. */
+  /** Called after a call waited for a lock in vain. It may look for the locked accounts on the lane's connection. */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
-  /** The debits that this gets are tried again. */
+  /** Called with debits that must be tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
-  /** @param rows those that the ledger has */
+  /** @param rows the debits that the ledger has */
   onPosted: (rows: readonly Debit[], accountIds: ReadonlySet<string>) => void
   onBegun: () => void
-  /** The lane can take more. */
+  /** Called when the lane can take more debits. */
   onFree: () => void
 }
 
-/** One call at a time; what comes meanwhile is gathered for the next. That is what makes few calls of many debits. */
+/** Posts debits, one call at a time. Debits that arrive meanwhile share the next call. */
 export class PostingLane {
   readonly #options: LaneOptions
   #underWay: readonly Pending[] = []
@@ -57,7 +57,7 @@ export class PostingLane {
     return this.#underWay.length === 0 && !this.#isPaused
   }
 
-  /** Whether its call has debits of this account, which is then locked. */
+  /** Whether its call has debits of this account, which is locked meanwhile. */
   isOn(accountId: string): boolean {
     return this.#accounts.has(accountId)
   }
@@ -66,12 +66,12 @@ export class PostingLane {
     return this.#underWay.includes(pending)
   }
 
-  /** Of its call, whatever came of it. */
+  /** Resolves when its call has ended, with or without success. */
   get ended(): Promise<void> {
     return this.#ended
   }
 
-  /** Takes of the waiting those of these accounts, in their order. @returns what is left. */
+  /** Takes the waiting debits of some accounts, in their order, and posts them. @returns the others */
   take(waiting: readonly Pending[], isMeant: (accountId: string) => boolean): Pending[] {
     const [taken, left]: [Pending[], Pending[]] = [[], []]
     for (const pending of waiting) {

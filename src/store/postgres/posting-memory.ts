@@ -1,11 +1,15 @@
 /* The posting desk's memory of its calls. */
 
 /**
- * Accounts for whose locks a call waited in vain. In a call with others they make the others wait too, and those of other
- * servers that wait for the others. So they go by themselves, on a lane that no other account uses (ruling Y16).
+ * The accounts whose locks a call waited for in vain. In a call with other accounts they would delay those too, and
+ * calls of other servers for those. So their debits are posted alone, in a lane that no other account uses (ruling
+ * Y16).
  */
 export class SlowAccounts {
-  /** `seen`: its row was found locked. `suspect`: it failed, and something else may be locked; only a call that works acquits it. */
+  /**
+   * With `seen`, the row of the account was found locked. With `suspect`, its call failed, perhaps because of another
+   * lock. Only a successful call removes a suspect.
+   */
   readonly #slow = new Map<string, 'seen' | 'suspect'>()
 
   get size(): number {
@@ -16,14 +20,16 @@ export class SlowAccounts {
     return this.#slow.has(accountId)
   }
 
-  /** Whose turn it is: who was tried the longest ago comes first. */
+  /** @returns the accounts, the one whose last try is longest ago first */
   list(): string[] {
     return [...this.#slow.keys()]
   }
 
   /**
-   * Of a call that waited in vain. Those whose rows are locked are accused, and where none is, all of the call.
-   * @param locked of these accounts and of all that are slow those whose rows are locked now; undefined where nobody can say
+   * Notes a call that waited for a lock in vain. Accounts whose rows are locked become slow; if no row is, all accounts
+   * of the call do.
+   * @param accountIds the accounts of the call
+   * @param locked of these and of all slow accounts, those whose rows are locked now; undefined if that is unknown
    */
   accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
     for (const [accountId, guilt] of this.#slow)
@@ -36,18 +42,18 @@ export class SlowAccounts {
     }
   }
 
-  /** Of a call that worked. */
+  /** Notes a call that succeeded. */
   acquit(accountIds: ReadonlySet<string>): void {
     if (this.#slow.size > 0) for (const accountId of accountIds) this.#slow.delete(accountId)
   }
 }
 
-/** A server that takes over from another one may lack what was committed there in the last seconds: far fewer than these. */
+/** How long to keep posted debits, in ms. A server that takes over may lack commits of the last seconds. */
 const keptMs = 60_000
 
 /**
- * Debits or returns that the database reported as posted in the last minute. They are looked up again after a lost connection: the server found
- * then may be another one, to which everything came late (docs/scaling.md).
+ * Debits or returns that the database reported as posted in the last minute. They are looked up again after a lost
+ * connection. The next server may be a standby that received commits late (docs/scaling.md).
  */
 export class PostedLately<Value> {
   readonly #clockMs: () => number
@@ -57,7 +63,7 @@ export class PostedLately<Value> {
     this.#clockMs = clockMs
   }
 
-  /** @param isHolding nothing is forgotten meanwhile. */
+  /** @param isHolding true: nothing is forgotten for now */
   keep(values: readonly Value[], isHolding: boolean): void {
     const nowMs = this.#clockMs()
     if (values.length > 0) this.#kept.push({ atMs: nowMs, values })

@@ -11,20 +11,20 @@ import { codeOf } from './trouble.ts'
 type PresenceOptions = {
   database: Transaction
   introduction: Introduction
-  /** Says what this replica holds (admission-desk.ts). */
+  /** Writes all figures of this replica to the database (admission-desk.ts). */
   tell(identity: Identity): Promise<void>
-  /** Lets go of what this replica need not remember. */
+  /** Forgets figures that this replica no longer needs. */
   forgetIdle(): void
-  /** Living replicas with another configuration. Called when that changes, with an empty list when all agree again. */
+  /** Called when the living replicas with another configuration change. Empty once all agree again. */
   onConfigDiffers(others: readonly string[]): void
   beatMs?: number
-  /** How often it tidies up and looks at the others, in ms. */
+  /** How often it cleans up and compares the configurations, in ms. */
   sweepMs?: number
 }
 
 /**
- * A replica among others. It registers, writes every second that it lives, and writes its holds whenever the database has
- * lost them. It tidies up after replicas that died, and leaves.
+ * This replica's presence among the others. It registers, writes a beat every second, and leaves at the end. It writes
+ * its holds whenever the database has lost them. It also cleans up after replicas that died.
  */
 export class Presence {
   readonly #options: PresenceOptions
@@ -42,7 +42,7 @@ export class Presence {
     this.#introduction = options.introduction
   }
 
-  /** @throws StoreError if a living replica has another seal key; what the database throws. */
+  /** @throws StoreError if a living replica has another seal key; otherwise what the database throws */
   async start(): Promise<Identity> {
     const identity = await this.#register()
     await this.#options.tell(identity)
@@ -53,13 +53,13 @@ export class Presence {
     return identity
   }
 
-  /** The name of this server for people: others may have the same. */
+  /** The name of this server for people, with its number, because names need not be unique. */
   get shown(): string {
     const { name } = this.#introduction
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
   }
 
-  /** The next beat writes what has changed. */
+  /** Changes the introduction. The next beat writes it. */
   introduce(change: Partial<Introduction>): void {
     this.#introduction = { ...this.#introduction, ...change }
   }
@@ -83,13 +83,13 @@ export class Presence {
       const isKnown = await call<boolean>(this.#options.database, beat, [id, startedMs, configDigest, door])
       if (!isKnown) await this.#tellAgain(this.#identity)
     } catch {
-      // The connection that it uses tells of it (control.ts), and the next beat tries again.
+      // The loss of the connection is reported elsewhere (control.ts), and the next beat tries again.
     } finally {
       this.#isBeating = false
     }
   }
 
-  /** Sweeps one after the other: the database lets only one replica of all sweep. Never rejects. */
+  /** Cleans up after dead replicas, one sweep at a time. Only one of all replicas may sweep. Never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept
@@ -104,18 +104,18 @@ export class Presence {
         gone = await call<number>(database, sweep, [this.#identity.id])
       this.#compare((await database.query(livingReplicas)) as Living[])
     } catch {
-      // The beat says so.
+      // The beat reports the failure.
     }
   }
 
-  /** Frees its holds for the others. Takes no longer than the database may. */
+  /** Frees this replica's holds for the others. Takes no longer than one call may. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#beating)
     clearInterval(this.#sweeping)
     if (!this.#identity) return
     const { id, startedMs } = this.#identity
-    // A server that cannot say that it leaves is taken for dead before long.
+    // If this call fails, the others consider this server dead when its lease ends.
     await call(this.#options.database, leave, [id, startedMs]).catch(() => {})
   }
 
@@ -137,8 +137,8 @@ export class Presence {
   }
 
   /**
-   * A standby that lagged when it was promoted may not know this server, which then registers as a new one with the same
-   * holds.
+   * Writes all figures again. A standby that lagged when it was promoted may not know this server. Then the server
+   * registers as a new one, with the same holds.
    */
   async #tellAgain(identity: Identity): Promise<void> {
     try {

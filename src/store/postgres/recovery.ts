@@ -9,19 +9,21 @@ import type { Database } from './database.ts'
 import { findLocked, giveBack, postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
 
-/** By this name lock, spool and process of a server stand in its folder. */
+/** The base path of a server's lock, spool and process record in its folder. */
 export function placeOf(stateDir: string): string {
   return join(stateDir, 'replica')
 }
 
-/** In one call. */
+/** The most debits in one call. */
 const rowsMax = 500
 
 /**
- * Posts the debits that ended runs left in their spools (ruling X13). The spools are in this server's folder, which it has
- * locked, and in folders below it that no server has locked. Each is posted exactly once: one that was posted before is
- * known by its request id. The call may be repeated after any failure. Debits of locked accounts stay in their spool, for
- * the next start. They are returned as `held`, and a server posts them when it can (ruling Y16).
+ * Posts the debits that ended runs left in their spools (ruling X13). The spools are in this server's folder, which it
+ * has locked, and in folders below `spoolsDir` that no server has locked.
+ *
+ * - Each debit is posted exactly once: the ledger knows its request id. The call may be repeated after any failure.
+ * - Debits of locked accounts stay in their spool, for the next start. They are also reported as `held`, and the server
+ *   posts them when it can (ruling Y16).
  */
 export async function recoverSpools(
   database: Database,
@@ -33,7 +35,7 @@ export async function recoverSpools(
   for (const folder of [spoolsDir, ...below.map(({ name }) => join(spoolsDir, name))]) {
     const place = placeOf(folder)
     if (place === own || !existsSync(spoolPath(place))) continue
-    // A server that runs posts its own.
+    // A running server posts its own spool.
     const unlock = tryLockStore(place)
     if (unlock) await recover(database, place, say, windows).finally(unlock)
   }

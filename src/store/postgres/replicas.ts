@@ -10,26 +10,29 @@ export { leaseMs }
 /** A replica that has not been seen for this long has left, in ms. */
 const goneMs = 60_000
 
-/** A replica seen within this time counts as living for settings that all must share, in ms. More than `seenMs`. */
+/**
+ * A replica seen within this time counts as living for settings that all must share, in ms. It is longer than `seenMs`.
+ */
 const livingMs = 30_000
 
-/** A living replica says so in a table that a crash leaves alone every so often, in ms. */
+/** How often a living replica writes its beat to the table that survives a crash, in ms. */
 const seenMs = 20_000
 
-/** So many rows of a table are taken away at once: it must be quick, and what comes of an attack is much. */
+/** The most rows of a table to delete at once. Each sweep must be quick, and an attack leaves many rows. */
 export const sweptMax = 20_000
 
-/** A replica that has left is remembered for this long, in ms. */
+/** How long a replica that has left stays in the table, in ms. */
 const rememberedMs = 30 * 24 * 3_600_000
 
-/** Any number that the locks of `migrate` do not have: those who register do it one after the other. */
+/** The number of the lock for registering. It is arbitrary, but not one of the numbers in `migrate`. */
 const registering = 7_411_010
 
 const seenOf = 'greatest(r.seen_ms, (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = r.id))'
 
 /**
- * A replica begins. It is not present before its first `tell`.
- * @returns `id,started` @throws TR005, the message names the living replica that has another seal key
+ * Registers a replica. It is not present before its first `tell`.
+ * @returns `id,started`
+ * @throws TR005; the message names the living replica that has another seal key
  */
 export const register = defineFunction(
   'register',
@@ -47,7 +50,10 @@ BEGIN
 END $$`,
 )
 
-/** @returns false if the database does not know what this replica holds: the replica is to `tell` it. */
+/**
+ * Writes a beat.
+ * @returns false if the database does not know the replica's figures; then the replica must call `tell`
+ */
 export const beat = defineFunction(
   'beat',
   `(me integer, started bigint, its_config text, its_door text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
@@ -62,7 +68,7 @@ BEGIN
 END $$`,
 )
 
-/** The replica holds nothing any more; its places in the windows stay used. */
+/** Ends a replica's presence: its holds are free. Its places in the windows stay used. */
 export const leave = defineFunction(
   'leave',
   `(me integer, started bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -72,20 +78,20 @@ BEGIN
 END $$`,
 )
 
-/** The living replicas with a different configuration: `id, name, version, config`, for the caller and all others. */
+/** The living replicas, including the caller: `id, name, version, config`. The caller compares their configurations. */
 export const livingReplicas = `
   SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
   WHERE r.left_ms IS NULL AND ${wasSeen(seenOf, livingMs)} ORDER BY r.id`
 
-/** The replicas that hold their lease, without one: `id, name, door`, the oldest first. */
+/** The other replicas that hold their lease: `id, name, door`, the oldest first. The parameter is the caller's id. */
 export const otherReplicas = `
   SELECT r.id, r.name, r.door FROM triwire.replicas r
   WHERE r.id <> $1 AND r.left_ms IS NULL AND ${wasSeen(seenOf, leaseMs)} ORDER BY r.id`
 
 /**
- * Tidies up after any replicas: marks those that are gone, and deletes rows that are stale. It waits for no lock, and
- * deletes nothing of a replica that comes back meanwhile. @returns the most rows deleted of one table; `sweptMax`: there
- * may be more
+ * Cleans up after all replicas: marks those that have left, and deletes outdated rows. It waits for no lock, and
+ * deletes no row of a replica that returns meanwhile.
+ * @returns the most rows deleted from one table; with `sweptMax` there may be more
  */
 export const sweep = defineFunction(
   'sweep',
@@ -117,7 +123,7 @@ BEGIN
 END $$`,
 )
 
-/** A server as the database knows it. Times in Unix milliseconds of the database's clock. */
+/** A server as the database knows it. Times are Unix milliseconds of the database's clock. */
 export type ReplicaRow = {
   id: number
   name: string
@@ -125,13 +131,16 @@ export type ReplicaRow = {
   config: string
   startedMs: number
   seenMs: number
-  /** The moment at which it left, or was taken for gone because nobody had seen it for so long. */
+  /** When it left, or when others noticed that it had not been seen for `goneMs`. */
   leftMs: number | undefined
 }
 
 const patienceMs = 5_000
 
-/** All that are remembered, the first to start first. @throws StoreError in words for the person at the command line. */
+/**
+ * Lists all servers that the database remembers, in the order of their starts.
+ * @throws StoreError with a message for people
+ */
 export async function listReplicas(url: string, shown: string): Promise<ReplicaRow[]> {
   const database = openDatabase({ url, max: 1, patienceMs, purpose: 'command' })
   try {

@@ -27,16 +27,16 @@ export const dialect: Dialect = {
   livingReplicas,
 }
 
-/** A few hundredths of a second each. */
+/** Sizes of slices. Each takes a few hundredths of a second. */
 export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
 
 /**
- * Connections to answer a step on. Without `transact` it is one inside a transaction.
- * @property lane for statements apart: it has a connection free whatever transactions are under way
+ * The connections on which a step is answered. Without `transact`, `query` is inside a transaction already.
+ * @property lane for statements that run outside the transaction; it has a free connection even while transactions run
  */
 type Connections = Pick<Transaction, 'query'> & Partial<Pick<Database, 'transact'>> & { lane?: Transaction | undefined }
 
-/** The driver of PostgreSQL. */
+/** Runs a step on PostgreSQL. @throws what the driver or the step throws */
 export async function run<T>(connections: Connections, step: StoreStep<T>): Promise<T> {
   let turn = step.next()
   while (!turn.done) {
@@ -47,7 +47,7 @@ export async function run<T>(connections: Connections, step: StoreStep<T>): Prom
   return turn.value
 }
 
-/** Somebody may have typed the values: no row fits a text that the database cannot have. */
+/** Runs one statement. A SELECT for a string that PostgreSQL cannot store, as a person may type it, finds no row. */
 async function ask({ query, lane }: Connections, { text, values, isApart }: Statement): Promise<Row[]> {
   if (isApart && lane) return lane.query(text, values)
   const isAskable = values.every((value) => typeof value !== 'string' || isText(value))
@@ -63,7 +63,8 @@ async function together<T>(connections: Connections, step: StoreStep<T>, isWriti
 }
 
 export const usageDialect: UsageDialect = {
-  // Above the marks of their accounts: one look into the index for each, whatever the planner knows of the table.
+  // Entries above the marks of their accounts, with one index lookup for each account, whatever the planner knows of
+  // the table.
   tail: {
     from: `(SELECT b.account_id, coalesce(m.seq, 0) AS mark, b.seq FROM triwire.balances b
         LEFT JOIN triwire.sums_marks m ON m.account_id = b.account_id WHERE b.seq > coalesce(m.seq, 0)) p
@@ -71,7 +72,7 @@ export const usageDialect: UsageDialect = {
         ORDER BY e.seq LIMIT p.seq - p.mark) e`,
     where: 'true',
   },
-  // Two sums take a third of the time of a join, of which there would be a row for each account.
+  // Two sums take a third of the time of a join, which has a row for each account.
   progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.sums_marks) AS folded,
     (SELECT coalesce(sum(seq), 0) FROM triwire.balances) AS entries`,
   bucketing: (reading) => ({
@@ -81,20 +82,20 @@ export const usageDialect: UsageDialect = {
     isRanged: false,
     isInOrder: false,
   }),
-  // A row for each bucket and group leaves the database, and not one for each row in it.
+  // The database joins the rows of a bucket and group, so that it sends one row for each.
   joined: (column) => `string_agg(${column}, '\\x${countsBreakHex}'::bytea)`,
 }
 
 /**
- * The key of a request's debit in the ledger: the UUID of the request id, which contains the month of its making. A request
- * id of any other form gets a UUID that begins with `f`, which is no month before the year 10,000.
+ * The id of a request's debit in the ledger: the UUID of the request id, which contains its month. A request id of
+ * another format gets a UUID that begins with `f`, which is no month before the year 10,000.
  */
 export function entryIdOf(requestId: string): string {
   const [, hex] = /^req_([0-9a-f]{32})$/.exec(requestId) ?? []
   return hex ?? `f${sha256Hex(requestId).slice(1, 32)}`
 }
 
-/** For an entry that is no request's. */
+/** Makes the id of an entry that belongs to no request. */
 export function newEntryId(): string {
   return newRequestId().slice('req_'.length)
 }

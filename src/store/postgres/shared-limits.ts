@@ -5,9 +5,9 @@ import type { Transaction } from './database.ts'
 import { call, defineFunction } from './migrate.ts'
 
 /**
- * Counts failed authentications (ruling R4), those of several addresses at once. They are the only numbers that the
- * database adds up itself, instead of getting absolute figures. A call with an unknown outcome is therefore not repeated.
- * @returns for each address, in the order given, `count,ms until its window ends`, divided by semicolons
+ * Counts failed authentications (ruling R4) of several addresses at once. The database adds these numbers up itself,
+ * while it gets all others as absolute figures. A call with an unknown outcome is therefore not repeated.
+ * @returns for each address, in the order given, `count,ms until its window ends`, separated by semicolons
  */
 export const countFailures = defineFunction(
   'count_failures',
@@ -27,7 +27,11 @@ BEGIN
 END $$`,
 )
 
-/** @param failures in the order of the addresses. @throws what the database throws; then they may be counted, or not. */
+/**
+ * Counts failures of addresses.
+ * @param failures sorted by address
+ * @throws what the database throws; then they may or may not be counted
+ */
 export async function readFailures(
   database: Transaction,
   failures: readonly (readonly [ipKey: string, count: number])[],
@@ -39,10 +43,12 @@ export async function readFailures(
   })
 }
 
-/** The channel on which replicas hear that an upstream account is left alone. The payload is empty: who hears it looks. */
+/** The channel that announces changed cooldowns. The payload is empty: a replica with a notice reads the table. */
 export const cooldownsChannel = 'triwire_cooldowns'
 
-/** Leaves an upstream account alone for all replicas. The longest wait wins; a shorter one changes nothing. */
+/**
+ * Sets a cooldown of an upstream account for all replicas. The one that ends last wins; a shorter one changes nothing.
+ */
 export const cool = defineFunction(
   'cool',
   `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -57,7 +63,7 @@ BEGIN
 END $$`,
 )
 
-/** Ends one before its time. Who knew of it finds that it is gone. */
+/** Ends a cooldown early. Replicas notice that its row is gone. */
 export const lift = defineFunction(
   'lift',
   `(its_place text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -67,7 +73,7 @@ BEGIN
 END $$`,
 )
 
-/** How the servers of a store tell each other what an operator has disabled: as what is left alone for a hundred years. */
+/** How a disabled upstream account is shared with other servers: as a cooldown of a hundred years. */
 export const disabled = {
   forMs: 100 * 365 * 86_400_000,
   cause: 'disabled',
@@ -75,17 +81,16 @@ export const disabled = {
   cool: 'now',
 } as const satisfies Omit<Cooldown, 'place'>
 
-/**
- * The part of a place (`placeOf`) that stays the same when key and address change: model, upstream and account, as one
- * text.
- */
+/** The part of a place (`placeOf`) that a new key or address does not change: model, upstream and account, as text. */
 const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
 /**
- * Ends that a place is disabled, as an operator wanted it `ago_ms` ago, and with it all places of the same service. Another
- * server may know it with another key. The moment of disabling follows from its end, since all last equally long. A row
- * that this server itself wrote goes whatever its time: its own latest wish replaces its earlier one.
+ * Enables a place again, as an operator asked `ago_ms` ago, and all places of the same service. Another server may know
+ * the service with another key.
+ *
+ * A place that was disabled later stays so. When it was disabled follows from its end, because all last equally long. A
+ * row of this server is deleted whatever its time, because the operator's latest wish replaces earlier ones.
  */
 export const enable = defineFunction(
   'enable',
@@ -97,7 +102,7 @@ BEGIN
 END $$`,
 )
 
-/** Which are left alone now: `place, until_ms, for_ms, cause, tell, cool, met_by`. */
+/** The current cooldowns: `place, until_ms, for_ms, cause, tell, cool, met_by`. */
 export const cooling = `
   SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool, met_by FROM triwire.cooldowns
   WHERE until_ms > triwire.now_ms()`

@@ -1,35 +1,37 @@
 import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
 import { windowMs } from './admit.ts'
 
-/** A question that somebody waits for. */
+/** An ask, with the time when it expires, and whether it is answered or expired. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
-/** The figures of this replica for one scope, and those of them that the database knows. */
+/** The figures of this replica for one scope, and what the database knows of them. */
 export type Share = {
   readonly scope: string
-  /** The sum of the holds of running requests, and of debits that the ledger has not taken. */
+  /** The sum of the holds of running requests, and of debits that the ledger does not have yet. */
   heldNanos: bigint
-  /** The beginning of the window in which `taken` were taken, by the database's time. */
+  /** The start of the window in which `taken` places were taken, in the database's time; 0 if there is none. */
   windowMs: number
   taken: number
-  /** As it was last written; `unknown` where a call ended without an answer. */
+  /** The figures as they were last written; `unknown` after a call without an answer. */
   told: { heldNanos: bigint; taken: number } | 'never' | 'unknown'
 }
 
-/** The figures of this replica for an account, with its keys and people that have limits, and the asks that wait for it. */
+/**
+ * The figures of this replica for an account, with those of its keys and people that have limits, and the waiting asks.
+ */
 export type AccountShares = {
   readonly own: Share
   readonly keys: Map<string, Share>
-  /** As the database last reported it. */
+  /** The balance that the database last reported. */
   balanceNanos: bigint
-  /** The account has a budget over all its keys, of which the desk does not know how short it is. */
+  /** Whether the account has a budget over all its keys. The desk does not know how much of it is left. */
   hasBudget: boolean
   asks: OpenAsk[]
   /** Whether its figures were sent in a call that has no answer yet. */
   isAsked: boolean
 }
 
-/** The figures of one replica, in memory: the truth, of which the database has a copy. */
+/** The figures of one replica, in memory. They are authoritative; the database has a copy. */
 export class ShareBook {
   readonly #accounts = new Map<string, AccountShares>()
 
@@ -42,17 +44,17 @@ export class ShareBook {
     return made
   }
 
-  /** All that is not nothing. */
+  /** The shares that are not empty. */
   *worthTelling(): Iterable<Share> {
     for (const account of this.#accounts.values()) {
       for (const share of sharesOf(account)) if (!isEmpty(share)) yield share
     }
   }
 
-  /** Accounts of which nothing is held and whose windows are over have nothing to remember. @param nowMs the database's. */
+  /** Forgets accounts without holds, whose windows are over. @param nowMs the database's time */
   forgetIdle(nowMs: number): void {
     for (const [id, account] of this.#accounts) {
-      // The answer comes to these figures, and what it grants is held by them.
+      // The answer of the call still changes these figures, and may add a hold.
       if (account.isAsked) continue
       for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
       const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)
@@ -69,7 +71,7 @@ export function sharesOf({ own, keys }: AccountShares): Share[] {
   return keys.size === 0 ? [own] : [own, ...keys.values()]
 }
 
-/** That of a key or a person of the account, from now on. */
+/** The share of a key or a person of the account. A missing one is created. */
 export function keyOf({ keys }: AccountShares, scope: string): Share {
   const known = keys.get(scope)
   if (known) return known
@@ -82,7 +84,7 @@ function emptyShare(scope: string): Share {
   return { scope, heldNanos: 0n, windowMs: 0, taken: 0, told: 'never' }
 }
 
-/** Nothing of it counts any more, and the database knows that nothing is held. Its row there goes by `sweep`. */
+/** Whether a share may be forgotten: its window is over, and the database knows that it holds nothing. */
 function isOver({ heldNanos, windowMs: beganMs, told }: Share, nowMs: number): boolean {
   if (heldNanos !== 0n || beganMs + windowMs > nowMs || told === 'unknown') return false
   return told === 'never' || told.heldNanos === 0n
@@ -92,7 +94,7 @@ function isEmpty({ heldNanos, taken }: Share): boolean {
   return heldNanos === 0n && taken === 0
 }
 
-/** The database has other figures, or may have. It need not know a share that was never sent and is empty. */
+/** Whether the database has other figures, or may have. An empty share that was never sent needs no row. */
 export function isDirty(share: Share): boolean {
   const { told } = share
   if (told === 'unknown') return true
@@ -100,13 +102,13 @@ export function isDirty(share: Share): boolean {
   return told.heldNanos !== share.heldNanos || told.taken !== share.taken
 }
 
-/** The figures of a share, for those who asked. */
+/** The count of a scope over all replicas, with the time until its window ends. */
 export function countOf(share: Share, all: number, nowMs: number): WindowCount {
   const endsInMs = share.windowMs === 0 ? 0 : share.windowMs + windowMs - nowMs
   return { taken: all, endsInMs: Math.max(0, endsInMs) }
 }
 
-/** A place that credit took back, where it was taken in the window that is open (ruling R1). */
+/** Gives back a place after credit was refused, if its window is still open (ruling R1). */
 export function giveBack(share: Share, takenInMs: number | undefined): void {
   if (share.taken > 0 && takenInMs !== 0 && share.windowMs === takenInMs) share.taken--
 }

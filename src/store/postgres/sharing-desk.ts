@@ -14,17 +14,14 @@ import { Steering } from './steering.ts'
 
 type SharingOptions = {
   url: string
-  /** How long a statement waits, in ms. */
+  /** The longest wait for a statement, in ms. */
   patienceMs: number
   introduction: Introduction
   clockMs: () => number
   say: Say
 }
 
-/**
- * The state that replicas share beside the ledger: the living ones, admission, failed keys, and upstreams that are left
- * alone.
- */
+/** The state that replicas share besides the ledger: living replicas, admission, failed keys, and cooldowns. */
 export class SharingDesk implements Desk {
   readonly answers = {
     countFailures: (failures: Parameters<typeof readFailures>[1]) => readFailures(this.#aside, failures),
@@ -48,7 +45,7 @@ export class SharingDesk implements Desk {
   #isPresent = false
 
   constructor({ url, patienceMs, introduction, clockMs, say }: SharingOptions) {
-    // Rows that are written here may be lost with the database, so no commit waits for the disk.
+    // These rows may be lost with the database, so commits do not wait for the disk.
     const settings = { synchronous_commit: 'off' }
     this.#lanes = openDatabase({ url, max: 2, patienceMs, purpose: 'admission', settings, idleMs: 0 })
     this.#aside = openDatabase({ url, max: 1, patienceMs, purpose: 'limits', settings })
@@ -84,7 +81,7 @@ export class SharingDesk implements Desk {
     await this.#board.look()
   }
 
-  /** Nobody waits for it: what it takes is no sign of the connection that beats. */
+  /** Not awaited: a slow write does not mean that this connection is lost. */
   async onBeat(): Promise<void> {
     void this.#steering.write()
   }
@@ -103,7 +100,7 @@ export class SharingDesk implements Desk {
     await Promise.all([this.#lanes.close(), this.#aside.close()])
   }
 
-  /** The connection of the day. */
+  /** Runs statements on the connection of the control, while there is one. */
   #control(): Transaction {
     return {
       query: async (...asked) => {
@@ -114,7 +111,7 @@ export class SharingDesk implements Desk {
   }
 }
 
-/** All that replicas share in the database beside the ledger: admission, presence, throttle, cooldowns. */
+/** The functions for what replicas share besides the ledger: admission, presence, throttle, cooldowns. */
 export const sharingFunctions: readonly SqlFunction[] = [
   admit,
   tell,

@@ -4,16 +4,18 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/** Moments beside now that are remembered: of accounts whose last entry was posted by a clock gone mad. */
+/**
+ * The most other moments that are remembered: times of accounts whose last entry was posted while a clock was wrong.
+ */
 const strangeMax = 20
 
 /**
- * The days, weeks and months that the database gets, since it knows no calendar of ours. By its own clock it finds the one
- * in which an entry was posted (post-function.ts). They are the present ones and the next. If its clock differs, those of
- * its moment are added.
+ * The days, weeks and months for the database, which does not know our calendar. With its own clock it finds the one in
+ * which an entry is posted (post-function.ts). It gets the current ones and the next. If its clock shows another time,
+ * those of that time are added.
  */
 export class SpendWindows {
-  /** The clock against which the database's clock is held (ruling Y15); undefined: nothing is compared. */
+  /** The clock that the database's clock is compared with (ruling Y15); undefined: there is no comparison. */
   readonly clock: Pick<ClockWatch, 'expectedMs'> | undefined
   readonly #calendar: Calendar
   readonly #nowMs: () => number
@@ -27,7 +29,7 @@ export class SpendWindows {
     this.#nowMs = nowMs
   }
 
-  /** As JSON, for `post`. */
+  /** The windows as JSON, for `post`. */
   get text(): string {
     const nowMs = this.#nowMs()
     if (this.#text === '' || nowMs >= this.#untilMs) {
@@ -40,7 +42,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Repeats a posting if the database knew none of its windows. @throws the error of the posting otherwise */
+  /** Repeats a posting if its time was in none of the windows. @throws the error of the posting otherwise */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

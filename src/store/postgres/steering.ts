@@ -2,17 +2,17 @@ import type { CooldownBoard } from './cooldown-board.ts'
 import { isRefused } from './trouble.ts'
 
 /**
- * An operator's wish for a place. @property isLate it could not be written at once: others may have wanted something else
- * since
+ * The wish of an operator for a place.
+ * @property isLate the first write failed, so another operator may have changed it since
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
-/** So many are kept; of more the newest. */
+/** The most wishes to keep; of more, the newest are kept. */
 const wishesMax = 1_000
 
 /**
- * The wishes of operators for upstream accounts, until the database has them. Others find out a cooldown by themselves, but
- * not a wish. Of a place the last wish counts.
+ * The wishes of operators for upstream accounts, until the database has them. Other servers notice a cooldown by
+ * themselves, but not a wish. The last wish for a place counts.
  */
 export class Steering {
   readonly #board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>
@@ -26,7 +26,7 @@ export class Steering {
   }
 
   take(steering: Wish['steering'], place: string): void {
-    // The newest is the last of all.
+    // A new wish goes to the end, because the first ones are dropped.
     this.#unwritten.delete(place)
     this.#unwritten.set(place, { steering, sinceMs: this.#clockMs(), isLate: false })
     if (this.#unwritten.size > wishesMax) this.#unwritten.delete(this.#unwritten.keys().next().value!)
@@ -34,8 +34,7 @@ export class Steering {
   }
 
   /**
-   * Called at once, after a connection was lost, and with each beat. Never rejects: a failed write is tried with the next
-   * beat.
+   * Writes the wishes: at once, after a lost connection, and with each beat. Never rejects; the next beat tries again.
    */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
@@ -44,7 +43,7 @@ export class Steering {
     return this.#writing
   }
 
-  /** One after the other, with those that come meanwhile. */
+  /** Writes the wishes one after the other, including those that arrive meanwhile. */
   async #write(): Promise<void> {
     for (const [place, wish] of this.#unwritten) {
       try {
@@ -52,7 +51,7 @@ export class Steering {
       } catch (error) {
         for (const late of this.#unwritten.values()) late.isLate = true
         if (!isRefused(error)) return
-        // A fault of this one delays no other.
+        // A fault of this wish must not delay the others.
         continue
       }
       if (this.#unwritten.get(place) === wish) this.#unwritten.delete(place)
@@ -62,7 +61,7 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // Its other cooldowns end as well, unless they may be newer.
+    // Other cooldowns of the place end as well, unless they may be newer than the wish.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

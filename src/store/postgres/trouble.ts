@@ -1,14 +1,17 @@
 import { StoreError, sayMoved } from '../files/store-error.ts'
 
-/** The error code of a statement that would write to a store whose content is elsewhere; the message has the new place. */
+/** The SQLSTATE of a write to a store that was moved. The message contains the new place. */
 export const movedCode = 'TR100'
 
-/** SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's word for a failed connection. */
+/**
+ * The SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's code of a failed connection;
+ * '' for others.
+ */
 export function codeOf(error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''
 }
 
-/** Errors that no second try mends: the operator has to. The text of the server is added if it says more than ours. */
+/** Errors that a second try cannot cure, with what the operator must do. The server's message is added to it. */
 const cures = new Map<string, string>([
   ['28P01', 'refuses the password: check user and password of the store’s URL, or PGPASSWORD and PGPASSFILE'],
   ['28000', 'refuses the user: check the store’s URL, and what pg_hba.conf allows (perhaps only with TLS: sslmode)'],
@@ -18,9 +21,9 @@ const cures = new Map<string, string>([
 ])
 
 /**
- * The message for a failure that no second try mends.
- * @param shown the store's URL without its password (ruling X13).
- * @returns undefined for a passing failure: no connection, no answer, a restart, a full disk, a lock
+ * The message for a failure that a second try cannot cure.
+ * @param shown the store's URL without its password (ruling X13)
+ * @returns undefined for a temporary failure: no connection, no answer, a restart, a full disk, a lock
  */
 export function refusalOf(error: unknown, shown: string): StoreError | undefined {
   if (error instanceof StoreError) return error
@@ -34,44 +37,44 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
       },
     )
   }
-  // As the driver says that it has none, of this user and in that file.
+  // The driver's message if it finds no password for this user.
   if (/^SASL: .*password must be/.test(message))
     return new StoreError(`${shown} asks for a password: set PGPASSWORD, or PGPASSFILE with a line for it`, {
       cause: error,
     })
-  // As PgBouncer says it.
+  // The message of PgBouncer.
   if (/unsupported startup parameter/.test(message)) return new StoreError(sayPooler(shown), { cause: error })
   const cure = cures.get(codeOf(error))
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
 }
 
-/** Settings, listening and the number of a session are the session's; a pooler lends it to others in between. */
+/** Explains that poolers are not supported: settings, LISTEN and the process id belong to one session. */
 export function sayPooler(shown: string): string {
   return `${shown} is a pooler's address: name PostgreSQL itself, for a server needs sessions of its own (docs/scaling.md)`
 }
 
 /**
- * The outcome of the statement is unknown. It was sent, and the server gave no answer, or one by which it ends itself (a
- * full or broken disk under its log). The entries that it had written down by then are found when it starts again.
+ * Whether the outcome of the statement is unknown. It was sent, but the server gave no answer, or reported that it
+ * stops (a full or broken disk under its log). What it had written is found when it starts again.
  */
 export function isUnknown(error: unknown): boolean {
   const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
   if (severity !== undefined) return /^(08|53|57P|58|XX)/.test(codeOf(error))
-  // Of a connection that was never had: as the library says it, and its pool.
+  // No statement was sent if no connection was made. These are the messages of the library and its pool.
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }
 
-/** The server refuses this statement, rather than all statements, and not only for a moment. */
+/** Whether the server refuses this statement for good, and not all statements. */
 export function isRefused(error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !isUnknown(error) && !isConflict(error)
 }
 
-/** The statement was refused and did nothing, and may be sent again: deadlocks, serialisation. */
+/** Whether the statement was refused without effect and may be repeated: a conflict or a lock timeout. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))
 }
 
-/** By the system's code or SQLSTATE, where no database answers: what is to be done about it. */
+/** Causes and cures if no database answers, by the system's error code or the SQLSTATE. */
 const unreachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: start PostgreSQL, and check host and port of the URL and its listen_addresses',
   ENOTFOUND: 'there is no such host: check the URL',
@@ -90,12 +93,12 @@ const unreachable: Readonly<Record<string, string>> = {
   '55P03': 'somebody keeps what is needed locked: see pg_stat_activity for old transactions, and try again',
 }
 
-/** As the driver says that nobody answered in time, or went away. */
+/** Messages of the driver if the server did not answer in time, or closed the connection. */
 const silences = /timeout expired|timeout exceeded|Query read timeout|Connection terminated|SSL|TLS|certificate/i
 
 /**
- * A failure of the database in words for the person who runs a command. What nobody knows stays as it is.
- * @param shown the store's URL without its password.
+ * Makes an error with a message for the person who runs a command. An unknown error is returned as it is.
+ * @param shown the store's URL without its password
  */
 export function explainDatabase(error: unknown, shown: string): unknown {
   const refusal = refusalOf(error, shown)
@@ -109,7 +112,7 @@ export function explainDatabase(error: unknown, shown: string): unknown {
   })
 }
 
-/** Each address of a host with several has an error of its own. */
+/** If a host has several addresses, the error contains one for each. Returns the first. */
 function innermost(error: unknown): { code?: string; message: string } {
   const { errors } = error as { errors?: readonly unknown[] }
   return (errors?.[0] ?? error) as { code?: string; message: string }

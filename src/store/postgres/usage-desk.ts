@@ -13,31 +13,31 @@ import { codeOf } from './trouble.ts'
 
 type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
-/** Whether the clock of the database may say what need not be kept any more (ruling Y15). */
+/** Whether the database's clock may decide which figures are no longer kept (ruling Y15). */
 type Believed = Pick<ClockWatch, 'isBelieved'>
 
-/** Remaking the days of a large store takes longer than any other statement, in ms. */
+/** The longest time of a statement, in ms. Recomputing the days of a large store takes long. */
 const statementMs = 60_000
 
-/** The time between two searches for figures that are not kept any more, in ms. */
+/** The time between two searches for figures that are no longer kept, in ms. */
 const pruneEveryMs = 3_600_000
 
-/** Cells of traffic that wait for a database that cannot be reached. */
+/** The most cells of traffic that wait while the database cannot be reached. More are dropped. */
 const cellsMax = 20_000
 
-/** A server that reads figures notifies all servers on this channel. */
+/** A server that reads figures notifies all servers on this channel, so that they write their counts. */
 const readChannel = 'triwire_usage_read'
 
 /** The shortest time between two such notifications, in ms. */
 const wantEveryMs = 500
 
-/** Connections: for what is folded, for counters that somebody waits for, and for the words that are new to either. */
+/** The most connections: for folding, for counters that a report waits for, and for new words of both. */
 const lanes = 3
 
-/** A slice is found by an index, also where nobody has counted yet how many rows there are. */
+/** Forces the use of an index for a slice, even if the planner has no statistics of the table. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** Folds the ledger into figures for reports, some seconds after the debits and apart from them. All servers do so at once. */
+/** Folds the ledger into figures for reports, some seconds after the debits. All servers do so at once. */
 export class UsageDesk implements Desk {
   readonly answers = { traffic: (cells: readonly TrafficCell[]) => this.#takeTraffic(cells) }
   readonly orders = { wantTraffic: () => this.#wantTraffic() }
@@ -87,7 +87,7 @@ export class UsageDesk implements Desk {
       await this.#writeTraffic()
       while (!this.#isClosed && (await this.#folding.fold())) {}
     } catch (error) {
-      // The next try has what is left; where the database is at fault the debits tell of it.
+      // The next try continues. If the database is at fault, the debits report that.
       if (!/^(08|57|40|55)|^E/.test(codeOf(error)) && codeOf(error) !== '')
         this.#say(`figures for reports cannot be kept: ${(error as Error).message}`)
     }
@@ -97,7 +97,7 @@ export class UsageDesk implements Desk {
   async #keep(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#prunedMs < pruneEveryMs || !this.#options.clock.isBelieved) return
-    // When their weeks begin the server says that was started last.
+    // The server that was started last decides on which day weeks begin.
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options
     const zone = isStart ? reporting : await run(this.#database, readUsageState(dialect))
@@ -117,7 +117,7 @@ export class UsageDesk implements Desk {
     return true
   }
 
-  /** This reading does not wait for the counts of others: the next one has them. */
+  /** Asks all servers to write their counts. The current report does not wait for them; the next one has them. */
   #wantTraffic(): void {
     const nowMs = performance.now()
     if (nowMs - this.#wantedMs < wantEveryMs) return
@@ -125,7 +125,7 @@ export class UsageDesk implements Desk {
     this.#database.query('SELECT pg_notify($1, $2)', [readChannel, '']).catch(() => {})
   }
 
-  /** One after the other: who comes when there is nothing left waits for what is being written. */
+  /** Writes the waiting counts, one call at a time. A call with nothing left to write waits for the one before. */
   #writeTraffic(): Promise<void> {
     const writing = this.#writing.catch(() => {}).then(() => this.#writeCells())
     this.#writing = writing
@@ -150,15 +150,20 @@ export class UsageDesk implements Desk {
 }
 
 /**
- * Records the zone that a server says, if none is recorded.
- * @param shown the store, as it may be shown. @throws StoreError if another zone is recorded (ruling X12).
+ * Records the zone of a server if the store has none.
+ * @param shown the name of the store for people
+ * @throws StoreError if another zone is recorded (ruling X12)
  */
 export async function settleZone(database: Database, reporting: Reporting, shown: string): Promise<void> {
   if (!isRecorded(await run(database, readUsageState(dialect)))) await run(database, adoptReporting(dialect, reporting))
   await refuseOtherZone(database, reporting.timeZone, shown)
 }
 
-/** @param shown the store, as it may be shown. @throws StoreError if another zone is recorded (ruling X12). */
+/**
+ * @param said the zone of this server
+ * @param shown the name of the store for people
+ * @throws StoreError if another zone is recorded (ruling X12)
+ */
 export async function refuseOtherZone(database: Database, said: string, shown: string): Promise<void> {
   const refusal = await run(database, findOtherZone(dialect, said, shown))
   if (refusal !== undefined) throw new StoreError(refusal)

@@ -7,10 +7,11 @@ import { dialect, run } from './run.ts'
 import { archiveGuards, migrations } from './schema.ts'
 
 /**
- * The guards of the ledger must be there as they were made (ruling C15). They are tables with their constraints, partitions,
- * triggers that are switched on, and the functions that those call. A foreign trigger or rule may change written rows.
- * Indexes, views, and tables and functions beside ours are allowed.
+ * Checks that the guards of the ledger exist unchanged (ruling C15). These are tables with their constraints,
+ * partitions, enabled triggers, and the functions that they call. A foreign trigger or rule is a finding, because it
+ * may change rows. Additional indexes, views, tables and functions are allowed.
  * @param place the ledger's name for people
+ * @returns the findings as sentences
  */
 export async function findForeignSchema(database: Database, place: string): Promise<string[]> {
   const [row] = await database.query('SELECT version FROM triwire.schema')
@@ -39,12 +40,12 @@ export async function findForeignSchema(database: Database, place: string): Prom
 /** The trigger that a ledger gets with its first archive. */
 const archiveGuard = 'trigger archived_entries_are_not_repeated on entries'
 
-/** By kind and name, what an object was made as. */
+/** Definitions of objects, by kind and name. */
 type MadeObjects = ReadonlyMap<string, string>
 
 const defaultMonth = 'entries_default'
 
-/** Each month that there is has all that the default partition has. */
+/** Adds our objects for each month of the store: they are those of the default partition. */
 function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   const all = new Map(ours)
   const months = [...theirs.keys()].flatMap((name) => /^table (entries_\d{4}_\d\d)$/.exec(name)?.[1] ?? [])
@@ -55,13 +56,15 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/** Our schema by the release of the server, which decides how definitions are written, and by what became of the store. */
+/**
+ * Our schema, by the version of the server, which decides how definitions are written, and by the state of the store.
+ */
 const ourSchemas = new Map<string, MadeObjects>()
 
 /** @property isArchived whether a month was ever detached */
 type StoreLife = { isMoved: boolean; isArchived: boolean }
 
-/** Made once in a process for each key, since it takes a hundred statements that write to the catalogs of the database. */
+/** Reads our schema, made once per process and key: making it takes a hundred statements. */
 async function readOurSchema(database: Database, life: StoreLife): Promise<MadeObjects> {
   const [row] = await database.query('SHOW server_version')
   const key = JSON.stringify([row, life])
@@ -70,7 +73,7 @@ async function readOurSchema(database: Database, life: StoreLife): Promise<MadeO
   return schema
 }
 
-/** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
+/** Makes our schema by running the migrations under another name, in a transaction that is rolled back. */
 async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreLife): Promise<MadeObjects> {
   const name = `triwire_${randomText(10).toLowerCase()}`
   let schema: MadeObjects = new Map()
@@ -95,11 +98,11 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
   return schema
 }
 
-/** Names of schemas are taken as ours. A month says the same as the default partition, but for which month it is. */
+/** Reads the definitions of a schema, with its name replaced by ours. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
-  // A user with the name of our schema has it in the search path, and gets names of its objects without the schema.
+  // A user named like our schema would have it in the search path. Definitions would then lack the schema's name.
   await query('SET LOCAL search_path = pg_catalog')
-  // Definitions of both are written by the same settings, whatever the database or its user has.
+  // Both definitions are written with the same settings, whatever the defaults of the database or the user are.
   await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')
   await query('SET LOCAL TimeZone = UTC; SET LOCAL bytea_output = hex')
   const rows = await query(catalog, [schema])

@@ -12,10 +12,10 @@ import { findForeignSchema } from './verify-schema.ts'
 /** The name of the ledger's place, for people. */
 const place = 'the database'
 
-/** How many rows of the default partition are counted. */
+/** The most rows of the default partition to count. */
 const countMax = 10_000
 
-/** In SQL: whether the credit of a reference `e` is in an archive that is away. */
+/** SQL: whether the credit of a reference `e` is in a detached archive. */
 const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
   WHERE i.id = e.entry_id)`
 
@@ -46,9 +46,9 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
 }
 
 /**
- * Verifies, and makes a head of what it read. The head's moment is written down while no post is under way. Posts share the
- * lock of heads from before they have a time, and this transaction holds it alone. Entries that are in the ledger by then were
- * posted by that moment. All others are posted after it.
+ * Verifies the ledger, and makes a head of what it read. The head's moment is fixed while no post is under way. This
+ * transaction holds the lock of heads, and every post takes a share of that lock before it has a time. So entries that
+ * are in the ledger by then were posted by that moment, and all others are posted later.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
@@ -59,7 +59,7 @@ export async function audit(database: Database, options: VerifyOptions, sizes: S
   return readLedger(database, options, sizes, findings, momentMs)
 }
 
-/** Findings in words. */
+/** Verifies the ledger. @returns the findings as sentences */
 export async function verify(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<string[]> {
   return (await readLedger(database, options, sizes, await run(database, checkMoment(dialect, place)))).findings
 }
@@ -78,7 +78,7 @@ async function readLedger(
   return notes.length > 0 ? { ...audited, notes } : audited
 }
 
-/** Finds damage that would let the same debit or credit in once more. */
+/** Finds damage that would allow a debit or credit to be posted a second time. */
 function* findRepeatable(row: Row): Iterable<string> {
   const { id, kind, request_id, reference, referred_id } = row
   if (kind === 'debit' && (id as string).replaceAll('-', '') !== entryIdOf(String(request_id)))
@@ -88,8 +88,9 @@ function* findRepeatable(row: Row): Iterable<string> {
 }
 
 /**
- * Finds entries of months that have no partition. They are neither lost nor forged. An operator who removes the partitions of
- * old months should know that these entries are in another table.
+ * Finds entries of months without a partition. They are neither lost nor forged. But an operator who removes the
+ * partitions of old months should know that these entries are in another table.
+ * @returns at most one sentence
  */
 async function findUndated({ query }: Database): Promise<string[]> {
   const [row] = await query(

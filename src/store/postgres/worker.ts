@@ -1,5 +1,6 @@
 /*
- * The store's thread: everything that is said to PostgreSQL. Its parts are desks (control.ts), which are built here.
+ * The store's thread, which does all communication with PostgreSQL. Its parts are desks (control.ts), which are created
+ * here.
  */
 import { workerData } from 'node:worker_threads'
 import type { Introduction } from '../../accounts/server-store.ts'
@@ -21,24 +22,24 @@ import { refuseOtherZone, settleZone, UsageDesk } from './usage-desk.ts'
 
 export type ThreadOptions = {
   url: string
-  /** The same without its password (ruling X13). */
+  /** The URL without its password (ruling X13). */
   shown: string
   /** The folder of this server's spool and lock. */
   stateDir: string
-  /** Spools below it that no server has are posted too (ruling X13). */
+  /** Spools below this folder that no server uses are posted too (ruling X13). */
   spoolsDir: string
   introduction: Introduction
-  /** Whose days figures for reports are kept by. */
+  /** The zone and limits of the figures for reports. */
   reporting: Reporting
-  /** A thread before it has died; what that one was given comes again. */
+  /** Whether an earlier thread has died. Its unanswered debits are sent again. */
   isSuccessor: boolean
-  /** The spools of earlier runs were posted, by a thread before this one. */
+  /** Whether an earlier thread has posted the spools of earlier runs. */
   isRecovered: boolean
-  /** So many accounts are kept in memory. */
+  /** The most accounts to keep in memory. */
   accountsMax: number
-  /** By which the thread before it believed the clock of the database (ruling Y15). */
+  /** The offset with which the earlier thread believed the database's clock (ruling Y15). */
   offsetMs: number | undefined
-  /** How long a statement, or a connection, is waited for, in ms. */
+  /** The longest wait for a statement or a connection, in ms. */
   patienceMs: number
 }
 
@@ -46,7 +47,7 @@ const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, i
   workerData as ThreadOptions
 const { say, serve, flush } = openThreadEnd()
 
-/** The schema may take longer to change than a debit to be posted. */
+/** The longest time of a statement of a migration, in ms. */
 const schemaMs = 60_000
 /** The time in which the desks must end, in ms. */
 const closeMs = 2_500
@@ -57,10 +58,12 @@ const clock = new ClockDesk(say, createSteadyClock(), offsetMs)
 const windows = new SpendWindows(reporting, Date.now, clock.watch)
 const posting = new PostingDesk({ url, patienceMs, say, clockMs, isSuccessor, windows })
 let { isRecovered } = workerData as ThreadOptions
-/** Whose days they are: who has served once goes on, whatever becomes of its thread or of the database (ruling X12). */
+/** Whether the zone of this server was accepted. It then stays, even after a restart of the thread (ruling X12). */
 let isZoneSettled = isRecovered
 
-/** The order in which the desks hear of the database: the ledger takes debits after all else. */
+/**
+ * The desks in the order in which they are called when the database is reached. Debits are posted after all checks.
+ */
 const desks: readonly Desk[] = [
   new SharingDesk({ url, patienceMs, introduction, clockMs, say }),
   { onReached: settleZoneOnce },
@@ -86,7 +89,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Settles the zone once more now that a server that changes it sees this one. */
+/** Checks the zone again, now that a server that changes it can see this one. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)
@@ -95,7 +98,8 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // An account that is locked meanwhile is found so by the next try, and waited for no longer.
+  // The locks of accounts were looked up just before. An account that is locked since then makes this try fail after
+  // the usual wait.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
@@ -106,7 +110,10 @@ async function recoverOnce(): Promise<void> {
   }
 }
 
-/** A server that runs already goes on trying. */
+/**
+ * Returns false for a thread that is not the first: its server runs already, and keeps trying.
+ * @throws the refusal otherwise
+ */
 function allowLater(refusal: Error): boolean {
   if (isSuccessor) return false
   throw refusal

@@ -7,8 +7,8 @@ import type { Act } from '../../accounts/trail.ts'
 import { storeThreadLimits } from './thread.ts'
 
 /**
- * Readings of the books that may take seconds. They have a thread, so that signing in or making a key never waits for a
- * report.
+ * Methods of the books that may take seconds. They run in a thread of their own, so that signing in or creating a key
+ * never waits for a report.
  */
 export const slowMethods = [
   'readUsage',
@@ -17,7 +17,7 @@ export const slowMethods = [
   'sumSpend',
 ] as const satisfies readonly (keyof Books)[]
 
-/** The store whose books a thread has, as it can be sent to it. @property shown the URL without its password */
+/** The store of a books thread, as a message to the thread. @property shown the URL without its password */
 export type BooksPlace =
   | { engine: 'sqlite'; path: string; zone: Zone | undefined }
   | { engine: 'postgres'; url: string; shown: string }
@@ -27,10 +27,10 @@ export type BooksCall = { id: number; method: string; args: readonly unknown[]; 
 export type Answered =
   | { id: number; result: unknown }
   | { id: number; rule: BookErrorCode; subject: string }
-  /** The store could not do it: it is held by others, full, damaged or gone. */
+  /** The store failed: others have locked it, or it is full, damaged or missing. */
   | { id: number; trouble: string }
 
-/** More rows of sums nobody is handed: who asked would put them into one text, and all others would wait for that. */
+/** The most rows of sums in one answer. Writing more into one text would block the server's other requests. */
 export const sumsMax = 10_000
 
 export function toAnswer({ id, method }: Pick<BooksCall, 'id' | 'method'>, result: unknown): Answered {
@@ -40,14 +40,14 @@ export function toAnswer({ id, method }: Pick<BooksCall, 'id' | 'method'>, resul
 
 export type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
 
-/** A call that takes longer than this does not keep the server from ending, in ms. */
+/** How long the server waits for running calls when it ends, in ms. */
 const closeMs = 1_000
 
 /**
- * Books in a thread of their own, which starts with the first call. If the thread dies (of a report that takes all the
- * memory it may have), only the calls that it had fail. The next call starts another. Everything but `as`, `eachEntry`,
- * `verify` and `audit` works there.
- * @param url of the file that is the thread
+ * Opens books in a thread of their own, which starts with the first call. If the thread dies, for example because a
+ * report uses up its memory, only its running calls fail. The next call starts a new thread. All methods work except
+ * `as`, `eachEntry`, `verify` and `audit`.
+ * @param url the file of the thread
  */
 export function openBooksThread(url: URL, name: string, workerData: unknown): BooksThread {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
@@ -59,7 +59,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
   function books(act: Act, nowMs: () => number): Books {
     return new Proxy({} as Books, {
       get(_, method) {
-        // An `await` of the books asks whether they are a promise.
+        // `await` checks whether the books are a promise.
         if (typeof method !== 'string' || method === 'then') return undefined
         return (...args: readonly unknown[]) => ask({ method, args, act, nowMs: nowMs() })
       },
@@ -91,14 +91,14 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
     })
     const ended = new Promise<void>((resolve) =>
       worker.on('exit', () => {
-        // There is one at a time: who waits has asked it.
+        // There is one thread at a time, so all waiting calls are this thread's.
         started = undefined
         for (const { reject } of waiting.values()) reject(new StoreSilent(cause.message, { cause }))
         waiting.clear()
         resolve()
       }),
     )
-    // A server that drains need not wait for an operator.
+    // The thread of the books alone does not keep the process alive.
     worker.unref()
     return { worker, ended }
   }

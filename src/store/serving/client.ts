@@ -12,15 +12,15 @@ import { createSpool, spoolPath } from '../files/spool.ts'
 import { packDebit } from './packed-debit.ts'
 import { Line, type StoreThread, type ThreadStart } from './thread.ts'
 
-/** How an engine serves a store: the differences between them. */
+/** The parts of serving a store that differ between engines. */
 type ServingEngine = {
-  /** By this name spool and lock of the server stand. */
+  /** The base path of the server's spool and lock. */
   place: string
   balances: BalanceListener
   bounds: BoundsBook
   /** The most accounts to keep in memory; others are looked up. */
   accountsMax?: number
-  /** The thread that is to be started: the first, or the successor of one that died. */
+  /** Describes the thread to start: the first, or the successor of one that died. */
   thread(isFirst: boolean): ThreadStart
   onStarted?(thread: StoreThread): void
   onOpened?(answer: { isReached: boolean }): void
@@ -32,7 +32,7 @@ type ServedParts = Pick<ServerStore, 'directory' | 'clock' | 'findDebit' | 'note
 /** The most searches for a debit at once. One or two operators need no more, even while the store does not answer. */
 const findsMax = 20
 
-/** A server's side of its store. It connects settlement and directory to the thread that runs the store now. */
+/** A server's side of its store. It connects settlement and directory to the current thread of the store. */
 export class StoreClient {
   readonly line = new Line()
   readonly clock: ClockBook
@@ -71,8 +71,8 @@ export class StoreClient {
   }
 
   /**
-   * Opens the store and keeps it until it is closed.
-   * @param unlock called at the end, also of a store that could not be opened
+   * Opens the store, and serves it until it is closed.
+   * @param unlock called at the end, even if the store could not be opened
    * @throws what `open` throws
    */
   async serve(unlock: () => void, open: () => Promise<void>): Promise<ServedParts> {
@@ -119,7 +119,7 @@ export class StoreClient {
     }
   }
 
-  /** All who wait by the time of a reading are answered by it. */
+  /** Returns a lookup of keys. All lookups that wait when a read begins are answered by that read. */
   #shareLookUps(): (digest: string) => Promise<void> {
     const { clockMs, lookMs } = this.#options
     let asked = new Set<string>()

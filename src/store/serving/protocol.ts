@@ -10,73 +10,79 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import type { PackedDebit } from './packed-debit.ts'
 
 /*
- * The messages between the serving thread and the thread of its store. The thread of a file answers some of the questions: what
- * only replicas ask is marked.
+ * The messages between the serving thread and the thread of its store. The thread of a SQLite store answers only some
+ * questions; those of replicas are marked.
  */
 
-/** Each is answered once, in whatever order. */
+/** The questions of the serving thread. Each is answered once, in any order. */
 export type Questions = {
-  /** The store is open, or will be when the database can be reached. @throws StoreError if it cannot be used. */
+  /**
+   * Answered when the store is open, or when it will open as soon as the database can be reached.
+   * @throws StoreError if the store cannot be used
+   */
   open: { asks: undefined; answers: { isReached: boolean } }
   post: { asks: readonly PackedDebit[]; answers: Posted }
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Answered after the news of what the store has of these keys. The thread of a file reads all that is new. */
+  /** Answered after the `changes` about these keys. The thread of a SQLite store reads everything new. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
-   * Counters of what costs nothing. @returns false: they are kept until they can be written.
-   * @throws what the database throws: then they are kept as well.
+   * Counters of requests that cost nothing.
+   * @returns false: the caller must keep them and send them again
+   * @throws what the database throws; then the thread keeps them
    */
   traffic: { asks: readonly TrafficCell[]; answers: boolean }
-  /** Of replicas. */
+  /** For replicas. */
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
-  /** The other replicas that live. */
+  /** For replicas: the other living replicas. */
   otherReplicas: { asks: undefined; answers: readonly OtherReplica[] }
   close: { asks: undefined; answers: undefined }
 }
 
 export type QuestionName = keyof Questions
 
-/** Messages from the serving thread that need no answer. All but the first are of replicas. */
+/** Messages from the serving thread that need no answer. All but `uses` are for replicas. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
   cool: Cooldown
-  /** By its place. */
+  /** The place whose cooldown ends. */
   lift: string
   steer: { steering: 'disable' | 'enable'; place: string }
-  /** Somebody reads figures: all servers shall write what they have counted. */
+  /** A report is requested: all servers must write their counts. */
   wantTraffic: undefined
-  /** This server says something else of itself from now on. */
+  /** The introduction of this server has changed. */
   introduce: Partial<Introduction>
 }
 
-/** Messages that the store's thread sends by itself. */
+/** Messages that the store's thread sends on its own. */
 export type News = {
-  /** Debits wait and are tried again. At most once a second. */
+  /** Debits wait and are tried again. Sent at most once a second. */
   trouble: { event: 'ledger_busy' | 'ledger_trouble'; fields: { error: string; code?: string } }
-  /** A file of the store is gone, or another one stands in its place: what is committed now would be lost. */
+  /** A file of the store was removed or replaced. Later commits would be lost. */
   lost: { message: string }
-  /** The spool of earlier runs is posted: at the start, or later where the clock was in doubt. */
+  /** The spool of earlier runs is posted: at the start, or later if the clock was in doubt. */
   drained: undefined
-  /** Debits of earlier runs that stay in a spool, since somebody has locked their accounts. */
+  /** Debits of earlier runs that stay in a spool, because another session has locked their accounts. */
   held: readonly Debit[]
   /** Whether the database can be reached, once it is known and whenever it changes. */
   reach: { isReached: boolean; error?: string }
   /** The changes of operators, or the results of lookups. `isAnew`: all earlier changes are void. */
   changes: AccountChanges & { isAnew: boolean }
-  /** The judgement of the clock that dates entries. */
+  /** The decision whether the clock that dates entries is right. */
   clock: ClockNews
   admission: readonly DeskAnswer[]
   cooled: Cooldown
   lifted: Pick<Cooldown, 'place' | 'cause'>
-  /** Somebody reads figures, here or at another server. */
+  /** A report is requested, here or on another server. */
   trafficWanted: undefined
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 
-/** The first entry of form 3 is in the ledger: no older triwire can use the store from now on. Logged once. */
+/**
+ * Logged once, with the first entry of form 3 in the ledger: versions that do not know it can no longer use the store.
+ */
 export const formThreeBegun: News['log'] = {
   level: 'info',
   event: 'ledger_form_3',

@@ -3,7 +3,7 @@ import { StoreSilent } from '../../accounts/account.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { Answers, Heeded, News, Orders, QuestionName, Questions, Say } from './protocol.ts'
 
-/** An error as it travels: classes do not, and the caller must know the two kinds that mean something to it. */
+/** An error as a message, because classes cannot be sent. The caller needs to recognize two kinds. */
 type CarriedError = { message: string; kind: 'silent' | 'refused' | 'other' }
 
 type ToThread =
@@ -15,18 +15,19 @@ type ThreadMessage =
   | { id: number; error: CarriedError }
   | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]
 
-/** The file that is the thread, its data, and the time in which it must end, in ms. A store may take for ever (B14). */
+/** The file and the data of a thread, and the time in which it must end, in ms. A store may block forever (B14). */
 export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
 
 /**
- * The memory of new objects of each thread of the store, in MB. V8 lets every thread grow it to 64 MB or so, which most of them
- * never give back. What these threads make lives for a batch: they are not slower with less (CON-10).
+ * The limit of each store thread's memory for new objects, in MB. V8 lets every thread grow it to about 64 MB, and most
+ * threads never give it back. The objects of these threads live only for a batch, so less memory does not slow them
+ * down (CON-10).
  */
 export const storeThreadLimits = { maxYoungGenerationSizeMb: 12 } as const
 
-/** The serving thread's end of the store's thread: what was asked, and who waits for the answer. */
+/** The serving thread's end of the store's thread, with the unanswered questions. */
 export class StoreThread {
-  /** Resolves with the cause when it dies; never after `close`. */
+  /** Resolves with the cause if the thread dies; never after `close`. */
   readonly death: Promise<Error>
   readonly #worker: Worker
   readonly #ended: Promise<void>
@@ -62,7 +63,7 @@ export class StoreThread {
     })
   }
 
-  /** @throws StoreSilent, StoreError, or the thread's death. */
+  /** @throws StoreSilent, StoreError, or the cause of the thread's death */
   ask<Name extends QuestionName>(question: Name, value: Questions[Name]['asks']): Promise<Questions[Name]['answers']> {
     if (this.#isOver) return Promise.reject(new StoreSilent('the store thread has ended'))
     const answer = Promise.withResolvers<unknown>()
@@ -96,10 +97,10 @@ export class StoreThread {
   }
 }
 
-/** A part of the thread, with the questions that it answers and the orders that it heeds. */
+/** A part of the thread, with the questions that it answers and the orders that it executes. */
 export type ThreadPart = { answers?: Partial<Answers>; orders?: Partial<Heeded> }
 
-/** The thread's own end. It hears nothing before `serve`. */
+/** The thread's own end. It receives no messages before `serve`. */
 export function openThreadEnd() {
   const port = parentPort!
   let unsaid: ThreadMessage[] = []
@@ -121,7 +122,7 @@ export function openThreadEnd() {
     })
   }
 
-  /** All of one turn in one message: each costs the serving thread about as much as a debit. */
+  /** Sends all messages of one turn in one, because each costs the serving thread about as much as a debit. */
   function tell(said: ThreadMessage): void {
     if (unsaid.length === 0) queueMicrotask(flush)
     unsaid.push(said)
@@ -144,25 +145,27 @@ function revive({ kind, message }: CarriedError): Error {
   return kind === 'refused' ? new StoreError(message) : new Error(message)
 }
 
-/** A program that asks for reports alone hears of nothing. */
+/** The most news to keep without a listener. A program that only asks for reports listens to none. */
 const unheardMax = 10_000
 
 type LineNews = { news: keyof News; value: unknown }
 
-/** From the serving thread to the store's thread of the day: one that died has a successor. */
+/**
+ * Sends messages from the serving thread to the current thread of the store. If a thread dies, another one replaces it.
+ */
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
-  /** News that nobody has heard yet, in order: the thread sends each as soon as it can, and only once. */
+  /** News without a listener yet, in order. The thread sends each only once, as soon as it can. */
   #unheard: LineNews[] = []
   #isReplaying = false
 
-  /** Listens to one kind of news of that thread, from its beginning. */
+  /** Listens to one kind of news, including those that have already arrived. */
   hear<Name extends keyof News>(news: Name, hear: (value: News[Name]) => void): void {
     this.#hearers.set(news, hear)
     if (this.#isReplaying) return
     this.#isReplaying = true
-    // The replay follows all listeners that are added now, since one kind of news may take another back.
+    // The replay runs after all listeners of this turn are added, because one kind of news may revoke another.
     queueMicrotask(() => this.#replay())
   }
 
@@ -173,7 +176,7 @@ export class Line {
     for (const { news, value } of told) this.#hearers.get(news)?.(value as never)
   }
 
-  /** Starts a thread that is used from now on. */
+  /** Starts a thread, which is the current one from now on. */
   start(options: ThreadStart): StoreThread {
     this.#thread = new StoreThread(options, (news, value) => this.#tell(news, value))
     return this.#thread
@@ -186,7 +189,7 @@ export class Line {
     if (this.#unheard.length > unheardMax) this.#unheard.shift()
   }
 
-  /** @throws StoreSilent if there is no answer to be had, StoreError if the store refuses. */
+  /** @throws StoreSilent if there can be no answer, StoreError if the store refuses */
   ask<Name extends QuestionName>(question: Name, value: Questions[Name]['asks']): Promise<Questions[Name]['answers']> {
     return this.#thread?.ask(question, value) ?? Promise.reject(new StoreSilent('the store is not open'))
   }

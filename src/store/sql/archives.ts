@@ -14,9 +14,7 @@ import { sumColumns } from '../../accounts/usage/rollup.ts'
 import type { Dialect, Put } from './dialect.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
-/*
- * Facts of a store about entries that are in archives (src/accounts/archive.ts), for everything that reads entries.
- */
+/* Facts of a store about archived entries (src/accounts/archive.ts), for all code that reads entries. */
 
 /** The archives of a store, the oldest first. */
 export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {
@@ -37,27 +35,29 @@ export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {
   }))
 }
 
-/** @throws BookError `month_away` if entries that count in the span may be away */
+/** @throws BookError `month_away` if entries that count in the time span may be detached */
 export function* refuseAway(dialect: Dialect, sinceMs?: number, untilMs?: number): StoreStep<void> {
   const away = findAway(yield* readArchives(dialect), sinceMs, untilMs)
   if (away.length > 0) throw monthsAway(away)
 }
 
-/** The refusal that names what is away. */
+/** Makes the error that names the detached months. */
 export function monthsAway(away: readonly Pick<Archive, 'month'>[]): BookError {
   return new BookError('month_away', away.map(({ month }) => month).join(', '))
 }
 
-/** In SQL: an archive `x` of which entries may be missing. */
+/** SQL: whether entries of an archive `x` may be missing. */
 export const isAwaySql = `x.state IN (${awayStates.map((state) => `'${state}'`).join(', ')})`
 
-/** In SQL: an entry `e` is not one that counts as away, which may still be there or be there again. */
+/**
+ * SQL: whether an entry `e` does not count as detached. A detached entry may still be in the store, or be back again.
+ */
 export function isHere(schema: string): string {
   return `NOT EXISTS (SELECT 1 FROM ${schema}.seals l JOIN ${schema}.archives x ON x.month = l.month AND ${isAwaySql}
     WHERE l.account_id = e.account_id AND l.from_seq <= e.seq AND l.to_seq >= e.seq)`
 }
 
-/** The sealed rows of the accounts of a range of ids, account by account, the oldest first. */
+/** The sealed rows of accounts with ids in a range, account by account, the oldest first. */
 export function* readSeals(dialect: Dialect, fromId: string, toId: string): StoreStep<Seal[]> {
   const rows = yield* ask(
     dialect,
@@ -82,7 +82,7 @@ export function readSeal(row: Row): Seal {
   }
 }
 
-/** The same of the sums of sealed rows, by account and month. */
+/** The sums of sealed rows, by account and month. */
 export function* readSealedSums(
   dialect: Dialect,
   fromId: string,
@@ -102,7 +102,7 @@ export function* readSealedSums(
   }))
 }
 
-/** Sums of an account whose entries are away, as rows of `selectSummed` are. */
+/** The sums of an account's detached entries, in the form of rows of `selectSummed`. */
 export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Row[]> {
   const { schema } = dialect
   return yield* ask(
@@ -112,7 +112,7 @@ export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Ro
   )
 }
 
-/** The sealed row of an account that has the entry of this number. */
+/** The sealed row of an account that covers the entry with this number. */
 export function* findSealOf(dialect: Dialect, accountId: string, seq: number): StoreStep<Seal | undefined> {
   const row = yield* askOne(
     dialect,
@@ -122,7 +122,7 @@ export function* findSealOf(dialect: Dialect, accountId: string, seq: number): S
   return row && readSeal(row)
 }
 
-/** Whether sums of all times must add what is away, and of which months. */
+/** The months whose entries are detached, separated by commas. Sums over all time must add them. */
 export function* listAway(dialect: Dialect): StoreStep<string> {
   return (yield* readArchives(dialect))
     .filter(isAway)
@@ -130,15 +130,15 @@ export function* listAway(dialect: Dialect): StoreStep<string> {
     .join(', ')
 }
 
-/** Finds the debit of a request in the index. */
+/** Finds the debit of a request in the index of archives. */
 export function* findArchived(dialect: Dialect, requestId: string): StoreStep<ArchivedEntry | undefined> {
   return (yield* findArchivedAll(dialect, [requestId])).get(requestId)
 }
 
-/** Request ids in one statement. */
+/** The most request ids in one statement. */
 const idsMax = 500
 
-/** Finds the debits of some requests in the index, by their request ids. */
+/** Finds the debits of several requests in the index of archives, by request id. */
 export function* findArchivedAll(
   dialect: Dialect,
   requestIds: readonly string[],
@@ -168,7 +168,10 @@ export function readArchivedEntry(row: Row): ArchivedEntry {
   }
 }
 
-/** The posting of a debit that the ledger did not take. @param archived the row of its request in the index, which has account and amount */
+/**
+ * The result of posting a debit that the ledger did not take.
+ * @param archived the row of its request in the index of archives
+ */
 export function repeatOf(debit: Debit, archived: Row | undefined): Posting {
   if (!archived) return 'rejected'
   const { accountId, amountNanos } = readArchivedEntry(archived)

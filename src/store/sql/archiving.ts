@@ -8,16 +8,16 @@ import { countedMs } from './entries.ts'
 import { readNowMs } from './moments.ts'
 import { ask, askOne, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 
-/*
- * Changes of a store by detaching and attaching a month, in steps that are one transaction each (src/store/archive).
- */
+/* Detaching and attaching a month in the store (src/store/archive). Each exported function is one step. */
 
-/** Entries of an account, by their numbers. */
+/** Entries of an account, from one number to another. */
 export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
 
 /**
  * The entries of a month that can be archived.
- * @property fromMs when the oldest of them counts @property olderMs when the oldest one counts that an older archive should have
+ * @property fromMs when the oldest of them counts
+ * @property olderMs when the oldest entry counts that an archive of an earlier month should have
+ * @property unfolded the first account with entries that are not folded into the figures for reports
  */
 export type ArchivePlan = {
   ranges: SealRange[]
@@ -26,14 +26,15 @@ export type ArchivePlan = {
   unfolded: string | undefined
 }
 
-/** Accounts that are planned in one statement. */
+/** The most accounts in one statement. */
 const accountsMax = 500
 
 /**
- * Finds the entries of each account that count before the end of a month and are in no archive. The last entry of an account
- * stays, and its last monthly grant with all after it: what follows is computed from them (rulings C15, Y20).
- * @param archivedMs the end of the last month that was archived: entries before it had stayed, and wait for no older archive
- * @param isAll whether entries of older months are taken too, which had stayed when those were archived
+ * Finds the entries of each account that count before the end of a month and are in no archive. Later entries are
+ * computed from the last entry of an account and from its last monthly grant (rulings C15, Y20). So the last entry
+ * stays, and so do the grant and all entries after it.
+ * @param archivedMs the end of the last archived month; older entries that stayed then do not wait for an older archive
+ * @param isAll whether to include entries that stayed when earlier months were archived
  */
 export function* planArchive(
   dialect: Dialect,
@@ -82,7 +83,10 @@ export function* planArchive(
   }
 }
 
-/** Corrected entries stay together with the correction that names them (ruling C15). @returns the number, or a lower one */
+/**
+ * Keeps corrected entries together with the correction that names them (ruling C15).
+ * @returns `toSeq`, or a lower number
+ */
 function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
   const { schema } = dialect
   const row = yield* askOne(
@@ -101,7 +105,7 @@ function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): Store
   return Number(last?.['seq'] ?? 0)
 }
 
-/** In SQL: entries `e` of these ranges. */
+/** SQL: whether an entry `e` is in one of these ranges. */
 function within(put: Put, ranges: readonly SealRange[]): string {
   const parts = ranges.map(
     ({ accountId, fromSeq, toSeq }) =>
@@ -110,7 +114,7 @@ function within(put: Put, ranges: readonly SealRange[]): string {
   return `(${parts.join(' OR ')})`
 }
 
-/** Cuts ranges into slices of some entries and some accounts. */
+/** Divides ranges into slices of at most `entriesMax` entries and `rangesMax` ranges. */
 export function* sliceSeals(ranges: Iterable<SealRange>, entriesMax = 2_000, rangesMax = 100): Iterable<SealRange[]> {
   let slice: SealRange[] = []
   let room = entriesMax
@@ -127,7 +131,7 @@ export function* sliceSeals(ranges: Iterable<SealRange>, entriesMax = 2_000, ran
   if (slice.length > 0) yield slice
 }
 
-/** The entries of a slice, account by account, with all columns. */
+/** Reads the entries of a slice with all columns, account by account. */
 export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): StoreStep<Row[]> {
   return yield* ask(
     dialect,
@@ -136,8 +140,9 @@ export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): Store
 }
 
 /**
- * Does work in a transaction if the archive is as the command left it, and keeps it so until the end of the transaction.
- * @returns false if another command has begun with the month
+ * Does `work` in a transaction, if the archive is still as the command left it. The archive stays locked until the
+ * transaction ends.
+ * @returns false if another command has changed the archive
  */
 function* whileHeld(dialect: Dialect, { month, state, digest }: Archive, work: StoreStep<unknown>): StoreStep<boolean> {
   return yield* inTransaction(check())
@@ -155,14 +160,18 @@ function* whileHeld(dialect: Dialect, { month, state, digest }: Archive, work: S
   }
 }
 
-/** Deletes the entries of a slice, which are sealed. @returns as `whileHeld` */
+/** Deletes the entries of a slice; they are sealed. @returns as `whileHeld` */
 export function* removeSlice(dialect: Dialect, archive: Archive, slice: readonly SealRange[]): StoreStep<boolean> {
   const { schema } = dialect
   const remove = ask(dialect, (put) => `DELETE FROM ${schema}.entries AS e WHERE ${within(put, slice)}`)
   return yield* whileHeld(dialect, archive, remove)
 }
 
-/** Puts entries back, except those that are there already. @param rows of one slice, by their columns @returns as `whileHeld` */
+/**
+ * Puts entries back, except those that are already there.
+ * @param rows the rows of one slice
+ * @returns as `whileHeld`
+ */
 export function* restoreSlice(
   dialect: Dialect,
   archive: Archive,
@@ -198,7 +207,7 @@ function* rangesOf(rows: readonly Row[]): Iterable<SealRange> {
   if (range) yield range
 }
 
-/** Prices and lists that some entries name. */
+/** Reads the prices or price lists that some entries refer to. */
 export function* readNamed(dialect: Dialect, table: 'prices' | 'lists', names: readonly string[]): StoreStep<Row[]> {
   const column = table === 'prices' ? 'version' : 'digest'
   if (names.length === 0) return []
@@ -209,7 +218,7 @@ export function* readNamed(dialect: Dialect, table: 'prices' | 'lists', names: r
   )
 }
 
-/** The digest of an entry and the balance after it. */
+/** The digest of an entry, and the balance after it; undefined if the entry is not in the store. */
 export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   const row = yield* askOne(
     dialect,
@@ -219,7 +228,7 @@ export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
 }
 
-/** Writes what the store keeps of some archived entries. @returns as `whileHeld` */
+/** Writes the index rows, sealed rows and sums of some archived entries. @returns as `whileHeld` */
 export function* noteSealed(
   dialect: Dialect,
   archive: Archive,
@@ -250,7 +259,7 @@ export function* noteSealed(
 }
 
 /**
- * Notes an archive that is being sealed, and forgets what a command that was broken off has noted of it.
+ * Begins to seal a month, and deletes what an interrupted command has written for it.
  * @returns false if the month is sealed already
  */
 export function* beginSealing(
@@ -289,9 +298,10 @@ function rowOf(archive: Archive) {
 }
 
 /**
- * Moves an archive to another state, with the record of the audit if it begins to be one of operators' acts.
- * @param lock taken before the record is written, if several servers may write @param held as the command left it, if any other one may seal it too
- * @returns false if its state has changed meanwhile, or another command has not noted all that is sealed
+ * Moves an archive to another state, and writes an audit record if one is given.
+ * @param lock a statement that is run first, if several servers may write audit records
+ * @param held the archive as the command left it, if another command may seal it too
+ * @returns false if its state has changed meanwhile, or if the rows of the month are not all written
  */
 export function* moveArchive(
   dialect: Dialect,
@@ -330,7 +340,7 @@ export function* moveArchive(
   }
 }
 
-/** Sealed rows of a month, page by page. */
+/** Reads sealed rows of a month, one page of accounts. */
 export function* pageSeals(dialect: Dialect, month: string, afterId: string): StoreStep<Seal[]> {
   const rows = yield* ask(
     dialect,
@@ -340,7 +350,7 @@ export function* pageSeals(dialect: Dialect, month: string, afterId: string): St
   return rows.map(readSeal)
 }
 
-/** The last archive before a month, and whether any later one is there. */
+/** Finds the archives around a month: the last earlier one, the first later one, and whether any is detached. */
 export function neighbours(archives: readonly Archive[], month: string) {
   const others = archives.filter((one) => one.state !== 'sealing')
   const before = others.filter((one) => one.month < month).at(-1)

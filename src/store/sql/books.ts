@@ -44,7 +44,7 @@ import { foldAnew, readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
 import { slices } from './words.ts'
 
-/** The questions of the books (see `BookStore`), except those about entries and figures for reports. */
+/** The queries of the books (see `BookStore`), except those about entries and figures for reports. */
 export function createQuestions(dialect: Dialect) {
   return {
     readNowMs: () => readNowMs(dialect),
@@ -81,7 +81,7 @@ export function createQuestions(dialect: Dialect) {
   }
 }
 
-/** By id, else by name. */
+/** Selects an account by id or name. An account with that id comes first. */
 function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
   return query(dialect, readAccountRow, (put) => {
     const asked = put(idOrName)
@@ -89,7 +89,10 @@ function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
   })
 }
 
-/** All keys, or those that have any of these. @param most the most keys; those with only the label come last */
+/**
+ * Selects all keys, or those with any of these values.
+ * @param most the most keys; those that only match by label come last
+ */
 function selectKeys(
   dialect: Dialect,
   by: { account_id?: string; id?: string; prefix?: string; label?: string },
@@ -110,10 +113,10 @@ function selectKeys(
   })
 }
 
-/** Columns that have an index of their lower case only. */
+/** Columns whose only index is on their lower case. */
 const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label: true }
 
-/** Finds what a change asks about (see `BookStore.change`), in its transaction. */
+/** Reads what a change needs to decide (see `BookStore.change`), in its transaction. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {
   const { accountName, key, reference, operator, persons: asked, once, identity } = about
   const oauthGrant = about.oauthGrant && (yield* findGrant(dialect, about.oauthGrant))
@@ -155,8 +158,9 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
 }
 
 /**
- * Entries that are ahead of the clock and that no correction names, with budgets and grants of their accounts. A budget that was
- * set by a clock that was ahead is there too: its window begins ahead, without an entry.
+ * Reads the entries that are ahead of the clock and that no correction names, with budgets and grants of their
+ * accounts. A budget that was set while the clock was ahead is included: its window begins ahead, even without an
+ * entry.
  */
 function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)
@@ -177,7 +181,7 @@ function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBud
   return { ahead, aheadBudgets, aheadGrants }
 }
 
-/** Entries that are ahead of the clock of the store and that no correction names, account by account. */
+/** Lists accounts with entries that are ahead of the store's clock and that no correction names. */
 function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
   const { schema } = dialect
   const rows = yield* ask(dialect, (put) => {
@@ -243,7 +247,7 @@ function namedOperators(dialect: Dialect, name: string): Query<OperatorRow> {
 }
 
 function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): StoreStep<PersonKeys[]> {
-  // To name each of many would be too many values for one statement.
+  // More than a hundred ids would be too many values for one statement.
   const ids = persons.length > 100 ? undefined : persons.map(({ id }) => id)
   const rows = yield* ask(dialect, (put) => {
     const whose = ids ? isOneOf(put, 'person', ids) : 'person IS NOT NULL'
@@ -252,14 +256,14 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
 }
 
-/** Whether a key of ours follows a key of another gateway. */
+/** Whether a key of ours has replaced a key of another gateway. */
 function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
   const next = (put: Put) =>
     `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`
   return (yield* ask(dialect, next)).length > 0
 }
 
-/** Those of the values that a column has. */
+/** @returns those of the values that the column contains */
 function* findTaken(
   dialect: Dialect,
   table: 'keys' | 'credits',
@@ -280,7 +284,7 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
 }
 
-/** The state is locked: a server that starts meanwhile waits for what becomes of it. */
+/** Locks the state of the figures, so a server that starts meanwhile waits for the change. */
 function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   const state = yield* readUsageState(dialect, 'UPDATE')
   const { livingReplicas } = dialect
@@ -293,7 +297,7 @@ function rowOfAccount(account: AccountRow) {
   return { ...columnsOf(registers.accounts, account), ...accountBounds.values(account.bounds) }
 }
 
-/** Writes what a change decided, in its transaction. Each engine posts credits itself. */
+/** Writes what a change has decided, in its transaction. Each engine posts credits itself. */
 export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_credit' }>): StoreStep<void> {
   switch (write.kind) {
     case 'insert_account':
@@ -319,12 +323,12 @@ export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_
       yield* lockAccount(dialect, write.accountId)
       return yield* execute(dialect, (put) => `DELETE FROM ${dialect.schema}.spends WHERE scope = ${put(write.scope)}`)
     case 'set_account':
-      // No debit of the account is posted by what its bounds were a moment ago.
+      // The lock keeps debits of the account from being posted with the old limits.
       if (write.bounds) yield* lockAccount(dialect, write.accountId)
       yield* runAll(writeStatements(dialect, write))
       return write.bounds && (yield* rearm(dialect, write.accountId))
     case 'set_bounds':
-      // No debit of the account is posted by what its keys were a moment ago.
+      // The lock keeps debits of the account from being posted with the old limits of its keys.
       yield* lockAccount(dialect, write.accountId)
       yield* runAll(writeStatements(dialect, write))
       return yield* rearm(dialect, write.scope)

@@ -1,6 +1,7 @@
 /**
- * Selects keys, accounts and people with a budget, and the scope that it is counted by. That of a key is its line (ruling R15),
- * that of an account or a person its id. A second identity of a person is counted with them (ruling Y20).
+ * Selects keys, accounts and people with a budget, and the scope of the budget. The scope of a key is its line (ruling
+ * R15), that of an account or a person is the id. A second identity of a person counts in the person's scope (ruling
+ * Y20).
  */
 export function selectBudgeted(schema: string): string {
   return `SELECT k.account_id, k.id AS spender, coalesce(k.scope, k.id) AS scope, k.budget, k.budget_per
@@ -12,7 +13,7 @@ export function selectBudgeted(schema: string): string {
 }
 
 /**
- * The condition that an entry `e` counts in the budget of its account: a debit, or what was given back of one (ruling C13). No
- * other credit has a source of its usage.
+ * SQL: whether an entry `e` counts in the budget of its account. It is a debit, or a return of one (ruling C13). No
+ * other credit has a usage source.
  */
 export const isSpending = '(e.usage_source IS NOT NULL)'

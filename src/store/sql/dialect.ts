@@ -1,46 +1,46 @@
-/** The differences between our databases in the texts of statements that both understand. */
+/** The parts of statements that differ between our databases. */
 export type Dialect = {
   /** The schema of the tables. */
   schema: string
-  /** Several servers may use the store at once: rows are locked, and the store knows what running requests hold. */
+  /** Whether several servers may use the store. Then rows are locked, and the store knows the holds of requests. */
   isShared: boolean
-  /** The name of the n-th value, from 1 on. */
+  /** The placeholder of the n-th value, counted from 1. */
   parameter(n: number): string
-  /** Accounts with their balances: a SELECT without WHERE, which calls the accounts `a`. */
+  /** Accounts with their balances: a SELECT without WHERE. It names the accounts `a`. */
   accounts: string
-  /** A table of the ends of accounts: `account_id`, `balance`, `seq`. */
+  /** A table of the last entries of accounts: `account_id`, `balance`, `seq`. */
   ends: string
   /** The table of credits by their references. */
   credits: string
-  /** Text after FROM that finds the entry `e` of a reference, up to the column that the reference is compared with. */
+  /** Text after FROM that finds the entry `e` of a reference. It ends with the column to compare the reference with. */
   creditEntry: string
-  /** The same for its row `a` in the index of archived entries. */
+  /** The same for the row `a` of a reference in the index of archived entries. */
   archivedCredit: string
   /** The condition that finds the debit `e` of a request. */
   isOfRequest(put: Put, requestId: string): string
-  /** The id by which the debit of a request is in the index of archived entries. */
+  /** The id of a request's debit in the index of archived entries. */
   archivedId(requestId: string): string
   /** The time of the store, in Unix milliseconds. */
   now(put: Put): string
-  /** Rows in one statement that inserts many. */
+  /** The most rows in one INSERT. */
   rowsMax: number
-  /** Keeps heads from being made until the transaction is over, if several servers post. */
+  /** A statement that keeps heads from being made until the transaction ends. Undefined if only one server posts. */
   headLock?: string
-  /** The servers that use the store now, if it knows them. */
+  /** Selects the servers that use the store now, if it knows them. */
   livingReplicas?: string
 }
 
-/** @returns whether both databases can hold the text: PostgreSQL has no text with NUL in it. */
+/** @returns whether both databases can store the string: PostgreSQL refuses strings with NUL */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0')
 }
 
 export type SqlValue = string | number | bigint | Uint8Array
 
-/** @property isApart committed on its own, if the database has another connection for it */
+/** @property isApart committed outside the transaction, if the database has another connection for it */
 export type Statement = { text: string; values: readonly SqlValue[]; isApart?: boolean }
 
-/** Adds a value to a statement. @returns its name there. */
+/** Adds a value to a statement. @returns its placeholder */
 export type Put = (value: SqlValue | null) => string
 
 export function isOneOf(put: Put, column: string, ids: readonly string[]): string {
@@ -73,7 +73,7 @@ export function update(
   })
 }
 
-/** @param rest what follows the values of each statement */
+/** Inserts rows, in several statements if there are many. @param rest the text after the values of each statement */
 export function* insertAll(
   dialect: Dialect,
   table: string,
@@ -87,7 +87,7 @@ export function* insertAll(
       const values = some.map((row) => `(${row.map(put).join(', ')})`)
       return `INSERT INTO ${schema}.${table} AS t (${columns.join(', ')}) VALUES ${values.join(', ')} ${rest}`
     })
-  // The text is long, and that of as many rows is the same.
+  // The text is long, and the same for each full statement.
   const { text } = write(rows.slice(0, rowsMax))
   for (let at = 0; at < rows.length; at += rowsMax) {
     const some = rows.slice(at, at + rowsMax)

@@ -6,12 +6,12 @@ import type { Dialect, SqlValue, Statement } from './dialect.ts'
 
 const dayMs = 86_400_000
 
-/** A part of the entries, in the order of a column: above `after`, up to and with `through`. */
+/** A part of the entries, in the order of a column: above `after`, up to and including `through`. */
 export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
 /**
- * The time at which an entry `e` counts, in SQL: when it was posted, unless a correction says otherwise (ruling C15). Databases
- * evaluate the first condition once, so that entries of a store without corrections are not looked up.
+ * SQL: the time at which an entry `e` counts. That is its posting time, unless a correction changed it (ruling C15).
+ * Databases evaluate the first condition once, so a store without corrections looks up no entry.
  */
 export function countedMs(schema: string): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
@@ -19,8 +19,9 @@ export function countedMs(schema: string): string {
 }
 
 /**
- * Conditions for entries `e` that count from a time on, or before one. An index finds them by when they were posted, which is
- * never before they count. @param from, until SQL expressions
+ * Conditions for entries `e` that count from a time on, or before a time. An index finds entries by their posting time.
+ * An entry never counts after it was posted.
+ * @param from, until SQL expressions
  */
 export function countsWithin(schema: string, from: string | undefined, until: string | undefined): string[] {
   const counted = countedMs(schema)
@@ -34,18 +35,18 @@ export function countsWithin(schema: string, from: string | undefined, until: st
 
 export type Direction = 'oldest' | 'newest'
 
-/** Entries `e` with the names of their accounts and keys, for `readListed`. */
+/** Selects entries `e` with the names of their accounts and keys; `readListed` reads the rows. */
 export function selectNamed(dialect: Dialect): string {
   return `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label
     FROM ${dialect.schema}.entries e ${joinNames(dialect)}`
 }
 
-/** The account and the key of each entry, called `a` and `k`. */
+/** Joins the account and the key of each entry, as `a` and `k`. */
 export function joinNames({ schema }: Dialect): string {
   return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
 }
 
-/** Beside `joinNames`: the columns that verification compares an entry with, for `readReading`. */
+/** The columns that verification compares an entry with, besides `joinNames`, for `readReading`. */
 export function readingColumns({ schema }: Dialect): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
   return `e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix, ${shifted} AS shifted_ms`
@@ -58,7 +59,7 @@ export function selectEntries(
   { limit, slice, beyond }: { limit?: number; slice?: Slice; beyond?: EntryPlace | undefined } = {},
 ): Statement {
   const { where, values } = conditions(dialect, filter, slice, beyond && { ...beyond, first })
-  // Within an account both orders are one, and an index has this one.
+  // Within an account both orders are the same, and an index has this one.
   const columns = filter.accountId === undefined ? ['e.posted_ms', 'e.account_id', 'e.seq'] : ['e.seq']
   const order = columns.map((column) => (first === 'newest' ? `${column} DESC` : column)).join(', ')
   const text = `${selectNamed(dialect)} ${where} ORDER BY ${order}`
@@ -66,7 +67,7 @@ export function selectEntries(
   return { text: `${text} LIMIT ${dialect.parameter(values.length + 1)}`, values: [...values, limit] }
 }
 
-/** One row for each group that has entries, in the order of the groupings. Without groupings, one row. */
+/** Selects one row of sums for each group with entries, in the order of the groupings; without groupings, one row. */
 export function selectSums(
   dialect: Dialect,
   filter: EntryFilter,
@@ -97,7 +98,7 @@ export function conditions(
   else if (keyIds) {
     const list = keyIds.map(put).join(', ')
     parts.push(`e.key_id IN (${list})`)
-    // By the key's account, whose entries an index has together.
+    // An index has the entries of the key's account together.
     if (accountId === undefined) {
       parts.push(`e.account_id IN (SELECT account_id FROM ${schema}.keys WHERE id IN (${list}))`)
     }
@@ -111,7 +112,7 @@ export function conditions(
     const [sign, { postedMs, accountId: id, seq }] = [beyond.first === 'newest' ? '<' : '>', beyond]
     if (accountId !== undefined) parts.push(`e.seq ${sign} ${put(seq)}`)
     else {
-      // The first comparison is for the index.
+      // The first condition makes the database use the index.
       parts.push(`e.posted_ms ${sign}= ${put(postedMs)}`)
       parts.push(`(e.posted_ms, e.account_id, e.seq) ${sign} (${put(postedMs)}, ${put(id)}, ${put(seq)})`)
     }
@@ -119,7 +120,7 @@ export function conditions(
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
-/** The time by which an entry has its day. */
+/** SQL: the time that decides the day of an entry. */
 function shiftedTime(schema: string, shifts: readonly DayShift[]): string {
   const counted = countedMs(schema)
   if (shifts.every(({ shiftMs }) => shiftMs === 0)) return counted
@@ -148,7 +149,9 @@ function groupColumns(
   }
 }
 
-/** A return has the origin of its debit and no tokens; it takes the debit's tokens away from no sum, for they were used. */
+/**
+ * A return has the origin of its debit, and no tokens. It subtracts none from the sums, because the tokens were used.
+ */
 const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
   ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},
@@ -168,7 +171,7 @@ export function readListed(row: Record<string, unknown>): ListedEntry {
   }
 }
 
-/** All accounts together may hold more than the 64 bits of a sum in SQLite, so whole credits and the rest are summed apart. */
+/** The sum of all accounts may exceed SQLite's 64 bits, so whole credits and the rest are summed separately. */
 function sumInParts(name: string, amount: string): string {
   return `sum((${amount}) / ${nanosPerCredit}) AS ${name}, sum((${amount}) % ${nanosPerCredit}) AS ${name}_rest`
 }
@@ -178,7 +181,7 @@ function readParts(row: Record<string, unknown>, name: 'billed' | 'credited' | '
   return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }
 
-/** @param row of `selectSums`; a sum that may be more than 64 bits may come as a text. */
+/** @param row a row of `selectSums`; a sum that may exceed 64 bits may come as a string */
 export function readTotal(row: Record<string, unknown>, by: readonly Grouping[]): Total {
   return {
     ...(by.includes('day') && { dayMs: Number(row.day) * dayMs }),
@@ -199,7 +202,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
   }
 }
 
-/** @param row with `readingColumns`. */
+/** @param row a row with `readingColumns` */
 export function readReading(row: Record<string, unknown>): VerifiedEntry {
   return {
     entry: readEntry(row),

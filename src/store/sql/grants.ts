@@ -7,8 +7,8 @@ import { lockAccount, sliceMax } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
- * Spending of a monthly grant (ruling Y20): debits and negative credits after its entry, less what was given back of those debits.
- * A debit before the grant spent none of it, and its return gives nothing of it back.
+ * The spend of a monthly grant (ruling Y20): debits and negative credits after its entry, minus returns of those
+ * debits. A debit before the grant did not spend it, and its return does not give it back.
  */
 
 /** See `BookStore.sumGrant`. */
@@ -21,12 +21,12 @@ export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantB
   const row = yield* askOne(dialect, entry)
   const seq = Number(row?.['seq'] ?? 0)
   const base = { reference, seq, amountNanos: (row?.['amount'] as bigint | undefined) ?? 0n }
-  // The sum is for the lapse alone.
+  // Only a grant that lapses needs the sum.
   const used = Number(lapses) ? yield* sumUsed(dialect, accountId, seq, seq) : { spentNanos: 0n, throughSeq: undefined }
   return { ...base, ...used }
 }
 
-/** The lock of heads comes before those of accounts, as in every post. */
+/** Reads the grants and lapses of an account, and locks it. The lock of heads is taken first, as in every post. */
 export function* findGrants(
   dialect: Dialect,
   { accountId, base }: NonNullable<ChangeScope['grants']>,
@@ -44,16 +44,20 @@ export function* findGrants(
   return { taken, spentNanos: base.spentNanos + tail.spentNanos }
 }
 
-/** References of an account's grants or lapses. */
+/** Lists the references of an account's grants or lapses. */
 export function* listReferences(dialect: Dialect, kind: GrantEntryKind, accountId: string): StoreStep<string[]> {
   const prefix = grantPrefix(kind, accountId)
-  // Texts sort by their bytes, and 0 follows the stroke.
+  // Strings are sorted by bytes, in which 0 follows the slash.
   const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
     WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
   return (yield* ask(dialect, select)).map(({ reference }) => reference as string)
 }
 
-/** Sums up slice by slice. @param seq of the grant's entry @param afterSeq only entries above this number count */
+/**
+ * Adds up the spend of a grant, slice by slice.
+ * @param seq the number of the grant's entry
+ * @param afterSeq only entries above this number count
+ */
 function* sumUsed(dialect: Dialect, accountId: string, seq: number, afterSeq: number) {
   const end = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
   const throughSeq = Number((yield* askOne(dialect, end))?.['seq'] ?? 0)
@@ -77,14 +81,14 @@ function* sumUsed(dialect: Dialect, accountId: string, seq: number, afterSeq: nu
   return { spentNanos, throughSeq }
 }
 
-/** Debits in one statement. */
+/** The most debits in one statement. */
 const debitsMax = 100
 
 function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): StoreStep<bigint> {
   let sum = 0n
   for (let at = 0; at < returns.length; at += debitsMax) {
     const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
-    // A debit and its return have one amount.
+    // A debit and its return have the same amount.
     const row = yield* askOne(
       dialect,
       (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e

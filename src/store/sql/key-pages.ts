@@ -5,24 +5,24 @@ import { keysWithSpends } from './spends.ts'
 import { all, askOne, query, type StoreStep } from './step.ts'
 
 /**
- * Keys that match one filter are found and sorted if there are at most so many of them. If more match, one key after the other is
- * looked at in the order of the page until it is full. With two million keys, of which 3,000 match, either takes some 10 ms.
+ * If at most this many keys match a filter, they are found and sorted. If more match, keys are checked one by one in
+ * the order of the page until it is full. With two million keys, of which 3,000 match, both ways take about 10 ms.
  */
 const foundMax = 3_000
 
-/** So many keys are looked at first in the order of the page: a filter that many keys match fills a page from them. */
+/** How many keys are checked first in the order of the page. If many keys match the filters, these fill the page. */
 const glanceMax = 1_000
 
 /**
- * Conditions of keys `k`, each of which an index finds.
- * @property parts a key fits any of them. The index has the columns that a page is sorted by.
- * @property test the same for a key that was read. `parts` empty: there is only this.
+ * A condition on keys `k`, as parts that indexes can answer.
+ * @property parts a key matches if it fits any part. The index of a part has the columns that sort a page
+ * @property test the same condition for a key that was already read. If `parts` is empty, there is only this
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
 type Condition = (put: Put) => string
 
-/** A page of keys. The time that it takes does not grow with the number of keys, unless almost none of many matches fits all filters. */
+/** Reads a page of keys, in constant time unless nearly none of many matches fits all filters. */
 export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> {
   const filters = filtersOf(dialect, page)
   const select = (few?: Few) => all(query(dialect, readKeyRow, (put) => selectPage(dialect, page, filters, few, put)))
@@ -33,7 +33,7 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
-/** The keys that are looked at instead of all: the first ones in the order of the page, or those that match a filter. */
+/** The keys to check instead of all: the first ones in the order of the page, or those that match a filter. */
 type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(
@@ -70,12 +70,12 @@ function beginning(q: string): KeyFilter {
   }
 }
 
-/** @returns a filter that few keys match; undefined if an index has the page in its order, with few other keys between */
+/** @returns a filter that few keys match; undefined if reading in the order of an index is faster */
 function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]): StoreStep<KeyFilter | undefined> {
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
     for (const part of filter.parts) if (found <= foundMax) found += yield* count(dialect, part, foundMax + 1 - found)
-    // An index has the keys of an account in their order.
+    // An index has the keys of an account in the order of the page.
     if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
   }
   return undefined
@@ -86,7 +86,9 @@ function* count(dialect: Dialect, part: Condition, most: number): StoreStep<numb
   return Number((yield* askOne(dialect, (put) => `SELECT count(*) AS n FROM (${few(put)}) few`))?.['n'] ?? 0)
 }
 
-/** @param few the keys of a filter are found and sorted. All others are read in the order of an index. */
+/**
+ * @param few a filter whose keys are found and sorted, or `glance`; otherwise keys are read in the order of an index
+ */
 function selectPage(
   dialect: Dialect,
   { accountId, state, sort = 'created', beyond, limit, isWithoutSessions }: KeyPage,
@@ -99,7 +101,7 @@ function selectPage(
   const inItsOrder = `ORDER BY created_ms${word}, id${word}`
   const order = `${inItsOrder} LIMIT ${put(limit)}`
   const place = beyond ? [`(k.created_ms, k.id) ${sign} (${beyond.map(put).join(', ')})`] : []
-  // No index is used for what IS TRUE, so only the conditions without it choose the index.
+  // No index is used for a condition with IS TRUE, so only the other conditions choose the index.
   const rest = filters.filter((one) => one !== few).map(({ test }) => `(${test(put)}) IS TRUE`)
   if (isWithoutSessions) rest.push('k.session IS NULL')
   const select = (from: string, where: readonly string[]) => `SELECT * FROM ${from} k ${whereAll(where)}`
@@ -111,15 +113,15 @@ function selectPage(
   let keys: string
   if (typeof few === 'object') {
     const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${schema}.keys k WHERE ${part(put)}`)
-    // Otherwise SQLite moves the place and the order into each part, and reads it by another index.
+    // Without MATERIALIZED, SQLite moves the place and the order into each part, and reads it by another index.
     const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')})`
     if (!isShared) {
-      // SQLite reads the sorted ones one after the other, until the page is full. The order of a part with a limit is kept.
+      // SQLite reads the sorted keys one by one until the page is full. A subquery with a LIMIT keeps its order.
       const sorted = `${found} SELECT * FROM found k ${whereAll(place)} ${inItsOrder} LIMIT -1`
       const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll(rest)}`
       return `SELECT * FROM ${keysWithSpends(dialect, `(${inTurn} LIMIT ${put(limit)})`)} ${order}`
     }
-    // Without other conditions only the keys of the page are read.
+    // Without other conditions, only the keys of the page are read.
     const ids = `${found} SELECT k.id FROM found k ${rest.length > 0 ? '' : `${whereAll(place)} ${order}`}`
     keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...place])
   } else if (few === 'glance') {

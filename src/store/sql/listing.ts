@@ -25,10 +25,10 @@ import {
 } from './entries.ts'
 import { ask, askOne, first, query, rowsOf, type StoreStep } from './step.ts'
 
-/** How many entries are read, summed and verified at once. */
+/** The numbers of entries to read, to sum and to verify in one statement. */
 export type SliceSizes = { readMax: number; sumMax: number; verifyMax: number }
 
-/** The ledger for people to read: filtered and summed by the database, with names beside the ids. */
+/** Creates the queries of the ledger for people. The database filters and sums, and adds names to ids. */
 export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceSizes, 'readMax' | 'sumMax'>) {
   const { schema } = dialect
   return { findEntry, findDebit, listEntries, sumEntries }
@@ -55,7 +55,10 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     return { entry: { ...entry, bill }, prices, isReturned: yield* isReturned(requestId) }
   }
 
-  /** A reference of this form may be a top-up of the first release: the return has the next free one (ruling C13). */
+  /**
+   * Whether a debit was returned. A reference in the format of returns may be a top-up of the first release. Then the
+   * return has the next unused one (ruling C13).
+   */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
       const reference = returnReference(requestId, number)
@@ -67,12 +70,13 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     }
   }
 
-  /** The newest first by default. */
+  /** Lists entries, by default the newest first. */
   function* listEntries({ limit, first = 'newest', beyond, ...filter }: EntryPage): StoreStep<ListedEntry[]> {
     const narrow = yield* narrowed(filter)
     const entries: ListedEntry[] = []
     if (!narrow) return entries
-    // A list that begins with the oldest entry is read to its end.
+    // A list from the oldest entry is incomplete without detached months. A list from the newest stops where they
+    // begin.
     if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     yield* eachSlice(narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
@@ -82,7 +86,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     return entries.slice(0, limit)
   }
 
-  /** One row for each group that has entries, in the order of the groupings. Without groupings, one row. */
+  /** Sums entries: one row for each group with entries, in the order of the groupings; without groupings, one row. */
   function* sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): StoreStep<Total[]> {
     yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     const narrow = yield* narrowed(filter)
@@ -96,10 +100,11 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Runs `work` on one part after the other of the entries that a filter may let through, until it returns false. In PostgreSQL
-   * a statement that reads all of a large ledger keeps alive the rows that busy accounts leave with every debit. Each debit
-   * would be slower than the last one. So reading more than a few entries is done in slices.
-   * @param size how many entries are in a slice; more only if as many have one moment. Infinity: one slice has all.
+   * Runs `work` on slices of the entries that may match a filter, until it returns false.
+   *
+   * In PostgreSQL, busy accounts leave a dead row with every debit. A long statement keeps these rows from being
+   * removed, and each debit would be slower than the one before. So more than a few entries are read in slices.
+   * @param size how many entries are in a slice; more only if that many have the same time. Infinity: one slice has all
    */
   function* eachSlice(
     { accountId, sinceMs, untilMs }: EntryFilter,
@@ -125,8 +130,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Keys of one account are read by the account, whose entries an index has together.
-   * @returns undefined if nothing can fit.
+   * Narrows a filter by keys of a single account to that account, because an index has its entries together.
+   * @returns undefined if no entry can match
    */
   function* narrowed(filter: EntryFilter): StoreStep<EntryFilter | undefined> {
     const { accountId, keyIds, model } = filter
@@ -139,7 +144,9 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 }
 
-/** Several entries may have the time of the place: the statement that reads the page leaves out those before it. */
+/**
+ * The slice from a place on. Several entries may have its time; the statement that reads the page skips earlier ones.
+ */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
   return first === 'newest' ? { through: BigInt(postedMs) } : { after: BigInt(postedMs - 1) }

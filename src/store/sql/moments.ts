@@ -4,22 +4,22 @@ import type { Moved } from '../files/store-error.ts'
 import { type Dialect, insert } from './dialect.ts'
 import { ask, askOne, execute, rowsOf, type StoreStep } from './step.ts'
 
-/** @returns undefined for a store whose content is here. */
+/** @returns where the store was moved to; undefined if it was not moved */
 export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
   const row = yield* askOne(dialect, () => `SELECT to_store, moved_ms FROM ${dialect.schema}.moved`)
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
-/** Findings about the moment of the last head. @param place the ledger's place, in words */
+/** Returns findings about the moment of the last head. @param place the ledger's place, for people */
 export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
   const { moment, now } = yield* readMoment(dialect)
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
 }
 
 /**
- * Writes down the moment of a head that is taken now: all that is posted from here on is posted later (ruling C15). The moment is
- * the earlier of now and the newest entry, so no clock moves it ahead of the entries that it covers (ruling Y15). The caller
- * holds the lock by which no post is under way.
+ * Fixes the moment of a head that is made now: every later entry is dated after it (ruling C15). The moment is the
+ * earlier of now and the time of the newest entry. So a wrong clock cannot move it ahead of the entries that it covers
+ * (ruling Y15). The caller holds the lock that keeps posts out.
  */
 export function* fixMoment(dialect: Dialect): StoreStep<number> {
   const { now } = yield* readMoment(dialect)
@@ -27,15 +27,18 @@ export function* fixMoment(dialect: Dialect): StoreStep<number> {
   return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
 }
 
-/** The same for a head that is made of a store. A store that was moved keeps its last moment, upon which its entries follow elsewhere. */
+/**
+ * Fixes the moment of a head that is made of a store. A store that was moved keeps its last moment, because its later
+ * entries are elsewhere.
+ */
 export function* takeMoment(dialect: Dialect): StoreStep<number> {
   if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
   return Number((yield* readMoment(dialect)).moment ?? 0)
 }
 
 /**
- * When the newest entry was posted, or the last correction made: entries that it names were dated ahead. In SQL. If such an entry
- * is the newest, the ends of all accounts are read, for there may be millions of those entries.
+ * SQL: when the newest entry was posted. If a correction names it, it was dated ahead; then the time of the correction
+ * counts. In that case the ends of all accounts are read, because there may be millions of entries dated ahead.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (
@@ -44,13 +47,13 @@ function selectNewest({ schema, ends }: Dialect): string {
       FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
-/** The moment of the last head is not ahead of this time any more. */
+/** Moves the moment of the last head back to a time, if it is ahead of it. */
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
 }
 
-/** The moment never goes back. @returns the moment that is written down now. */
+/** Raises the moment of the last head; it is never lowered here. @returns the current moment */
 export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
   const { moment } = yield* readMoment(dialect)
   if (moment !== null && moment >= BigInt(ms)) return Number(moment)
@@ -67,12 +70,14 @@ function* readMoment(dialect: Dialect) {
   return row as { now: bigint | number; moment: bigint | null }
 }
 
-/** Unix milliseconds by the clock of the store. */
+/** The store's time, in Unix milliseconds. */
 export function* readNowMs(dialect: Dialect): StoreStep<number> {
   return Number((yield* askOne(dialect, (put) => `SELECT ${dialect.now(put)} AS now`))!['now'])
 }
 
-/** The time of the store, when its newest entry was posted, and what an operator confirmed last (ruling Y15). */
+/**
+ * The store's time, when its newest entry was posted, and the operator's last confirmation of the clock (ruling Y15).
+ */
 export function* readClock(dialect: Dialect): StoreStep<ClockFacts> {
   const { schema } = dialect
   const facts = yield* askOne(

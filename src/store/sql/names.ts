@@ -2,7 +2,7 @@ import { type Dialect, isOneOf, type Put } from './dialect.ts'
 import { ask, type StoreStep } from './step.ts'
 import { slices } from './words.ts'
 
-/** The names of what stands in reports by its id. Those of people are in no entry (ruling Y21). */
+/** Finds names for ids in reports. No entry contains the name of a person (ruling Y21). */
 export function createNames(dialect: Dialect) {
   const { schema } = dialect
   return { nameLines, namePersons, findLines, findRotated, listLine }
@@ -35,13 +35,13 @@ export function createNames(dialect: Dialect) {
     return names
   }
 
-  /** The ids of the keys of a line of rotations. */
+  /** Lists the ids of the keys of a line of rotations. */
   function* listLine(scope: string): StoreStep<string[]> {
     const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
     return rows.map(({ id }) => id as string)
   }
 
-  /** The lines in which a key of another gateway has a successor that works. */
+  /** @returns the lines in which a valid key of ours has replaced a key of another gateway */
   function* findRotated(scopes: readonly string[]): StoreStep<Set<string>> {
     const rotated = new Set<string>()
     for (const list of slices([...new Set(scopes)])) {
@@ -52,7 +52,7 @@ export function createNames(dialect: Dialect) {
     return rotated
   }
 
-  /** The line of each key that is not the first of it. */
+  /** @returns the line of each key that is not the first key of its line */
   function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
     const lines = new Map<string, string>()
     for (const list of slices([...new Set(keys)])) {

@@ -6,10 +6,11 @@ import { ask, askOne, execute, inTransaction, rowsOf, type StoreStep } from './s
 type KnownNeed = { sinceMs: number; goneMs: number | undefined; isTold: boolean }
 
 /**
- * Remembers the lines that a server finds now, and since when they are there. Lines that it does not find are marked, and those
- * that nobody finds for `needKeptMs` are forgotten. It writes only what changes.
- * @param isTelling puts a warning for webhooks into the outbox, once for each line, whichever server is first
- * @returns the beginnings of the lines in Unix milliseconds, by id
+ * Records the lines of the list of needs that a server finds now, and when they began. Lines that it does not find are
+ * marked, and are deleted after no server has found them for `needKeptMs`. It writes only changes.
+ * @param isTelling whether to put a warning for webhooks into the outbox, once for each line, by whichever server is
+ *   first
+ * @returns when each line began, in Unix milliseconds, by id
  */
 export function* noteNeeds(
   dialect: Dialect,
@@ -23,7 +24,7 @@ export function* noteNeeds(
     return one !== undefined && one.goneMs === undefined && (one.isTold || !isTelling)
   })
   const isSettled = [...known].every(([id, { goneMs }]) => ids.has(id) || goneMs !== undefined)
-  // Marked lines are forgotten with the next change.
+  // Marked lines are deleted with the next change.
   if (!isFresh || !isSettled) yield* inTransaction(writeNeeds(dialect, needs, ids, isTelling))
   const noted = isFresh ? known : yield* readNeeds(dialect)
   return new Map(needs.flatMap(({ id }) => (noted.has(id) ? [[id, noted.get(id)!.sinceMs] as const] : [])))
@@ -67,7 +68,7 @@ function* writeNeeds(
   )
   if (!isTelling) return
   for (const { id, data } of needs) {
-    // Of two servers that find a line at once, one changes the row.
+    // If two servers find a line at the same time, only one of them changes the row.
     const told = yield* askOne(
       dialect,
       (put) => `UPDATE ${needsTable} SET is_told = 1 WHERE id = ${put(id)} AND is_told = 0 RETURNING since_ms`,

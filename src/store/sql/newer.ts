@@ -2,7 +2,7 @@ import type { NewerContent } from '../../accounts/book-rows.ts'
 import type { Dialect } from './dialect.ts'
 import { askOne, type StoreStep } from './step.ts'
 
-/** Conditions of the rows of a register that are counted. */
+/** The rows to count: a register and a condition each. */
 const counts = {
   foreignKeys: ['keys', 'origin IS NOT NULL AND revoked_ms IS NULL'],
   labelledKeys: ['keys', '(labels IS NOT NULL OR may_choose IS NOT NULL) AND revoked_ms IS NULL'],
@@ -13,7 +13,11 @@ const counts = {
   financeOperators: ['operators', "duty = 'finance' AND revoked_ms IS NULL"],
 } as const satisfies Record<Exclude<keyof NewerContent, 'isClosed'>, readonly [table: string, where: string]>
 
-/** @param oldest a SELECT of the oldest schema version that may use the store @param secondRelease that of the second release */
+/**
+ * Counts rows that the second release does not know.
+ * @param oldest a SELECT of the oldest schema version that may use the store
+ * @param secondRelease the schema version of the second release
+ */
 export function* readNewer(dialect: Dialect, oldest: string, secondRelease: number): StoreStep<NewerContent> {
   const columns = Object.entries(counts).map(
     ([name, [table, where]]) => `(SELECT count(*) FROM ${dialect.schema}.${table} WHERE ${where}) AS "${name}"`,

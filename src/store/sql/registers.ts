@@ -37,10 +37,11 @@ import { heldByReplicas, keysWithSpends } from './spends.ts'
 import { type Query, query } from './step.ts'
 
 /*
- * Statements about registers: operators, the audit trail, pages of accounts and keys. Both databases understand them.
+ * Statements on registers, such as operators, the audit trail, and pages of accounts and keys. They work on both
+ * databases.
  */
 
-/** Writes that need to read nothing; see `make` for the others. */
+/** Writes that need no read first; see `make` for the others. */
 type PlainWrite = Exclude<
   BookWrite,
   {
@@ -162,8 +163,8 @@ function accountValues({ fields, bounds }: Extract<BookWrite, { kind: 'set_accou
 }
 
 /**
- * All sessions of a person end, with their keys. Sign-ins that nobody has fetched yet become none.
- * @param how.isErasing nothing of the person stays in them
+ * Ends all sessions of a person, with their keys. Pending sign-ins are deleted.
+ * @param how.isErasing whether to erase the person's data in the sessions too
  */
 function endSessionsOf(
   dialect: Dialect,
@@ -187,7 +188,7 @@ function endSessionsOf(
   ]
 }
 
-/** An operator, a person or a key with too many sessions is signed out of the oldest ones. */
+/** Deletes the oldest sessions of an operator, a person or a key that has too many. */
 function forgetOldest(dialect: Dialect, { operatorId, personId, keyId }: SessionRow): Statement[] {
   const sessions = `${dialect.schema}.sessions`
   const owners = { operator_id: operatorId, person_id: personId, key_id: keyId }
@@ -199,7 +200,7 @@ function forgetOldest(dialect: Dialect, { operatorId, personId, keyId }: Session
   return [statement(dialect, old)]
 }
 
-/** Rows of a register that have these values in all, or in any, of these columns. */
+/** Selects rows of a register that have these values in all, or in any, of these columns. */
 export function selectRegister<N extends RegisterName>(
   dialect: Dialect,
   name: N,
@@ -213,7 +214,7 @@ export function selectRegister<N extends RegisterName>(
   })
 }
 
-/** @param column whose values are unique */
+/** Selects one key. @param column a column with unique values */
 export function selectKey(dialect: Dialect, column: 'id' | 'digest', value: string): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
     const found = `(SELECT * FROM ${dialect.schema}.keys WHERE ${column} = ${put(value)})`
@@ -221,7 +222,7 @@ export function selectKey(dialect: Dialect, column: 'id' | 'digest', value: stri
   })
 }
 
-/** Keys that a person made for their agents in an account. */
+/** Selects valid keys that a person made for their agents in an account. */
 export function selectOwnKeys(dialect: Dialect, { personId, accountId }: SignInRow): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
     const found = `(SELECT * FROM ${dialect.schema}.keys WHERE person = ${put(personId)} AND account_id = ${put(accountId)}
@@ -230,7 +231,9 @@ export function selectOwnKeys(dialect: Dialect, { personId, accountId }: SignInR
   })
 }
 
-/** People by any of these texts, with those that they are linked to, and those that are linked to them; or all. */
+/**
+ * Selects people with any of these strings as id, external id, email or name, with all their identities; or all people.
+ */
 export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]): Query<PersonRow> {
   const { schema } = dialect
   return query(dialect, readPersonRow, (put) => {
@@ -249,7 +252,7 @@ function personsWithSpends({ schema, isShared }: Dialect): string {
   return `SELECT p.*, s.from_ms, s.until_ms, s.spent, ${held} AS held FROM ${schema}.persons p LEFT JOIN ${schema}.spends s ON s.scope = p.id`
 }
 
-/** The person of an identity at a provider, with all their identities. */
+/** Selects the person of an identity at a provider, with all their identities. */
 export function selectIdentity(dialect: Dialect, identity: { issuer: string; subject: string }): Query<PersonRow> {
   const { schema } = dialect
   return query(
@@ -261,7 +264,7 @@ export function selectIdentity(dialect: Dialect, identity: { issuer: string; sub
   )
 }
 
-/** A page of people, the oldest first; those who were erased are left out. */
+/** Selects a page of people, the oldest first. Erased people are left out. */
 export function selectPersonPage(dialect: Dialect, page: PersonPage): Query<PersonRow> {
   const { q, accountId, usingAccountId: usedId, beyond, limit } = page
   return query(dialect, readPersonRow, (put) => {
@@ -279,7 +282,7 @@ export function selectPersonPage(dialect: Dialect, page: PersonPage): Query<Pers
   })
 }
 
-/** Conditions of the audit trail, by the fields of a filter. */
+/** Conditions on the audit trail, by the fields of a filter. */
 const auditConditions = {
   actor: 'actor =',
   operation: 'operation =',
@@ -322,21 +325,21 @@ export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<Ac
 }
 
 /**
- * Finds a text that people typed at the beginning of a column, in any case of A to Z, by an index of `lower(column)`. Texts sort
- * by their bytes in both databases.
+ * SQL: whether a column starts with a string that a person typed, ignoring the case of A to Z. It uses an index of
+ * `lower(column)`. Both databases sort strings by bytes.
  */
 export function startsWith(put: Put, column: string, q: string): string {
   const low = lowerAscii(q)
-  // No text has a character above this one.
+  // No string has a character above this one.
   return `lower(${column}) >= ${put(low)} AND lower(${column}) < ${put(`${low}\u{10ffff}`)}`
 }
 
-/** As both databases do it: `lower` of SQLite, and of PostgreSQL for texts that sort by their bytes. */
+/** Lowers the case of A to Z, as both databases do: SQLite's `lower`, and PostgreSQL's for strings sorted by bytes. */
 export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
-/** The same without an index. @param before `%` finds the text anywhere in the column */
+/** SQL: like `startsWith`, but without an index. @param before `%` matches the string anywhere in the column */
 export function isLike(put: Put, column: string, q: string, before: '' | '%' = ''): string {
   const text = lowerAscii(q).replace(/[\\%_]/g, '\\$&')
   return `lower(${column}) LIKE ${put(`${before}${text}%`)} ESCAPE '\\'`

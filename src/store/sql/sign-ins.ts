@@ -5,9 +5,9 @@ import type { Dialect } from './dialect.ts'
 import { selectKey, selectOwnKeys, selectRegister, whereAll } from './registers.ts'
 import { all, first, query, type StoreStep } from './step.ts'
 
-/* Questions of changes and lists of sign-ins to the store (src/accounts/sign-in). */
+/* Queries about sign-ins, for changes and lists (src/accounts/sign-in). */
 
-/** Finds a session with its key, and the keys that its person made. */
+/** Finds a session with its key, and the keys that its person has made. */
 export function* findSignIn(dialect: Dialect, name: SessionName): StoreStep<Facts['signIn']> {
   const signIn = yield* first(selectSignIn(dialect, name))
   const key = signIn && (yield* first(selectKey(dialect, 'id', signIn.keyId)))
@@ -30,7 +30,7 @@ export function findGrant(dialect: Dialect, asked: NonNullable<ChangeScope['oaut
   return first(selectRegister(dialect, 'oauth_grants', asked))
 }
 
-/** A page of sessions, the newest first. */
+/** Reads a page of sessions, the newest first. */
 export function pageSessions(dialect: Dialect, page: SessionPage): StoreStep<ListedSession[]> {
   const { schema } = dialect
   const { isLive, beyond, limit } = page

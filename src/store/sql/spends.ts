@@ -15,15 +15,15 @@ import { ask, askOne, inTransaction, rowsOf, type StoreStep } from './step.ts'
 import { readUsageState } from './usage-keep.ts'
 import { rearm } from './warnings.ts'
 
-/*
- * Spending of keys, accounts and people with budgets (rulings R15, Y20), in statements that both databases understand.
- */
+/* The spend of keys, accounts and people with budgets (rulings R15, Y20), in statements that work on both databases. */
 
 /**
- * Replaces the table of keys. Each key has the names of its account and person, what its line has spent, and what is held of its budget. It has the bounds of its person, with what they have spent.
- * PostgreSQL works that out for each row of `keys`, even for those that a condition outside or a LIMIT leaves out: `heldByReplicas`
- * reads the clock.
- * @param keys the table, or a SELECT in brackets of the keys that are wanted
+ * Replaces the table of keys by one with more columns. Each key has the names of its account and person, the spend of
+ * its line, and the holds on its budget. It also has the limits and the spend of its person.
+ *
+ * PostgreSQL computes these columns for each row of `keys`, even for rows that an outer condition or LIMIT leaves out,
+ * because `heldByReplicas` reads the clock.
+ * @param keys the table, or a SELECT of the wanted keys in parentheses
  */
 export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.keys`): string {
   const held = isShared ? heldByReplicas('coalesce(k.scope, k.id)') : 'NULL'
@@ -37,37 +37,37 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
       LEFT JOIN ${schema}.persons p ON p.id = k.person LEFT JOIN ${schema}.spends t ON t.scope = p.id) keys`
 }
 
-/** Columns of the bounds of a person `p`, beside those of the person's key. */
+/** Columns of the limits of a person `p`, besides those of the person's key. */
 export const personColumns = Object.keys(personBounds.columns)
   .map((name) => `p.${name} AS ${personPrefix}${name}`)
   .join(', ')
 
-/** A server that has not been heard for so long holds nothing any more, in ms. */
+/** How long a replica counts as alive after its last beat, in ms. After that its holds are free. */
 export const leaseMs = 10_000
 
 /**
- * SQL for whether a server was seen in the last `ms`. A moment further in the
- * future is one of a clock that was set back since: it counts as none, as with windows (SCA-13). After a small step back living
- * servers still count.
- * @param seen an expression in Unix milliseconds. @param nowMs the same, of the database's clock
+ * SQL: whether a server was seen in the last `ms`. A time further than `ms` in the future comes from before the clock
+ * was set back, and does not count, as with windows (SCA-13). After a small step back, living servers still count.
+ * @param seen an expression in Unix milliseconds
+ * @param nowMs an expression of the database's time, in Unix milliseconds
  */
 export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_ms()'): string {
   return `(${seen} > ${nowMs} - ${ms} AND ${seen} <= ${nowMs} + ${ms})`
 }
 
-/** Of all replicas that live, in PostgreSQL: as `admit` counts it. */
+/** SQL for PostgreSQL: the holds of all living replicas on a scope, counted as `admit` does. */
 export function heldByReplicas(scope: string): string {
   return `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present r ON r.replica = h.replica
     WHERE h.scope = ${scope} AND ${wasSeen('r.seen_ms', leaseMs)})`
 }
 
-/** The keys of a scope, or an account or a person as a whole where the scope is its id, in a span of time. */
+/** The spend of a scope in a time span. The scope is a line of keys, or an account or a person, whose id it is then. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
 
-/** Entries of an account above `after`, up to and with `through`. */
+/** Entries of an account above `after`, up to and including `through`. */
 type SpendSlice = SpendOf & { after: number; through: number }
 
-/** Debits less what was given back of them; `first`: the earliest time at which an entry of the slice was posted. */
+/** Sums the debits of a slice minus returns. `first` is the earliest time at which an entry of the slice was posted. */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
   const conditions = {
     account: () => isSpending,
@@ -83,23 +83,24 @@ function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromM
       WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)} AND ${isHere(schema)}`
 }
 
-/** The condition that an entry names the person, or a second identity of theirs. */
+/** SQL: whether an entry names the person, or another identity of theirs. */
 export function isOfPerson(schema: string, person: string, e = 'e'): string {
   return `(${e}.person IS NOT NULL AND ${e}.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
 }
 
-/** Entries in one statement, which takes far less than a second. */
+/** The most entries in one statement, which takes far less than a second. */
 export const sliceMax = 20_000
 
 /**
- * Sums up the entries of a span, slice by slice from the account's last entry backwards. It reads no slice before the span.
+ * Sums the spend of a time span, slice by slice from the account's last entry backwards. It stops at the start of the
+ * time span.
  * @param afterSeq only entries above this number count
  */
 export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreStep<SpendBase & { throughSeq: number }> {
   return yield* whileSame(dialect, (away) => sumSlices(dialect, of, afterSeq, away))
 }
 
-/** Sums again if a month was detached or attached meanwhile. @param sum gets the months that are away, in words */
+/** Repeats a sum if a month was detached or attached meanwhile. @param sum gets the detached months as a string */
 function* whileSame<T>(dialect: Dialect, sum: (away: string) => StoreStep<T>): StoreStep<T> {
   for (;;) {
     const away = yield* listAway(dialect)
@@ -123,13 +124,13 @@ function* sumSlices(
     const row = yield* askOne(dialect, sumSlice(dialect, slice))
     const { spent, first } = row as { spent: bigint | null; first: bigint | null }
     spentNanos += spent ?? 0n
-    // No entry was posted before the one before it in its account (ruling C15).
+    // An entry is never dated before the previous one of its account (ruling C15).
     if (first === null ? !isAll : Number(first) < of.fromMs) break
   }
   return { spentNanos, throughSeq }
 }
 
-/** Sums the spending of the keys of a scope, or of an account or a person, by entries that are away. */
+/** Sums the spend of a scope that is in detached entries. */
 function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bigint> {
   const { schema } = dialect
   const counts = {
@@ -145,7 +146,7 @@ function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bi
   return (row?.['spent'] as bigint | null) ?? 0n
 }
 
-/** See `BookStore.sumPersons`. Reads slices as `sumSpend` does. */
+/** Sums the spend of each person; see `BookStore.sumPersons`. It reads slices as `sumSpend` does. */
 export function* sumPersons(dialect: Dialect, of: { accountId: string } & TimeSpan): StoreStep<PersonSpending> {
   return yield* whileSame(dialect, (away) => sumPersonSlices(dialect, of, away !== '' && of.fromMs === 0))
 }
@@ -177,7 +178,10 @@ function* sumPersonSlices(
   return { spent, throughSeq }
 }
 
-/** Counts a window from the ledger. No debit of the account is posted meanwhile. */
+/**
+ * Sets the spend of a window, and adds the entries posted since it was computed. The account is locked, so no debit is
+ * posted meanwhile.
+ */
 export function* setSpend(
   dialect: Dialect,
   { accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: SpendOf & SpendBase,
@@ -192,13 +196,14 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  // Nothing spent passes no level. The question reads all keys, so an import of many would ask it for each of them.
+  // Without spend no warning level is reached. `rearm` reads all keys, so an import of many keys would run it for each
+  // of them.
   if (spent > 0n) yield* rearm(dialect, scope)
 }
 
 /**
- * Counts what accounts with budgets spent while a triwire that counts for keys alone posted. To be called when a store is
- * opened. It reads no entries of accounts without a budget, and waits for no account that somebody has locked.
+ * Adds what accounts with budgets spent while an older version posted, which counts only for keys. Called when a store
+ * is opened. It reads no entries of accounts without a budget, and skips accounts that another session has locked.
  */
 export function* countMissed(dialect: Dialect): StoreStep<void> {
   const { schema, ends } = dialect
@@ -230,14 +235,17 @@ export function* countMissed(dialect: Dialect): StoreStep<void> {
   }
 }
 
-/** Until the end of the transaction nobody posts a debit of the account. In SQLite nobody else writes in a transaction. */
+/** Keeps others from posting debits of an account until the transaction ends. SQLite has one writer anyway. */
 export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<void> {
   if (!dialect.isShared) return
   const lock = (put: Put) => `SELECT FROM triwire.balances WHERE account_id = ${put(accountId)} FOR NO KEY UPDATE`
   yield* ask(dialect, lock)
 }
 
-/** Counted spending of budgets, each with its account. One of keys has the keys of its line, one of a person their identities. */
+/**
+ * SQL: the recorded spend of budgets, each with its account. The spend of a line comes with its keys, that of a person
+ * with their identities.
+ */
 export function selectSpends(schema: string): string {
   return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id, p.account_id) AS account_id, o.id AS person_id
     FROM ${schema}.spends s LEFT JOIN ${schema}.keys k ON coalesce(k.scope, k.id) = s.scope
@@ -245,7 +253,7 @@ export function selectSpends(schema: string): string {
     LEFT JOIN ${schema}.persons o ON o.id = p.id OR o.linked_id = p.id ORDER BY s.scope`
 }
 
-/** @param rows of `selectSpends` */
+/** @param rows the rows of `selectSpends` */
 export function readSpendRows(rows: readonly Record<string, unknown>[]): SpendRow[] {
   const spends = new Map<unknown, SpendRow & { keyIds: string[]; personIds: string[] }>()
   for (const row of rows) {

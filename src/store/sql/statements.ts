@@ -10,10 +10,10 @@ import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreSte
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
 
-/** Accounts whose last entries are looked up at once, for a head. */
+/** The most accounts in one statement that makes a head. */
 const accountsMax = 1_000
 
-/** The readings that statements need: sums of entries, heads of past moments, and the headers that are kept. */
+/** Creates the queries that statements need: sums of entries, heads of past moments, and the stored headers. */
 export function createStatements(dialect: Dialect) {
   const { schema, ends, isShared } = dialect
   // Entries that a correction names count at another time (ruling C15).
@@ -59,7 +59,7 @@ export function createStatements(dialect: Dialect) {
     }
   }
 
-  /** The number of the account's last entry that was posted before a time. The entries of an account are in the order of time. */
+  /** The number of the account's last entry before a time. The entries of an account are in the order of time. */
   function* findLast(accountId: string, ms: number): StoreStep<number> {
     const end = yield* askOne(dialect, (put) => `SELECT seq FROM ${ends} e WHERE e.account_id = ${put(accountId)}`)
     let [low, high] = [0, Number(end?.['seq'] ?? 0)]
@@ -78,7 +78,8 @@ export function createStatements(dialect: Dialect) {
       (put) => `SELECT ${countsAt} AS posted_ms, e.balance_after, e.digest FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq = ${put(seq)}`,
     )
-    // The entry is away. No sealed row reaches into the month that is asked for, so all entries of this one are before it or after it.
+    // The entry may be detached. No archive includes the requested month, so a sealed row lies completely before or
+    // after it.
     const seal = row ?? (seq === 0 ? undefined : yield* findSealOf(dialect, accountId, seq))
     if (seal && 'lastDigest' in seal) {
       const { postedMs, balanceNanos, lastDigest } = seal as Seal
@@ -91,7 +92,7 @@ export function createStatements(dialect: Dialect) {
     }
   }
 
-  /** A head of a past moment: `ledger verify --against` takes it. */
+  /** Makes a head of a past moment, for `ledger verify --against`. */
   function* makeHead(momentMs: number): StoreStep<string> {
     const away = findAway(yield* readArchives(dialect)).filter(({ untilMs }) => momentMs < untilMs)
     if (away.length > 0) throw monthsAway(away)
@@ -116,7 +117,7 @@ export function createStatements(dialect: Dialect) {
   }
 }
 
-/** Headers of statements of closed months. */
+/** Creates the queries of headers of closed months. */
 function createHeaders(dialect: Dialect) {
   const { schema } = dialect
   return {
@@ -126,7 +127,7 @@ function createHeaders(dialect: Dialect) {
       inTransaction(keepHeader(accountId, month, header)),
   }
 
-  /** The head on a kept statement of the month, which is that of all of them. */
+  /** The head of the stored statements of a month. All of them have the same one. */
   function* findHead(month: string, timeZone: string): StoreStep<string | undefined> {
     const row = yield* askOne(
       dialect,
@@ -151,7 +152,11 @@ function createHeaders(dialect: Dialect) {
     return { ...JSON.parse(row['header'] as string), persons }
   }
 
-  /** Keeps the header, unless another one is kept. Names of people stand apart, since they can be erased (ruling Y21). */
+  /**
+   * Stores the header, unless one is stored already. Names of people are in their own table, because they can be erased
+   * (ruling Y21).
+   * @returns the stored header
+   */
   function* keepHeader(accountId: string, month: string, header: StatementHeader): StoreStep<StatementHeader> {
     const kept = yield* readHeader(accountId, month)
     if (kept) return kept

@@ -1,18 +1,21 @@
 import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
 
-/** A row as a driver returns it, by the names of its columns. Integers of 64 bits are bigint. */
+/** A row as the driver returns it, by column names. Integers of 64 bits are bigint. */
 export type Row = Record<string, unknown>
 
-/** Another step, all of whose statements run in one transaction: one that writes, or one that reads one moment. */
+/**
+ * Another step, whose statements all run in one transaction: a writing one, or a reading one that sees a single moment.
+ */
 type Transacted = { step: StoreStep<unknown>; isWriting: boolean }
 
 /**
- * A question about the store, written once for both databases. The step yields statements, gets their rows, and returns the
- * answer. The driver of SQLite runs a step synchronously, that of PostgreSQL asynchronously. A failed statement ends the step.
+ * A query or change of the store, written once for both databases. The step yields statements, receives their rows, and
+ * returns the result. The driver of SQLite runs a step synchronously, that of PostgreSQL asynchronously. A failed
+ * statement ends the step.
  */
 export type StoreStep<T> = Generator<Statement | Transacted, T, unknown>
 
-/** A statement, and how one of its rows is read. */
+/** A statement, and a function that reads one of its rows. */
 export type Query<T> = Statement & { read(row: Row): T }
 
 export function query<T>(dialect: Dialect, read: (row: Row) => T, write: (put: Put) => string): Query<T> {
@@ -24,12 +27,12 @@ export function* rowsOf(one: Statement): StoreStep<Row[]> {
   return (yield one) as Row[]
 }
 
-/** Asks by a statement that the caller writes; `put` puts a value into it. */
+/** Runs a statement that `write` makes; `put` adds a value to it. @returns its rows */
 export function ask(dialect: Dialect, write: (put: Put) => string): StoreStep<Row[]> {
   return rowsOf(statement(dialect, write))
 }
 
-/** The same for a statement that has one row at most, or whose first row is wanted. */
+/** Runs a statement like `ask`. @returns the first row, if there is one */
 export function* askOne(dialect: Dialect, write: (put: Put) => string): StoreStep<Row | undefined> {
   return (yield* ask(dialect, write))[0]
 }
@@ -47,34 +50,34 @@ export function* runAll(statements: Iterable<Statement>): StoreStep<void> {
   for (const one of statements) yield one
 }
 
-/** Runs a statement whose rows nobody wants. */
+/** Runs a statement without returning its rows. */
 export function* execute(dialect: Dialect, write: (put: Put) => string): StoreStep<void> {
   yield* ask(dialect, write)
 }
 
-/** Inside a transaction that is open already, the step joins it. */
+/** Runs a step in a transaction. If a transaction is open already, the step joins it. */
 export function* inTransaction<T>(step: StoreStep<T>): StoreStep<T> {
   return (yield { step, isWriting: true }) as T
 }
 
-/** The same for a step that only reads: all that it reads is of one moment. */
+/** Runs a step that only reads, and sees a single moment. */
 export function* inSnapshot<T>(step: StoreStep<T>): StoreStep<T> {
   return (yield { step, isWriting: false }) as T
 }
 
 type StoreQuestions = Readonly<Record<string, (...args: never[]) => StoreStep<unknown>>>
 
-/** The same questions, asked of one store that answers at once. */
+/** The methods of a set of queries, for one store. They return results directly. */
 type StoreAnswers<Q extends StoreQuestions> = {
   [Name in keyof Q]: Q[Name] extends (...args: infer Args) => StoreStep<infer T> ? (...args: Args) => T : never
 }
 
-/** The same methods, with promises of what they return. */
+/** The same methods, returning promises. */
 type Promised<A> = {
   [Name in keyof A]: A[Name] extends (...args: infer Args) => infer T ? (...args: Args) => Promise<Awaited<T>> : never
 }
 
-/** @param run the driver. */
+/** Turns queries into methods of one store. @param run the driver */
 export function answering<Q extends StoreQuestions>(
   questions: Q,
   run: (step: StoreStep<unknown>) => unknown,
@@ -83,7 +86,7 @@ export function answering<Q extends StoreQuestions>(
   return Object.fromEntries(methods) as StoreAnswers<Q>
 }
 
-/** The methods with promises. An error that a method throws rejects its promise. */
+/** Turns methods into ones that return promises. An error that a method throws rejects its promise. */
 export function promising<A extends object>(answers: A): Promised<A> {
   const methods = Object.entries(answers).map(([name, answer]) => [name, async (...args: never[]) => answer(...args)])
   return Object.fromEntries(methods) as Promised<A>

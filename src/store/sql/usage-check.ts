@@ -12,10 +12,11 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords } from './words.ts'
 
 /**
- * Compares the figures for reports with the entries up to their accounts' marks (ruling C9). The figures that are kept are
- * compared day by day, and what keys have cost since they were made account by account. Each is a snapshot of its own,
- * unless the caller has one.
- * @param progress is shown what is compared, in words
+ * Compares the figures for reports with the entries up to the marks of their accounts (ruling C9). Figures that are
+ * still kept are compared day by day, and the total cost of each key account by account. Each comparison sees a single
+ * moment.
+ * @param progress called with a sentence about the current comparison
+ * @returns the differences as sentences
  */
 export function* findUsageDifferences(dialect: Dialect, progress?: (words: string) => void): StoreStep<string[]> {
   const { schema, ends, isShared } = dialect
@@ -23,11 +24,11 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   const state = yield* readUsageState(dialect)
   const calendar = createCalendar(state)
   const findings: string[] = []
-  // One by one: there may be more of them than a call takes arguments.
+  // Pushed one by one, because there may be more findings than a call takes arguments.
   const note = (found: readonly string[]) => {
     for (const finding of found) findings.push(finding)
   }
-  // Of days with entries that are away the figures stay, and cannot be compared.
+  // The figures of days with detached entries stay, but cannot be compared.
   const away = (yield* readArchives(dialect)).filter(isAway).map(({ untilMs }) => untilMs / quarterMs)
   for (let from = Math.max(state.keptFrom, ...away); ; ) {
     const next = (put: Put) => {
@@ -58,7 +59,7 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   }
 
   function* checkDay({ from, to }: { from: number; to: number }, { timeZone }: UsageState): StoreStep<string[]> {
-    // Another zone makes other days, which the next run compares.
+    // A new zone has other days. The next run compares those.
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
     const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`

@@ -8,13 +8,14 @@ import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
 import { readNowMs } from './moments.ts'
 import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 
-/*
- * Figures for reports as time goes on, and the zone whose days they are kept by.
- */
+/* How long figures for reports are kept, and the zone of their days. */
 
 const quartersOfDay = 96
 
-/** @param lock until the end of the transaction, so that nobody makes the days anew meanwhile */
+/**
+ * Reads the state of the figures.
+ * @param lock holds the state until the transaction ends, so nobody recomputes the days meanwhile
+ */
 export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
   const text = `SELECT time_zone, week_starts, kept_from FROM ${dialect.schema}.usage_state`
   const row = yield* askOne(dialect, () => (dialect.isShared && lock ? `${text} FOR ${lock}` : text))
@@ -26,9 +27,10 @@ export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): St
 }
 
 /**
- * Records the zone if no server has recorded one, and keeps figures for as long as `keepMonths` says. A recorded zone stays
- * (ruling X12).
- * @param nowMs Unix milliseconds; without it, the time of the store. A server whose clock is ahead would remove what others keep.
+ * Records the zone if no server has recorded one, and sets from when figures are kept by `keepMonths`. A recorded zone
+ * stays (ruling X12).
+ * @param nowMs Unix milliseconds; the default is the store's time, because a server whose clock is ahead would delete
+ *   too much
  */
 export function* adoptReporting(dialect: Dialect, reporting: Reporting, nowMs?: number): StoreStep<void> {
   const atMs = nowMs ?? (yield* readNowMs(dialect))
@@ -40,22 +42,24 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   const state = adopted(before, reporting, atMs)
   if (!state) return
   yield* record(dialect, state)
-  // Earlier figures are by the days of a zone that nobody chose.
+  // Earlier figures are by the days of the default zone, which nobody chose.
   if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
-/** @returns undefined if nothing changes. */
+/** @returns the new state; undefined if nothing changes */
 function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Reporting, atMs: number) {
   const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
   const kept = firstKept(createCalendar(zone), keepMonths, atMs)
   if (isRecorded(before) && kept <= before.keptFrom && before.weekStarts === weekStarts) return undefined
-  // Figures that were removed do not come back.
+  // Deleted figures do not come back.
   return { ...zone, keptFrom: Math.max(kept, before.keptFrom) }
 }
 
 /**
- * In PostgreSQL it waits for a zone that is being changed.
- * @param shown the store, as it may be shown. @returns the refusal if another zone is recorded (ruling X12).
+ * Checks the zone of a server. In PostgreSQL it waits for a change of the zone.
+ * @param said the zone of the server
+ * @param shown the name of the store for people
+ * @returns the refusal if another zone is recorded (ruling X12)
  */
 export function* findOtherZone(dialect: Dialect, said: string, shown: string): StoreStep<string | undefined> {
   const state = yield* readUsageState(dialect, 'SHARE')
@@ -64,8 +68,8 @@ export function* findOtherZone(dialect: Dialect, said: string, shown: string): S
 }
 
 /**
- * Records another zone, inside the caller's transaction, and lets go of what is folded by the hours of the one before. Its
- * weeks begin as before unless it says otherwise.
+ * Records another zone in the caller's transaction, and deletes the figures by the hours of the previous zone. The
+ * start of the week stays, unless it is given.
  */
 export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
   const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)
@@ -81,7 +85,10 @@ function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState
   )
 }
 
-/** Lets go of what is folded: the entries are folded anew by other hours. Counters of what costs nothing keep theirs. */
+/**
+ * Deletes the folded figures, so that the entries are folded again by other hours. Counters of requests that cost
+ * nothing are kept.
+ */
 export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const { schema, isShared } = dialect
   yield* refuseAway(dialect)
@@ -91,7 +98,7 @@ export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const calendar = createCalendar(zone)
   const hours = yield* ask(dialect, () => `SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`)
   let end = 0
-  // Day by day, since an index has the hours of each together.
+  // Day by day, because an index has the hours of a day together.
   for (const { quarter } of hours) {
     if (Number(quarter) < end) continue
     const { startMs, endMs } = calendar.periodOf(Number(quarter) * quarterMs, 'day')
@@ -123,7 +130,7 @@ function readCell(row: Row, day: number): TrafficCell {
   return { place: { ...Object.fromEntries(places), day }, requests, moved, first_byte, total }
 }
 
-/** Removes a day of what is not kept any more from each table. @returns whether there was any */
+/** Deletes the oldest day of figures that are no longer kept from each table. @returns whether there was any */
 export function* pruneSome(dialect: Dialect): StoreStep<boolean> {
   const { keptFrom } = yield* readUsageState(dialect)
   let isMore = false

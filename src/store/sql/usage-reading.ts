@@ -26,8 +26,8 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords, wordKey } from './words.ts'
 
 /**
- * Figures for reports, as exact as the ledger while little is not folded.
- * @param tailMax more entries that are not folded are left out
+ * Creates the queries of figures for reports. They include entries that are not folded yet, if there are few of them.
+ * @param tailMax with more unfolded entries than this, all of them are left out
  */
 export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
   const { schema } = dialect
@@ -59,7 +59,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
     const folding = yield* readFolding()
     if (folding.entries - folding.folded > tailMax) return { rows: [], folding }
-    // Looking for entries above the marks reads all accounts of a database.
+    // Finding the entries above the marks reads all accounts of a database, so it is skipped if there are none.
     if (folding.folded === folding.entries) return { rows: [] }
     return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
   }
@@ -81,7 +81,10 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     return findRows(reading, yield* rowsOf(selectOfEntries(dialect, reading)), (text) => text as string)
   }
 
-  /** Those that spent most first, equal ones by id. The database sums and sorts, so that of many keys only the first are read. */
+  /**
+   * Ranks spenders, the highest spend first, equal ones by id. The database sums and sorts, so only the first of many
+   * keys are read.
+   */
   function* rankSpent({ by, accountId, days, nowMs, top }: SpendRanking): StoreStep<RankedSpend[]> {
     const state = yield* readUsageState(dialect)
     const calendar = createCalendar(state)
@@ -107,13 +110,16 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     return ranked.slice(0, top)
   }
 
-  /** The whole cost of a key, in nano-credits, less what was given back. */
+  /** The total cost of a key minus returns, in nano-credits. */
   function* readSpent(accountId: string, keyId: string): StoreStep<bigint> {
     const [row] = yield* rowsOf(selectSpent(dialect, accountId, keyId))
     return BigInt((row?.['spent'] as bigint | string | undefined) ?? 0)
   }
 
-  /** All that the ledger has entries of; of those that are folded, while reports leave out the others. */
+  /**
+   * Lists the models that the ledger has entries of. Models of unfolded entries are left out if there are too many of
+   * those.
+   */
   function* listModels(): StoreStep<string[]> {
     const { from, where } = usage.tail
     const { folded, entries } = yield* readFolding()

@@ -23,11 +23,9 @@ import { type Row, rowsOf, runAll, type StoreStep } from './step.ts'
 import { readUsageState } from './usage-keep.ts'
 import { slices, type Words } from './words.ts'
 
-/*
- * Rows of figures for reports, in the caller's transaction.
- */
+/* Writes rows of figures for reports, in the caller's transaction. */
 
-/** Adds entries that are folded to the rows of all tables. */
+/** Adds folded entries to the rows of all tables. */
 export function* addEntries(
   dialect: Dialect,
   words: Words,
@@ -46,20 +44,20 @@ export function* addEntries(
   }
 }
 
-/** Adds counters of what costs nothing to the rows of all tables. */
+/** Adds counters of requests that cost nothing to the rows of all tables. */
 export function* addTraffic(dialect: Dialect, words: Words, cells: readonly TrafficCell[]): StoreStep<void> {
   const tables = spreadTraffic(cells, createCalendar(yield* readUsageState(dialect, 'SHARE')))
   for (const [name, rows] of Object.entries(tables)) yield* addCells(dialect, words, name as TrafficTable, rows)
 }
 
-/** Servers that write at once lock rows in one order. */
+/** Adds cells to the rows of a table. Servers that write at once lock rows in the same order. */
 function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: readonly TrafficCell[]): StoreStep<void> {
   const columns = trafficTables[name]
   const all = [...columns, ...countedColumns]
   const places = yield* words.placesOf(cells, columns)
   const placed = cells.map((cell, at) => ({ cell, place: places[at]! })).sort((a, b) => comparePlaces(a.place, b.place))
   const none = new Uint8Array()
-  // An empty row can be locked, so that two servers that begin the same row do not both write its first counts.
+  // An empty row can be locked. Without one, two servers could both write the first counts of a row.
   const empty = placed.map(({ place }) => [...place, 0, 0, none, none])
   if (dialect.isShared) yield* runAll(insertAll(dialect, name, all, empty, 'ON CONFLICT DO NOTHING'))
   const there = new Map<string, Row>()

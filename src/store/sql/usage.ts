@@ -7,38 +7,47 @@ import { type Dialect, isOneOf, type SqlValue, type Statement, statement } from 
 import { countedMs, countsWithin } from './entries.ts'
 import { wordKey } from './words.ts'
 
-/** Numbers of words by `wordKey`; 0 is the number of the empty one. */
+/** Numbers of words by `wordKey`. The empty word has the number 0. */
 type WordIds = ReadonlyMap<string, number>
 
-/** The words that a reading names, whose numbers are to be looked up. */
+/** The words of a reading, whose numbers must be looked up. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
   return [...named, ...ofGroups, ...soundOutcomes.map((word) => ['outcome', word] as [string, string])]
 }
 
-/** How a store's SQL puts rows into several buckets. */
+/** How a store's SQL assigns rows to several buckets. */
 type Bucketing = {
-  /** The table as `u`, with what the bucket needs. */
+  /** The table as `u`, joined with what the bucket needs. */
   from: string
-  /** The number of the bucket. Undefined: rows come with their time, and the caller finds the bucket. */
+  /**
+   * An expression for the number of the bucket. Undefined: rows contain their time, and the caller finds the bucket.
+   */
   bucket: string | undefined
   values: readonly SqlValue[]
-  /** Each row that it finds is in a bucket: a second range would be the one that an index is used for. */
+  /**
+   * True if the join with the buckets already limits the time. A second range would make the database use another
+   * index.
+   */
   isRanged: boolean
   /**
-   * Whether days of keys are read in the order of the table's key, by account and key, and grouped in it. SQLite has no counts of
-   * rows to plan with and needs that. PostgreSQL has them, and needs the plain range: otherwise it expects few rows and sorts them.
+   * Whether days of keys are read and grouped in the order of the table's key, by account and key. SQLite plans without
+   * row counts and needs this. PostgreSQL has row counts and needs the plain range: otherwise it expects few rows and
+   * sorts them.
    */
   isInOrder: boolean
 }
 
-/** @param column of encoded counts @returns all of them as one, with `countsBreak` between them */
+/**
+ * @param column a column of encoded counts
+ * @returns SQL that joins all of them, separated by `countsBreak`
+ */
 type JoinedCounts = (column: string) => string
 
 /** How a database reads figures for reports. */
 export type UsageDialect = {
-  /** The entries `e` that are in no row yet. */
+  /** The entries `e` that are not folded yet. */
   tail: { from: string; where: string }
   /** Selects one row of `folded`, `entries`: see `FoldProgress`. */
   progress: string
@@ -46,7 +55,10 @@ export type UsageDialect = {
   joined: JoinedCounts
 }
 
-/** Entries that are in no row yet, of some quarters. Times are no range for an index: for a year it has all entries of that year. */
+/**
+ * Selects entries of some quarters that are not folded yet. The times are not used for an index, because a year would
+ * select all entries of the year.
+ */
 export function selectTail(
   dialect: Dialect,
   { from, where }: UsageDialect['tail'],
@@ -63,9 +75,9 @@ export function selectTail(
 }
 
 /**
- * Rows of a table by bucket and group. They have `bucket` (or `time`, from which the caller finds the bucket), `d0`, `d1` for the
- * words, sums, and encoded times.
- * @param bucketing of several buckets
+ * Selects rows of a table by bucket and group. They contain `bucket` (or `time`, from which the caller finds the
+ * bucket), `d0` and `d1` for the words, sums, and encoded times.
+ * @param bucketing used if there are several buckets
  */
 export function selectRows(
   { schema }: Dialect,
@@ -86,7 +98,7 @@ export function selectRows(
   const amounts = sums.map((name, at) => `sum(${made[name] ?? `u.${name}`}) AS s${at}`)
   const counts = times.map((name) => `${joined(`u.${name}`)} AS ${name}`)
   const columns = [place, ...groups, ...amounts, ...counts].join(', ')
-  // Never by the index of days, which is for few of them.
+  // The plus sign keeps SQLite from using the index of days, which is only fast for few days.
   const at = grain === 'd' && bucketing.isInOrder ? '+u.day' : `u.${time}`
   const isRanged = !isOne && bucketing.isRanged
   const range = isRanged ? '1 = 1' : `${at} >= ${bounds[0]} AND ${at} < ${bounds.at(-1)}`
@@ -101,8 +113,9 @@ export function selectRows(
 }
 
 /**
- * Days of keys that are grouped in their order in the table, by account, key and day, need not be sorted. A year of them takes a
- * third of the time. A key is of one account. The empty key has a row for each account, and the caller puts them together.
+ * The columns to group by. Days of keys need no sort if they are grouped in the order of the table: by account, key and
+ * day. For a year that takes a third of the time. A key belongs to one account. The empty key has a row for each
+ * account, and the caller adds these up.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -119,7 +132,9 @@ export function timeColumn({ table, grain }: Pick<RowReading, 'table' | 'grain'>
   return grain !== 'h' ? 'day' : table === 'usage' ? 'hour' : 'quarter'
 }
 
-/** Requests that cost something have no code, and others only what is known of each. */
+/**
+ * The column of a grouping. Requests that cost something have no code, and requests that cost nothing lack some words.
+ */
 function columnOf(table: RowReading['table'], name: UsageGrouping): string {
   return isLacking(table, name) ? '0' : `u.${name}`
 }
@@ -154,7 +169,10 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
   return parts
 }
 
-/** Rows of days stand together by accounts. A key that nobody knows may be of any. */
+/**
+ * Limits rows to the accounts of these keys, because rows of days are stored by account. The empty key may be of any
+ * account.
+ */
 function ofTheirAccounts(schema: string, keys: readonly number[]): string[] {
   if (keys.length === 0 || keys.includes(0)) return []
   return [
@@ -168,7 +186,7 @@ function isIn(column: string, ids: readonly number[]): string {
   return ids.length === 0 ? '1 = 0' : `${column} IN (${ids.join(', ')})`
 }
 
-/** By these, and by quarter, entries are put together. */
+/** Entries with the same values in these columns, and in the same quarter, are added up. */
 const tailWords = [
   ...(['account_id', 'key_id', 'model', 'client_wire', 'model_wire', 'upstream', 'outcome'] as const),
   ...paidDimensions,
@@ -178,18 +196,18 @@ const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
 const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
-/** Of one entry, or of many: a return takes back the request and the cost of its debit. */
+/** SQL of each sum, over one or more entries. A return subtracts the request and the cost of its debit. */
 const summed: Record<Exclude<SumName, 'errors'>, string> = {
   ...(Object.fromEntries(
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
   ) as Record<(typeof sumColumns)[number], string>),
   requests: `sum(${counted})`,
-  // Counted beside the ledger.
+  // Moved requests are counted outside the ledger.
   moved: 'sum(0)',
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
 
-/** Reads the rows of `selectRows` and `selectOfEntries`. @param wordOf of what stands for it in a row */
+/** Reads rows of `selectRows` and `selectOfEntries`. @param wordOf returns the word of a value in a row */
 export function findRows(
   { bounds, by, sums, times }: RowReading,
   rows: readonly Readonly<Record<string, unknown>>[],
@@ -198,7 +216,7 @@ export function findRows(
   const found: FoundRow[] = []
   for (const row of rows) {
     const bucket = 'time' in row ? bucketAt(bounds, Number(row['time'])) : Number(row['bucket'])
-    // Of no row there is one sum, of nothing.
+    // Without any row there is one sum, which is null.
     if (bucket === undefined || row['s0'] === null) continue
     found.push({
       bucket,
@@ -210,13 +228,14 @@ export function findRows(
   return found
 }
 
-/** Every entry except top-ups. */
+/** SQL: whether an entry `e` is a debit or a return. Top-ups are neither. */
 const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 
 /**
- * @param from of the entries, called `e`
- * @param where which of them
- * @param by columns that tell them apart, beside their words
+ * Selects sums of entries.
+ * @param from the table of the entries, named `e`
+ * @param where a condition on them
+ * @param by further columns to group by, besides the words
  */
 export function selectSummed(
   schema: string,
@@ -232,7 +251,7 @@ export function selectSummed(
 
 const word = (column: string) => `coalesce(e.${column}, '')`
 
-/** The words of reports in an entry. */
+/** SQL: the words of an entry, as they appear in reports. */
 const entryWords: Record<UsageGrouping, string> = {
   account: 'e.account_id',
   key: word('key_id'),
@@ -281,7 +300,10 @@ type MostSpent = {
   limit: number
 }
 
-/** Numbers of accounts or keys with what they have spent, those with most first. Days are grouped in their order: see `groupsOf`. */
+/**
+ * Selects numbers of accounts or keys and their spend, the highest first. Days are grouped in the order of the table:
+ * see `groupsOf`.
+ */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, from, to, unfolded, limit } = most
   const day = isShared ? 'u.day' : '+u.day'
@@ -295,7 +317,7 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   }
 }
 
-/** The whole cost of a key: its row, and the entries above its account's mark. One statement reads both. */
+/** Selects the total cost of a key: its row, and the entries above its account's mark, read in one statement. */
 export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
   const [account, key] = [parameter(1), parameter(2)]
   const idOf = (kind: string, word: string) =>

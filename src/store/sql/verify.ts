@@ -20,32 +20,42 @@ import { readSpend, readSpendRows, selectSpends } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 import { findUsageDifferences } from './usage-check.ts'
 
-/** A table `e` that is read by pages. @property order columns that tell each row from all others @property joins what is read beside it */
+/**
+ * A table `e` that is read page by page.
+ * @property order columns that identify a row
+ * @property joins other tables to read with it
+ */
 type PagedTable = { table: string; columns: string; joins?: string; order: readonly string[] }
 
-/** How a database keeps what is verified: see `Dialect`. */
+/** How a database stores what is verified; compare `Dialect`. */
 export type VerifyDialect = {
-  /** Rows in one page. */
+  /** The most rows in one page. */
   pageMax: number
-  /** Before the ids of all entries. */
+  /** A value before the ids of all entries. */
   lowestId: SqlValue
-  /** Columns of the end of an entry's account, beside the entry: `end_balance`, `end_seq` and, if it is kept, `end_digest`. */
+  /** The end of an entry's account: `end_balance`, `end_seq` and, if the database stores it, `end_digest`. */
   ends: { columns: string; joins: string }
-  /** References with the columns of their entries; `noted` is the reference. */
+  /** The references, with the columns of their entries. `noted` is the reference. */
   references: PagedTable
   accounts: PagedTable
   /** The index of archived entries. */
   archived: { table: PagedTable; first: readonly SqlValue[] }
-  /** Damage of a row that only this database can have. */
+  /** Finds damage of a row that only this database can have. */
   findWrong?(row: Row): Iterable<string>
 }
 
-/** @property momentMs of the head that is to be made; without it no head is made @property findings of what was looked at before */
+/**
+ * The parameters of a verification.
+ * @property findings of earlier checks; further ones are added
+ * @property momentMs the moment of the head to make; without it no head is made
+ */
 export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs?: number | undefined }
 
 /**
- * Reads the ledger page by page. In PostgreSQL each page is a snapshot of its own: a single one for the whole would make every busy
- * account slower with each debit. So an account's end is read with its last entry, and prices as they are needed.
+ * Verifies the ledger page by page.
+ *
+ * In PostgreSQL each page is a snapshot of its own, because a single long snapshot would make each debit of busy
+ * accounts slower. So an account's end is read with its last entry, and prices are read when they are needed.
  */
 export function* verifyLedger(
   dialect: Dialect,
@@ -53,14 +63,14 @@ export function* verifyLedger(
   { options, findings, momentMs }: LedgerAudit,
 ): StoreStep<Audited> {
   const { schema, isShared, ends: tails } = dialect
-  // One by one: there may be more of them than a call takes arguments.
+  // Pushed one by one, because there may be more findings than a call takes arguments.
   const note = (found: Iterable<string>) => {
     for (const finding of found) findings.push(finding)
   }
   const eachPage = pagesOf(dialect, verified.pageMax)
   const spends = readSpendRows(yield* ask(dialect, () => selectSpends(schema)))
   note(yield* readUncounted(dialect))
-  // Only shown. A sum of integers would fail on a number that was forged.
+  // This number is only displayed. As a sum of integers it would fail on forged numbers.
   const count = () => `SELECT sum(CAST(seq AS double precision)) AS n FROM ${tails} e`
   const { n } = (yield* askOne(dialect, count))!
   const prices = new Map<string, Debit['prices']>()
@@ -99,11 +109,11 @@ export function* verifyLedger(
     verification.noteAway(requestId, entry)
   const spent = yield* readSpendEnds(dialect, spends, verification.lastSeqOf)
   const audited = verification.end(ends.values(), spent, yield* readNowMs(dialect), yield* readRecorded())
-  // Pages are snapshots of their own: entries were read that were away a moment later, or the other way round.
+  // Each page is a snapshot of its own, so entries may have been read before or after they were detached.
   const isSame = JSON.stringify(yield* readArchives(dialect)) === JSON.stringify(archives)
   return isSame ? audited : { findings: ['a month was detached or attached meanwhile: verify again'], head: undefined }
 
-  /** The digests of archives that the audit trail has, by month. */
+  /** Reads the digests of archives in the audit trail, by month. */
   function* readRecorded(): StoreStep<Map<string, RecordedArchive>> {
     const rows = yield* ask(
       dialect,
@@ -119,7 +129,7 @@ export function* verifyLedger(
     )
   }
 
-  /** The sealed rows of the accounts of a page. */
+  /** Reads the sealed rows of the accounts of a page. */
   function* readSealsOf(rows: readonly Row[]): StoreStep<(accountId: string) => SealOfAccount[]> {
     if (archives.length === 0 || rows.length === 0) return () => []
     const [from, to] = [rows[0]!, rows.at(-1)!].map((row) => row['account_id'] as string) as [string, string]
@@ -131,7 +141,7 @@ export function* verifyLedger(
     return (accountId) => byAccount.get(accountId) ?? []
   }
 
-  /** Entries whose references begin so. They stand together. */
+  /** Reads entries whose references begin with a prefix. They are next to each other in the index. */
   function* readReferred(prefix: string): StoreStep<Entry[]> {
     const entries: Entry[] = []
     yield* eachPage(verified.references, [prefix], (rows) => {
@@ -142,7 +152,7 @@ export function* verifyLedger(
     return entries
   }
 
-  /** References that are taken by no entry of theirs. */
+  /** Finds references without their entry. */
   function findLost(rows: readonly Row[]): boolean {
     for (const { noted, id, reference, archived } of rows)
       if (id === null && archived) continue
@@ -151,11 +161,11 @@ export function* verifyLedger(
     return true
   }
 
-  /** Accounts that no entry was read of, and that say they have some. */
+  /** Finds accounts that claim to have entries, but none was read. */
   function* readIdle(rows: readonly Row[]): StoreStep<boolean> {
     for (const { id, balance, seq } of rows) {
       if (ends.has(id as string) || (seq === 0n && balance === 0n)) continue
-      // One that was made, or has its first entry, since the entries were read.
+      // This account may have been created, or got its first entry, since the entries were read.
       const entry = (put: Put) => `SELECT 1 FROM ${schema}.entries WHERE account_id = ${put(id as string)} LIMIT 1`
       if (yield* askOne(dialect, entry)) continue
       const end = { id: id as string, balanceNanos: (balance as bigint) ?? 0n, seq: Number(seq ?? Number.NaN) }
@@ -165,7 +175,7 @@ export function* verifyLedger(
   }
 }
 
-/** Reads a table page by page, for as long as `work` returns true. `first`: the least values of a row that is wanted. */
+/** Returns a reader of a table, page by page, while `work` returns true. `first`: the lowest values of a wanted row. */
 function pagesOf(dialect: Dialect, pageMax: number) {
   return function* (
     { table, columns, joins = '', order }: PagedTable,
@@ -175,7 +185,7 @@ function pagesOf(dialect: Dialect, pageMax: number) {
     const by = order.map((name) => `e.${name}`).join(', ')
     const marks = order.map((name, at) => `e.${name} AS page_${at}`).join(', ')
     for (let [place, than] = [first, '>=']; ; than = '>') {
-      // Which rows is said before anything is joined, so that no plan looks at others.
+      // The subquery chooses the rows before anything is joined, so no plan reads others.
       const select = (put: Put) => `SELECT ${marks}, ${columns}
         FROM (SELECT * FROM ${table} e WHERE (${by}) ${than} (${place.map(put).join(', ')}) ORDER BY ${by} LIMIT ${pageMax}) e
         ${joins} ORDER BY ${by}`
@@ -197,7 +207,7 @@ function readingsOf(dialect: Dialect, { ends: { columns, joins } }: VerifyDialec
   }
 }
 
-/** Budgets that nobody counts, and counts of no budget, of one moment. */
+/** Finds budgets without a recorded spend, and recorded spends without a budget. One statement reads both. */
 function* readUncounted(dialect: Dialect): StoreStep<Iterable<string>> {
   const { schema } = dialect
   const both = `SELECT 'budgeted' AS kind, b.scope FROM (${selectBudgeted(schema)}) b
@@ -225,8 +235,8 @@ function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string,
 }
 
 /**
- * Spending of keys by now, each with what was posted in its window since the entries were read. One snapshot has both. If a new
- * window has begun meanwhile, or the budget was changed, the next verification compares it.
+ * Reads the current spend of each budget, and what was posted in its window since the entries were read, in one
+ * snapshot. If a new window has begun meanwhile, or the budget was changed, only the next verification compares it.
  */
 function* readSpendEnds(
   dialect: Dialect,
@@ -249,7 +259,7 @@ function* readSpendEnds(
   return spent
 }
 
-/** Undefined where there is no such account. */
+/** The end of an entry's account; undefined if the account does not exist. */
 function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
   if (account_name === null || end_seq === null) return undefined
   const end = { id: account_id as string, balanceNanos: end_balance as bigint, seq: Number(end_seq) }

@@ -10,21 +10,19 @@ import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './step.ts'
 
-/*
- * Warnings that wait to be sent, and the levels that the store warns of.
- */
+/* Warnings to be sent, and the levels that cause them. */
 
-/** Nobody takes an older warning, in ms: servers stop trying to send it after half of that. */
+/** Older warnings are deleted, in ms. Servers stop trying to send them after half of that time. */
 export const untoldMs = 2 * warningKeptMs
 
-/** Warnings that wait to be sent. Each is given to one server. */
+/** Creates the queries of warnings to be sent. Each warning is given to one server at a time. */
 export function createWarnings(dialect: Dialect) {
   const { schema, isShared } = dialect
   return { watch, takeWarnings, settleWarning }
 
   function watch({ lowNanos, ownLows, budgets }: Watched): StoreStep<void> {
     const rows = [
-      // No balance of a configuration is 0: that row stands for the levels of accounts themselves.
+      // No configured level is 0. The row with 0 stands for the levels that accounts have themselves.
       ...[...(ownLows ? [0n] : []), ...lowNanos].map((below) => ({ event: 'credit_low', below })),
       ...(budgets ? [{ event: 'key_budget', below: 0n }] : []),
     ]
@@ -34,14 +32,14 @@ export function createWarnings(dialect: Dialect) {
     return inTransaction(runAll([...cleared, ...rows.map((row) => insert(dialect, 'watched', row))]))
   }
 
-  /** The oldest of those that are due. Servers ask often, so it writes nothing if there are none. */
+  /** Takes the oldest due warnings. Servers ask often, so nothing is written if there are none. */
   function* takeWarnings(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
     const due = (put: Put) => `SELECT 1 FROM ${schema}.outbox WHERE next_ms <= ${dialect.now(put)} LIMIT 1`
     return (yield* askOne(dialect, due)) ? yield* inTransaction(take(leaseMs, limit)) : []
   }
 
   function* take(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
-    // SQLite's are removed as new ones come.
+    // In SQLite old warnings are deleted when new ones are written.
     if (isShared)
       yield* ask(
         dialect,
@@ -57,7 +55,7 @@ export function createWarnings(dialect: Dialect) {
     return (yield* ask(dialect, taken)).map(readWarning)
   }
 
-  /** @param next undefined: it is over */
+  /** Ends a try to send a warning. @param next when to try again; undefined: the warning is deleted */
   function settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): StoreStep<void> {
     return execute(dialect, (put) =>
       next === undefined
@@ -81,7 +79,10 @@ export function readWatched(rows: readonly StoreRow[]): Watched {
   }
 }
 
-/** Sets the warned levels after a change of the budget. Levels that a window has already passed warn nobody (ruling X15). */
+/**
+ * Sets the level of the last warning after a change of the budget. Levels that the spend has already passed cause no
+ * warning (ruling X15).
+ */
 export function rearm(dialect: Dialect, scope: string): StoreStep<void> {
   const { schema } = dialect
   return execute(

@@ -2,10 +2,10 @@ import type { SumRow } from '../../accounts/usage/rollup.ts'
 import { type Dialect, insertAll, type Put } from './dialect.ts'
 import { ask, rowsOf, type StoreStep } from './step.ts'
 
-/** Words that are remembered at once; each takes some 100 bytes. */
+/** The most words to remember. Each takes about 100 bytes. */
 const wordsMax = 200_000
 
-/** Words in one statement. */
+/** The most words in one statement. */
 const listMax = 500
 
 type UsageWord = readonly [kind: string, word: string]
@@ -16,23 +16,23 @@ export function wordKey(kind: string, word: string): string {
   return `${kind}\n${word}`
 }
 
-/** Words by their numbers in the store, which never change. The number of the empty word is 0. */
+/** Creates the lookup of words and their numbers in the store, which never change. The empty word has the number 0. */
 export function createWords(dialect: Dialect) {
   const { schema } = dialect
   let ids = new Map<string, number>()
   const words = new Map<number, string>()
   return { findIds, placesOf, readWords, forget }
 
-  /** A transaction that was rolled back has numbered nothing, and other words get its numbers. */
+  /** Forgets all words. After a rollback the store gives the numbers of new words to others. */
   function forget(): void {
     ids = new Map()
     words.clear()
   }
 
-  /** The numbers of those words that have one, by `wordKey`, among others. */
+  /** Finds the numbers of words. @returns the known numbers by `wordKey`, including those of other words */
   function* findIds(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     if (ids.size > wordsMax) ids = new Map()
-    // Another step may replace the map before this one is over.
+    // Another step may replace the map before this step ends.
     const known = ids
     const unknown = asked.filter(([kind, word]) => word !== '' && !known.has(wordKey(kind, word)))
     for (const list of slices(unknown)) {
@@ -46,7 +46,10 @@ export function createWords(dialect: Dialect) {
     return known
   }
 
-  /** The same for words that may be new. PostgreSQL commits them at once, so that nobody waits for the words of another server. */
+  /**
+   * Finds the numbers of words, and adds missing words. PostgreSQL commits new words separately, so that other servers
+   * do not wait for the transaction.
+   */
   function* ensure(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     const there = yield* findIds(asked)
     const missing = asked.filter(([kind, word]) => word !== '' && !there.has(wordKey(kind, word)))
@@ -57,7 +60,7 @@ export function createWords(dialect: Dialect) {
     return yield* findIds(asked)
   }
 
-  /** @returns the values of these columns of each row, with words as their numbers. Rows share words, so each is looked up once. */
+  /** @returns the values of these columns for each row, with numbers instead of words */
   function* placesOf(rows: readonly Pick<SumRow, 'place'>[], columns: readonly string[]): StoreStep<number[][]> {
     const values = columns.map((column) => [...new Set(rows.map(({ place }) => place[column]!))])
     const there = yield* ensure(
@@ -84,7 +87,7 @@ export function* slices<T>(list: readonly T[]): Iterable<readonly T[]> {
   for (let at = 0; at < list.length; at += listMax) yield list.slice(at, at + listMax)
 }
 
-/** The empty word has no number to look up. */
+/** Whether a value is a word with a number to look up. The empty word has none. */
 function isWord(value: string | number): value is string {
   return typeof value === 'string' && value !== ''
 }

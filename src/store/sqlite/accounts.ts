@@ -9,8 +9,9 @@ import { readTogether, transact } from './open.ts'
 import { type Run, refuseMoved } from './run.ts'
 
 /**
- * Accounts that another process has changed, for a server to read again: whole, each with all its valid keys.
- * @property revision all changes up to it are read @property isLast whether there were no later ones
+ * Accounts that another process has changed, for a server to read again. Each is complete, with all its valid keys.
+ * @property revision all changes up to it were read
+ * @property isLast whether there are no later ones
  */
 export type Changes = {
   revision: bigint
@@ -20,12 +21,12 @@ export type Changes = {
   hasForeignKeys: boolean
 }
 
-/** Accounts of one page of changes: the whole of a large store would not fit into a thread's memory. */
+/** The most accounts in one page of changes. A large store as a whole would not fit into a thread's memory. */
 const pageMax = 5_000
 
 export type Accounts = ReturnType<typeof createAccounts>
 
-/** Changes of accounts and keys. Each counts the revisions of its accounts up, by which a running server finds it. */
+/** Creates the changes of accounts and keys. Each gives its accounts a new revision, by which servers find it. */
 export function createAccounts(
   db: DatabaseSync,
   run: Run,
@@ -49,12 +50,12 @@ export function createAccounts(
   )
   return { change, touchKeys, readDataVersion, readChanges }
 
-  /** One transaction, see `BookStore`. */
+  /** Makes a change in one transaction; see `BookStore`. */
   function change<T>({ about, decide }: BookChange<T>): T {
     return transact(db, () => {
       refuseMoved(db)
       const { writes, result } = decide(run(findFacts(dialect, about)))
-      // A write may change a budget.
+      // The change may affect a budget.
       forget()
       for (const step of stepsOf(writes)) {
         if (Array.isArray(step)) postCredits(step)
@@ -65,19 +66,19 @@ export function createAccounts(
     })
   }
 
-  /** Notes when keys were last used. It changes nothing that a server reads again. */
+  /** Writes when keys were last used. Servers need not read this again, so the revision stays. */
   function touchKeys(uses: Iterable<readonly [keyId: string, usedMs: number]>): void {
     transact(db, () => {
       for (const [keyId, usedMs] of uses) setUsed.run(usedMs, keyId)
     })
   }
 
-  /** Another number whenever another connection has committed, and only then. It means nothing on another connection. */
+  /** A number that changes with each commit of another connection. It has no meaning on a different connection. */
   function readDataVersion(): bigint {
     return dataVersion.get()!.data_version as bigint
   }
 
-  /** Reads one page. @param revision of the page before; −1n for the first one of everything */
+  /** Reads one page of changes. @param revision that of the page before; −1n for the first page of all accounts */
   function readChanges(revision: bigint): Changes {
     return readTogether(db, () => {
       const end = newest.get()!.revision as bigint
@@ -94,16 +95,18 @@ export function createAccounts(
 
 type Source = Pick<Accounts, 'readDataVersion' | 'readChanges'>
 
-/** The changes that other processes made in the store, each once. */
+/** Creates a feed of the changes that other processes make in the store. It returns each change once. */
 export function createFeed() {
   let revision = -1n
   let last: { source: Source; dataVersion: bigint } | undefined
   return { read }
 
-  /** All that is new since the last time, page by page. If nobody has written, it is nothing, and costs next to nothing. */
+  /**
+   * Reads all changes since the last call, page by page. If no other process has written, that costs almost nothing.
+   */
   function* read(source: Source): Iterable<Changes> {
-    // The version comes first: a change between the two readings is then read twice and not missed. It is the
-    // connection's own number; one that was opened anew counts for itself.
+    // The version is read first. So a change between the two reads is read twice rather than missed. The version
+    // belongs to the connection, and a new connection counts on its own.
     const dataVersion = source.readDataVersion()
     if (last?.source === source && last.dataVersion === dataVersion) return
     for (let isLast = false; !isLast; ) {

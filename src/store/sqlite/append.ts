@@ -10,7 +10,7 @@ import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 import { beginDetails, transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent, type SpendingEntry, toBudgeted } from './spends.ts'
 
-/** The end of an account's chain, and its balance there. */
+/** The end of an account's chain, with its balance. */
 type Tail = {
   seq: bigint
   balanceNanos: bigint
@@ -21,14 +21,14 @@ type Tail = {
   boundsPeople: boolean
 }
 
-/** Facts about the store that hold while its write lock keeps everybody else away. */
+/** The state of the store that is known while its write lock keeps all others out. */
 type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
-  /** Of prices. */
+  /** Versions of prices that are stored. */
   readonly versions: Set<string>
-  /** Digests of price lists. */
+  /** Digests of price lists that are stored. */
   readonly lists: Set<string>
-  /** Read when it is first needed. */
+  /** The warnings that are wanted. Read when first needed. */
   watched: Watched | undefined
 }
 
@@ -36,27 +36,27 @@ export type AppendBatch = LockedStore & {
   readonly nowMs: number
   readonly headMs: number
   readonly moved: Set<string>
-  /** Scopes of budgets whose spending has moved. */
+  /** Scopes of budgets whose spend has changed. */
   readonly spent: Set<string>
-  /** Balances of accounts before the batch, if anybody is to be warned of low credit. */
+  /** Balances of accounts before the batch, if low credit causes a warning. */
   readonly before: Map<string, bigint>
   readonly warnings: NewWarning[]
 }
 
-/** The time that no later entry of an account may precede, after its entry `e`: `floorMsOf` in SQL. */
+/** SQL: the time that no later entry of an account may precede, after its entry `e`. It is the same as `floorMsOf`. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
-/** The same of a row that was posted: a correction lets the next entry step back. */
+/** The same as `floorMs` for a row that was posted. A correction allows the next entry an earlier time. */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
 
-/** Ends of chains that are remembered at once; each takes some 200 bytes. */
+/** The most ends of chains to remember. Each takes about 200 bytes. */
 const knownMax = 10_000
 
 /**
- * Puts entries at the ends of the chains of their accounts (ruling C15), with the balances that they lead to.
- * @param onBegun the ledger has begun form 3, which older triwires cannot read. Called once in the life of a store.
+ * Creates the appender. It adds entries to the chains of their accounts (ruling C15), with the new balances.
+ * @param onBegun called if the ledger has begun form 3, which older versions cannot read: once in the life of a store
  */
 export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar, onBegun: () => void) {
   const spends = createSpends(db, calendar)
@@ -68,15 +68,15 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
-   * As this connection last committed it, and the version of the data at that time. It is good for as long as nobody else
-   * has committed: what this connection adds goes through here, and what it rolls back is forgotten.
+   * The state after the last commit of this connection, and the version of the data then. It is valid until another
+   * connection commits: all changes of this connection go through here, and a rollback deletes it.
    */
   let last: { known: LockedStore; version: unknown } | undefined
-  /** Whether the ledger is known to have begun form 3, or is to begin it with this transaction. */
+  /** Whether the ledger is known to have form 3, or begins it with this transaction. */
   let formThree: 'unknown' | 'begins' | 'begun' = 'unknown'
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
-  /** Runs the work in a transaction, which is durable when this returns. */
+  /** Runs `work` in a transaction, which is durable when this returns. */
   function inTransaction<T>(work: (batch: AppendBatch) => T): T {
     let version: unknown
     let known: LockedStore | undefined
@@ -96,17 +96,17 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return result
   }
 
-  /** Inside the caller's transaction, of which nobody here hears whether it is committed. */
+  /** Runs `work` in the caller's transaction. Its outcome is not known here, so nothing is remembered. */
   function inBatch<T>(work: (batch: AppendBatch) => T): T {
     last = undefined
     return run(nothingKnown(), work)
   }
 
-  /** Accounts move once, after the last of their entries. */
+  /** Runs `work`. The row of an account is updated once, after its last entry. */
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Without the row later heads cannot be distinguished from earlier ones, but the service goes on.
+    // Without this row, later heads cannot be distinguished from earlier ones. The service continues anyway.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -123,7 +123,10 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return result
   }
 
-  /** The next entry of the account. False when there is no such account, or the request id is booked already. */
+  /**
+   * Appends an entry to an account.
+   * @returns false if the account does not exist, or the request id was posted already
+   */
   function append(batch: AppendBatch, accountId: string, row: UnplacedRow, changeNanos: bigint): boolean {
     const tail = tailOf(batch, accountId)
     if (!tail) return false
@@ -144,7 +147,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     batch.moved.add(accountId)
     const spent = { accountId, postedMs: row.posted_ms, changeNanos }
     if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
-    // Returns have a source of the usage as debits do; other credits have none.
+    // Returns have a usage source, as debits do. Other credits have none.
     if (tail.boundsPeople && row.person !== null)
       noteSpend(batch, { spender: row.person as string, seq: null, ...spent })
     if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })
@@ -159,25 +162,27 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /**
-   * The balance of the account after the last commit of this connection, if it is known without a read. Later commits of others
-   * are not in it.
+   * The balance of the account after this connection's last commit, if it is known without a read. It lacks later
+   * commits of other connections.
    */
   function lastBalance(accountId: string): bigint | undefined {
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** The spending of keys, accounts and people with budgets among these, as this connection last committed or reads it. */
+  /**
+   * The spend of those with budgets among these keys, accounts and people: remembered from the last commit, or read.
+   */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }
 
-  /** Budgets or levels of warnings were changed past this, so remembered ones may be wrong. */
+  /** Forgets the remembered state, because budgets or levels of warnings were changed elsewhere. */
   function forget(): void {
     last = undefined
   }
 }
 
-/** Reads ends of chains, each with the budget of its account. */
+/** Creates a function that reads the end of an account's chain, and the budget of the account. */
 function createTails(db: DatabaseSync) {
   const readTail = db.prepare(
     `SELECT a.seq, a.balance, a.id AS account_id, a.id AS scope, a.budget, a.budget_per, a.warn, ${floorMs} AS posted_ms, e.digest,
@@ -205,7 +210,7 @@ function createPrices(db: DatabaseSync) {
   const insertList = db.prepare('INSERT INTO lists (digest, text) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING')
   return notePrices
 
-  /** Writes the prices of a version and the text of a list, once for each. */
+  /** Writes the prices of a version and the text of a list, unless they are known to be stored. */
   function notePrices(
     { versions, lists }: AppendBatch,
     { priceVersion, prices, details, listText, costPrices }: Debit,
@@ -242,7 +247,7 @@ function nothingKnown(): LockedStore {
   return { ...sets, watched: undefined, ...nothingSpent() }
 }
 
-/** Writes warnings that wait to be sent. */
+/** Creates the writer of warnings to be sent. */
 function createOutbox(db: DatabaseSync) {
   const watched = db.prepare(selectWatched('main'))
   const insert = db.prepare(
@@ -251,10 +256,10 @@ function createOutbox(db: DatabaseSync) {
   const removeOld = db.prepare('DELETE FROM outbox WHERE at_ms < ?')
   return { readWatched: () => readWatched(watched.all()), put }
 
-  /** In the transaction of the entries that they are about. */
+  /** Writes warnings, in the transaction of the entries that cause them. */
   function put(warnings: readonly NewWarning[], atMs: number): void {
     if (warnings.length === 0) return
-    // Deletes warnings that no server sends any more, so that they do not pile up.
+    // Deletes warnings that no server sends any more, so that they do not accumulate.
     removeOld.run(atMs - untoldMs)
     for (const { id, event, data } of warnings) insert.run(id, event, JSON.stringify(data), atMs, atMs)
   }

@@ -2,51 +2,57 @@ import { resultCode } from '../files/store-error.ts'
 import type { FileWatch } from './file-watch.ts'
 import type { Store } from './store.ts'
 
-/** `busy`: another process has the lock. `lost`: a file of the store is gone, and nothing is tried any more. */
+/**
+ * The result of work on the store. `busy`: another process has the lock. `lost`: a file of the store is gone; nothing
+ * is tried any more.
+ */
 export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
 
-/** `lost`: a file of the store is gone, or another one stands in its place. */
+/** `lost` is sent if a file of the store was removed or replaced. */
 export type ConnectionNews = { type: 'trouble'; message: string; code: number } | { type: 'lost'; message: string }
 
 type StoreConnectionOptions = {
-  /** The first, just opened. */
+  /** The first store, just opened. */
   store: Store
   reopen: () => Store
-  /** Noted since the store was opened. */
+  /** The watch of the store's files. It has noted them since the store was opened. */
   files: FileWatch
   say: (news: ConnectionNews) => void
 }
 
-/** SQLite's result code of a file that another process has locked. */
+/** SQLite's result code for a file that another process has locked. */
 export const busyCode = 5
 
 /**
- * The server's one connection to its store. After a failure the state on the disk is unknown. The file is opened anew, and
- * the content of its log is made durable before anything is written (B8). If a file of the store is gone, it is lost for
- * good.
+ * The server's only connection to its store. After a failure the state on the disk is unknown. So the file is opened
+ * again, and the content of its log is made durable before anything is written (B8). If a file of the store is gone,
+ * the store is lost for good.
  */
 export class Connection {
   readonly #options: StoreConnectionOptions
   #store: Store | undefined
-  /** A sync has failed, or an earlier run may have seen one fail: content of the log need not be on the disk. */
+  /** Whether content of the log may not be on the disk, because a sync has failed now or in an earlier run. */
   #isSuspect = true
   #isLost = false
 
   constructor(options: StoreConnectionOptions) {
     this.#options = options
     this.#store = options.store
-    // The first debit meets the same obstacle again, perhaps another process with the lock.
+    // If this fails, for example because another process has the lock, the first debit tries again.
     this.#tryMakeDurable()
   }
 
-  /** Writes what is in the log once more where that is in doubt (B8). It must be open. @throws where it cannot be written. */
+  /**
+   * Writes the log again if it may not be on the disk (B8). The store must be open.
+   * @throws what SQLite or the disk reports
+   */
   makeDurable(): void {
     if (!this.#isSuspect) return
     this.#store!.makeDurable()
     this.#isSuspect = false
   }
 
-  /** Writes upon a log that is durable. A failure is returned as trouble; the work may be done anew. */
+  /** Runs work that writes, once the log is durable. A failure is reported as `trouble`; the work may be repeated. */
   write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
@@ -54,14 +60,14 @@ export class Connection {
     })
   }
 
-  /** Reads, after a look at all files. */
+  /** Runs work that reads, after a check of all files. */
   read(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       if (!this.#isAnyLost(store)) work(store)
     })
   }
 
-  /** In closing SQLite clears the log away, by its name: where the name is another's by now, it is left alone. */
+  /** Closes the store. SQLite then deletes the log by its name, so a lost store stays open. */
   close(): void {
     if (!this.#isLost) this.#closeStore()
   }
@@ -81,7 +87,7 @@ export class Connection {
     if (this.#store) return this.#store
     this.#store = this.#options.reopen()
     this.#options.files.note()
-    // The opened file must still be the one that stood there before.
+    // The opened file must still be the one that was there before.
     return this.#isStoreLost() ? undefined : this.#store
   }
 
@@ -95,12 +101,12 @@ export class Connection {
     return 'failed'
   }
 
-  /** To open a log anew that somebody has cut would be to take what is left of it for the whole. */
+  /** Checks the files after a failure. Opening a log that was cut would take its rest for the whole. */
   #wasLost(): boolean {
     try {
       return this.#store !== undefined && this.#isAnyLost(this.#store)
     } catch {
-      // A connection that cannot be looked at is opened anew.
+      // A connection that cannot be checked is opened again.
       return false
     }
   }
@@ -116,13 +122,13 @@ export class Connection {
   #closeStore(): void {
     const store = this.#store
     if (!store) return
-    // In closing SQLite may bring the log into the file, which is right only after the log is whole on the disk.
+    // On closing, SQLite may copy the log into the file. This is safe only if the whole log is on the disk.
     this.#tryMakeDurable()
     this.#store = undefined
     try {
       store.close()
     } catch {
-      // A new connection replaces this one either way.
+      // A new connection replaces this one anyway.
     }
   }
 
@@ -133,7 +139,7 @@ export class Connection {
     return true
   }
 
-  /** All files, a few times a second and whenever something fails (ruling X11). */
+  /** Checks all files, a few times a second and after each failure (ruling X11). */
   #isAnyLost(store: Store): boolean {
     const message = this.#options.files.findLoss(() => store.countFrames())
     if (message === undefined) return false
@@ -142,13 +148,15 @@ export class Connection {
     return true
   }
 
-  /** The connection still has a log that lost only its name; what it brings into the file survives the process. */
+  /**
+   * Saves a log that has only lost its name: this connection still has it, and a checkpoint copies it into the file.
+   */
   #saveLog(store: Store): void {
     const { files } = this.#options
     try {
       if (files.findLostStore() === undefined && files.isLogWhole(() => store.countFrames())) store.checkpoint()
     } catch {
-      // The content of the disk is all that remains.
+      // Then only the content of the disk remains.
     }
   }
 

@@ -12,7 +12,7 @@ import { type AppendBatch, createAppender } from './append.ts'
 export type Entries = ReturnType<typeof createEntries>
 
 /**
- * The append-only ledger. An entry, its place in the chain of its account (ruling C15) and the balance it leads to are
+ * Creates the append-only ledger. An entry, its place in the chain of its account (ruling C15) and the new balance are
  * written in one transaction.
  */
 export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: Calendar, onBegun = () => {}) {
@@ -33,7 +33,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     ...{ readBalances, balancesBehind, readSpends, forget },
   }
 
-  /** Inside the caller's transaction, which has looked for the references and knows that the balances can hold them. */
+  /** Posts credits in the caller's transaction, in which the references and the range of the balances were checked. */
   function postCredits(credits: readonly NewCredit[]): void {
     inBatch((batch) => {
       for (const { accountId, amountNanos, reference, createdMs, effectiveMs } of credits) {
@@ -43,7 +43,9 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     })
   }
 
-  /** All of them in one transaction, durable when it returns. Each request id is posted once, ever. */
+  /**
+   * Posts all debits in one transaction, which is durable when this returns. Each request id is posted at most once.
+   */
   function postDebits(debits: readonly Debit[]): Posting[] {
     return inTransaction((batch) => debits.map((debit) => postDebit(batch, debit)))
   }
@@ -62,21 +64,22 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * Gives back debits whose clients were refused (ruling C13), each once, ever.
-   * @returns `absent` if there is no such debit.
+   * Returns debits whose clients were refused (ruling C13), each at most once.
+   * @returns `absent` for a request without a debit
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
     return inTransaction((batch) => requestIds.map((requestId) => postReturn(batch, requestId)))
   }
 
   /**
-   * The same, for requests that have a debit. The commit writes to the disk even if no request has one: it shows that the store
-   * can be written again. Nothing that an earlier commit has left half done in the log survives it.
-   * @returns the requests whose debit is in the ledger.
+   * Returns the debits of those requests that have one. The commit writes to the disk even if no request has one, which
+   * shows that the store can be written again. It also replaces whatever a failed commit has left in the log.
+   * @returns the requests whose debit is in the ledger
    */
   function giveBack(requestIds: readonly string[]): string[] {
     return inTransaction((batch) => {
-      // SQLite writes the page of this number without a look at what it was; equal values of a row it leaves alone.
+      // SQLite writes the page of this number even if the value is unchanged. It would skip a row with unchanged
+      // values.
       db.exec(`PRAGMA user_version = ${userVersion.get()!.user_version}`)
       return requestIds.filter((requestId) => postReturn(batch, requestId) !== 'absent')
     })
@@ -108,8 +111,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * The same right after a transaction of this connection. Balances that it has moved are known. To read one would take four
-   * locks of the file (8 µs of the 100 that a debit alone costs).
+   * The balances right after a transaction of this connection. Balances that the transaction changed are remembered.
+   * Reading one takes four locks of the file (8 µs of the 100 µs of a single debit).
    */
   function balancesBehind(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {
     return [...accountIds].flatMap((id) => {
@@ -118,13 +121,16 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     })
   }
 
-  /** Accounts whose balance is not that of their last entry: what is checked at every start. */
+  /** Accounts whose balance differs from that of their last entry. Checked at every start. */
   function findMisfits(): string[] {
     return misfits.all().map((row) => row.id as string)
   }
 }
 
-/** A broken constraint (19) or a value that SQLite has no type for is the debit's own trouble; the rest of the batch is sound. */
+/**
+ * Whether the fault is the debit's own: a broken constraint (19), or a value that SQLite has no type for. The others of
+ * the batch are unaffected.
+ */
 function isAboutTheDebit(error: unknown): boolean {
   const { code = '' } = error as { code?: string }
   return resultCode(error) === 19 || code === 'ERR_INVALID_ARG_VALUE' || code === 'ERR_INVALID_ARG_TYPE'

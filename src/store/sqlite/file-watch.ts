@@ -3,21 +3,23 @@ import { lockPathOf } from '../files/lock.ts'
 
 export type FileWatch = ReturnType<typeof watchFiles>
 
-/** Frames that are written between two restarts of a log have the same salts, in its header and in each frame. */
+/**
+ * Frames written between two restarts of a log share the same salts, which are in the log's header and in each frame.
+ */
 type LogState = { salts: string; frames: number }
 
-/** https://www.sqlite.org/fileformat2.html#walformat */
+/** Sizes of the log's format: https://www.sqlite.org/fileformat2.html#walformat */
 const headerBytes = 32
 const frameHeaderBytes = 24
-/** Some 64 KiB of pages as they are. */
+/** About 64 KiB with pages of the usual size. */
 const framesAtOnce = 16
 
 /**
- * Watches that the files of a running server stay the ones it opened (faults F-S5, ruling X11). SQLite goes on writing to a
- * file without a name, and to a log that was cut; both are gone with the process.
+ * Checks that the files of a running server are still the ones it opened (faults F-S5, ruling X11). SQLite keeps
+ * writing to a file whose name was removed, and to a log that was cut. Both are lost when the process ends.
  *
- * Only the log is ever opened here. SQLite locks all the other files. Closing a second descriptor of a file gives up every
- * lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
+ * Only the log is ever opened here, because SQLite locks all the other files. Closing a second descriptor of a file
+ * gives up every lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
  */
 export function watchFiles(path: string) {
   const logPath = `${path}-wal`
@@ -25,11 +27,11 @@ export function watchFiles(path: string) {
   const perOpening = [logPath, `${path}-shm`]
   const known = new Map<string, number | undefined>()
   let last: LogState | undefined
-  /** Kept open: a process that has no descriptor left shall not lose its ledger over a look at it. */
+  /** The log, which stays open. So the check also works if the process has no descriptor left. */
   let log: number | undefined
   return { note, findLostStore, findLoss, isLogWhole }
 
-  /** After each opening of the database: its log may be another one from here on. */
+  /** Notes the files, after each opening of the database: its log may be a new one. */
   function note(): void {
     for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
     for (const file of perOpening) known.set(file, inodeOf(file))
@@ -38,30 +40,34 @@ export function watchFiles(path: string) {
     log = tryOpen(logPath)
   }
 
-  /** Looks at the store's own file, which nobody may commit to once it is gone. */
+  /** Checks the store's own file. Nothing may be committed once it is gone. */
   function findLostStore(): string | undefined {
     return inodeOf(path) === known.get(path) ? undefined : sayLost(path)
   }
 
-  /** Looks at everything. @param countFrames of the log, as the database counts them. @returns words for the operator */
+  /**
+   * Checks all files.
+   * @param countFrames returns the frames in the log, as the database counts them
+   * @returns a message for the operator
+   */
   function findLoss(countFrames: () => number): string | undefined {
     for (const file of [...fixed, ...perOpening]) {
       const inode = inodeOf(file)
-      // The log comes with the first look into the database.
+      // The log is created when the database is first read.
       if (known.get(file) === undefined) known.set(file, inode)
       else if (inode !== known.get(file)) return sayLost(file)
     }
-    // Another process may restart the log between two looks, and then it is whole at the second.
+    // Another process may restart the log between the two counts. Then it is complete at the second one.
     if (isWhole(countFrames()) || isWhole(countFrames())) return undefined
     return `${logPath} was cut or overwritten while the server runs`
   }
 
-  /** Whether the log that was opened has all its frames still, with or without a name. A hole in it reads as empty pages. */
+  /** Whether the opened log still has all its frames, with or without a name. A hole in it reads as empty pages. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }
 
-  /** @param frames that the database believes to be in the log. */
+  /** @param frames the number of frames in the log, as the database counts them */
   function isWhole(frames: number): boolean {
     if (frames <= 0) last = undefined
     else {
@@ -83,19 +89,20 @@ function inodeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino
 }
 
-/** @returns undefined if the log cannot have these frames. */
+/** @returns undefined if the log cannot have this many frames */
 function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
   const header = readAt(file, 0, headerBytes)
-  // Written in either byte order.
+  // The magic number says in which byte order the checksums are.
   if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // A log that was cut and written on is long enough and has a hole, between the cut and the first write after it. The hole
-  // is at its former end, or in the frames since the last look.
+  // A log that was cut and then written to is long enough, but has a hole between the cut and the next write. The hole
+  // is at its former end, or in the frames since the last check.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
-  // Many frames with one call: of each only these bytes are wanted, but to ask costs more than to copy what is between them.
+  // Reads many frames with one call. Only these bytes of each are needed, but a call costs more than copying the bytes
+  // in between.
   for (let frame = formerEnd; frame <= frames; frame += framesAtOnce) {
     const count = Math.min(framesAtOnce, frames - frame + 1)
     const bytes = readAt(file, headerBytes + (frame - 1) * frameBytes, count * frameBytes)
@@ -113,7 +120,7 @@ function tryOpen(file: string): number | undefined {
   }
 }
 
-/** Less than was asked for where the file ends. */
+/** Reads a part of a file. The result is shorter if the file ends. */
 function readAt(file: number, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   return bytes.subarray(0, readSync(file, bytes, 0, length, position))

@@ -8,13 +8,13 @@ import { addEntries, addTraffic } from '../sql/usage-write.ts'
 import { createWords } from '../sql/words.ts'
 import type { Run } from './run.ts'
 
-/** The mark decides what is folded, whatever was looked at before. */
+/** Only the mark decides whether an entry is folded. */
 const marked = 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id'
 const isAbove = 'e.id > (SELECT folded_id FROM sums_state) AND e.id <= ? AND e.seq > ifnull(m.seq, 0)'
 const selectRange = `SELECT max(id) AS last, count(*) AS entries FROM
   (SELECT id FROM entries WHERE id > (SELECT folded_id FROM sums_state) ORDER BY id LIMIT ?)`
 
-/** Folds the ledger into figures for reports. */
+/** Creates the folding of the ledger into figures for reports. */
 export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const isBehind = db.prepare(
     'SELECT ifnull(max(id), 0) > (SELECT folded_id FROM sums_state) AS is_behind FROM entries',
@@ -29,11 +29,11 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const words = createWords(dialect)
   return {
     /**
-     * Folds so many entries at most, in one commit: rows, and the marks of their accounts.
-     * @returns how many were looked at.
+     * Folds up to `entriesMax` entries in one commit, and moves the marks of their accounts.
+     * @returns the number of entries that were read
      */
     fold: (entriesMax: number) => (isBehind.get()!['is_behind'] === 0n ? 0 : numbering(foldSome(entriesMax))),
-    /** Adds what was counted, in one commit. */
+    /** Adds counts of traffic, in one commit. */
     writeTraffic: (cells: readonly TrafficCell[]) => numbering(addTraffic(dialect, words, cells)),
   }
 
@@ -48,7 +48,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     return Number(entries)
   }
 
-  /** Words that a transaction has numbered are forgotten with it. */
+  /** Runs a step, and forgets the words that it has numbered if it fails. */
   function numbering<T>(step: StoreStep<T>): T {
     try {
       return run(inTransaction(step))

@@ -10,25 +10,25 @@ export type FolderOptions = {
   say: (news: Extract<ConnectionNews, { type: 'trouble' }>) => void
   /** Unix milliseconds. */
   nowMs: () => number
-  /** How long entries wait for others, in ms. */
+  /** How long entries wait until they are folded, in ms. */
   everyMs: number
 }
 
-/** So much of the thread's time is left to debits while much is to be folded. */
+/** After each piece of folding, the thread is left to debits for this many times as long. */
 const idleShare = 3
 
-/** The time between two searches for figures that are not kept any more, in ms. */
+/** The time between two searches for figures that are no longer kept, in ms. */
 const pruneEveryMs = 3_600_000
 
-/** After a failure that is no trouble of the disk, nothing is tried for this long, in ms. */
+/** After a failure that is not one of the disk, folding pauses for this long, in ms. */
 const pauseMs = 60_000
 
-/** More cells than these are counted together by their sender; these wait for a store that can be written. */
+/** The most cells of traffic that wait for a store that can be written. More are dropped. */
 const cellsMax = 20_000
 
 /**
- * Folds the ledger into figures for reports, in the ledger's thread and never in a debit's commit. It starts some seconds
- * after an entry, or when enough have come. A failure here is no trouble of the ledger's.
+ * Folds the ledger into figures for reports, in the ledger's thread but never in a debit's commit. It starts some
+ * seconds after an entry, or when enough have arrived. A failure here does not affect the ledger.
  */
 export class Folder {
   readonly #options: FolderOptions
@@ -39,7 +39,7 @@ export class Folder {
   #isPausing = false
   #isClosed = false
 
-  /** If the reporting zone has changed, the days are remade before this returns, in some seconds. */
+  /** If the reporting zone has changed, this recomputes the days before it returns, which takes some seconds. */
   constructor(options: FolderOptions) {
     this.#options = options
     this.#try((store) => {
@@ -49,13 +49,13 @@ export class Folder {
     this.#timer = setTimeout(() => this.#work(), options.everyMs)
   }
 
-  /** So many debits were sent to the ledger. */
+  /** Notes that `count` debits were sent to the ledger. */
   note(count: number): void {
     this.#noted += count
     if (this.#noted >= foldedMax && !this.#isPausing) this.#schedule(0)
   }
 
-  /** @returns whether they are written; else they are kept until they can be */
+  /** @returns whether the cells are written; otherwise they are kept until they can be */
   noteTraffic(cells: readonly TrafficCell[]): boolean {
     if (this.#cells.length + cells.length <= cellsMax) this.#cells.push(...cells)
     return this.#writeTraffic()
@@ -72,7 +72,7 @@ export class Folder {
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#work(), ms)
   }
 
-  /** A little, and then it is the debits' turn. */
+  /** Folds a part. Then debits get their turn. */
   #work(): void {
     this.#noted = 0
     const startedMs = performance.now()
@@ -82,7 +82,7 @@ export class Folder {
     this.#schedule(isFailed ? pauseMs : isLeft ? Math.ceil(tookMs * idleShare) : this.#options.everyMs)
   }
 
-  /** @returns whether there is more */
+  /** @returns whether there is more to fold */
   #foldIn(store: Store): boolean {
     const nowMs = this.#options.nowMs()
     if (nowMs - this.#prunedMs >= pruneEveryMs) {
@@ -110,9 +110,9 @@ export class Folder {
       try {
         result = store.withoutWaiting(() => work(store))
       } catch (error) {
-        // The next try comes soon enough, and who asks for a key meanwhile need not wait for this one.
+        // The next try comes soon, and lookups of keys must not wait for this one.
         if (resultCode(error) === busyCode) return
-        // Trouble of the disk or of another process is reported, and the work tried again, as with debits.
+        // A failure of the disk or of another process is reported, and the work is repeated, as with debits.
         if (ofTheDisk.includes(resultCode(error))) throw error
         isFailed = true
         const message = `figures for reports cannot be kept: ${(error as Error).message}`
@@ -123,5 +123,7 @@ export class Folder {
   }
 }
 
-/** SQLite's result codes: locked, read-only, no memory, input and output, damage, full, cannot be opened, no database. */
+/**
+ * SQLite's result codes: locked, read-only, out of memory, I/O error, damaged, full, cannot be opened, not a database.
+ */
 const ofTheDisk = [6, 7, 8, 10, 11, 13, 14, 26]

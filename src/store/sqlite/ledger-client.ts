@@ -12,37 +12,38 @@ import { StoreClient } from '../serving/client.ts'
 import type { WorkerOptions } from './worker.ts'
 
 export type LedgerOptions = ServingOptions & {
-  /** Of the SQLite file; `.lock` and `.spool` stand beside it. */
+  /** The path of the SQLite file. Its `.lock` and `.spool` are beside it. */
   path: string
-  /** How long one try waits for another process' lock. */
+  /** How long one try waits for another process' lock, in ms. */
   busyMs?: number
-  /** How often another process' changes are looked for. */
+  /** How often to look for changes of other processes, in ms. */
   pollMs?: number
-  /** How often the ledger is folded into figures for reports. */
+  /** How often to fold the ledger into figures for reports, in ms. */
   foldMs?: number
-  /** A test's, see `WorkerOptions`. */
+  /** For tests, see `WorkerOptions`. */
   turned?: Float64Array
 }
 
 export type OpenLedger = ServerStore & {
-  /** The balances and holds of the accounts, as this one server of the store knows them. */
+  /** The balances and holds of the accounts. This server is the only one of the store. */
   balances: Balances
-  /** By id. The objects live as long as the process; names and states follow the store. */
+  /** Accounts by id. The objects live as long as the process; their names and states follow the store. */
   accounts: ReadonlyMap<string, Account>
 }
 
-/** The time in which the thread must post its debits and close the file, in ms: others may hold it for ever (B14). */
+/** The time in which the thread must post its debits and close, in ms. Others may lock the file forever (B14). */
 const closeMs = 2_000
 
 /**
- * The server's side of the store. Requests read memory only, except for keys that memory does not hold. Debits are settled
- * through the ledger's thread, those of one turn of the event loop in one message. The
- * promise resolves after a first commit, or after `settleDeadlineMs` without one. In that case the ledger is not writable until
- * a commit works.
- * @throws StoreError when the file cannot be used or another server uses it.
+ * Opens the server's side of the store. Requests only read memory, except for keys that are not in memory. Debits are
+ * settled through the ledger's thread; those of one turn of the event loop share a message.
+ *
+ * The promise resolves after a first commit, or after `settleDeadlineMs` without one. In that case the ledger is not
+ * writable until a commit succeeds.
+ * @throws StoreError if the file cannot be used or another server uses it
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
-  // Before the store is opened, so that a newer server does not migrate it under an older one.
+  // The lock is taken before the store is opened, so a newer server cannot migrate it under an older one.
   const path = realPath(options.path)
   refuseNoFile(path)
   const unlock = lockAsHolder(path)
@@ -91,7 +92,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
 
 const windowMs = 60_000
 
-/** Balances, holds and windows in the memory of the only serving process. */
+/** Creates admission with balances, holds and windows in the memory of the only serving process. */
 function openLocalAdmission(
   store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'whyBlocked'>,
   { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,

@@ -15,9 +15,10 @@ import { migrations, secondRelease } from './schema.ts'
 import { refuseOtherZone } from './store.ts'
 
 /**
- * Looks at a store as a server does at its start, and changes nothing. Of one that is still to be made only the place is looked at.
- * @param timeZone whose days it is to count by
- * @throws StoreError with what a server would not start on.
+ * Checks a store as a server does at its start, and changes nothing. If the store does not exist, only its place is
+ * checked.
+ * @param timeZone the zone that the server would use
+ * @throws StoreError with the reason why a server would not start
  */
 export function lookAt(path: string, timeZone: string): void {
   if (!isThere(path)) {
@@ -32,7 +33,7 @@ export function lookAt(path: string, timeZone: string): void {
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
-      // An older one has no zone, or the server brings it up to date first.
+      // An older store has no zone, or the server upgrades it first.
       const isUpToDate = readOurVersions(db, path, migrations.length).version >= migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
@@ -43,7 +44,9 @@ export function lookAt(path: string, timeZone: string): void {
   })
 }
 
-/** The accounts that have another plan than these, as `findPlanless` finds them, in a store that is there and up to date. */
+/**
+ * Finds accounts whose plan is not among these, as `findPlanless` does. Returns none if the store is missing or older.
+ */
 export async function lookForPlanless(path: string, plans: readonly string[]): Promise<AccountRow[]> {
   if (!isThere(path)) return []
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
@@ -57,7 +60,7 @@ export async function lookForPlanless(path: string, plans: readonly string[]): P
   }
 }
 
-/** Counts rows that the second release does not know. Undefined: the store is missing, or older. */
+/** Counts rows that the second release does not know; undefined if the store is missing or older. */
 export function lookForNewer(path: string): NewerContent | undefined {
   if (!isThere(path)) return undefined
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
@@ -69,7 +72,7 @@ export function lookForNewer(path: string): NewerContent | undefined {
   }
 }
 
-/** A reader makes a log all the same, and leaves it, unless SQLite is assured that nobody writes to the file. */
+/** Names a store for a reader that leaves no log: SQLite must be assured that nobody writes to the file. */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

@@ -2,8 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type ChainedRow, chainedColumns, digestEntry } from '../../accounts/chain.ts'
 
 /**
- * From 1 to 2: what an entry names (ruling C9), the chain (C15), returns (C13), labels of keys. Entries are written anew,
- * in their order, because the digest of one covers the digest before it. What the first release did not know stays empty.
+ * The migration from version 1 to 2. It adds the columns of ruling C9, the chain (C15), returns (C13), and labels of
+ * keys. Entries are written again in their order, because the digest of one covers the digest before it. Facts that the
+ * first release did not record stay empty.
  */
 export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(tables)
@@ -11,7 +12,7 @@ export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(indexesAndTriggers)
 }
 
-/** An old entry is taken to have been posted when it was made, but not before the one before it. */
+/** Adds old entries to the chain. The time of posting is that of creation, but not before the previous entry's. */
 function chainOldEntries(db: DatabaseSync): void {
   const columns = ['id', ...chainedColumns, 'digest']
   const insert = db.prepare(`INSERT INTO entries (${columns}) VALUES (${columns.map(() => '?')})`)

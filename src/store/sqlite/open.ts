@@ -7,24 +7,25 @@ import { explainErrors, explainMaking, StoreError } from '../files/store-error.t
 import { detailedVersion, figures, migrations, type SqliteMigration, secondRelease } from './schema.ts'
 
 /*
- * A file has two versions of its schema. `user_version` is the oldest one that a triwire must know to use the file: the second
- * release compares only that. From the second release on, the version itself is the last byte of `application_id`.
+ * A file has two versions of its schema. `user_version` is the oldest version that a program must know to use the file;
+ * the second release compares only that. From the second release on, the version itself is the last byte of
+ * `application_id`.
  */
 const applicationId = 0x74_72_69_00
 
 export type OpenOptions = {
-  /** How long a statement waits for another process, blocking its thread. */
+  /** How long a statement waits for another process, in ms. It blocks its thread. */
   busyMs?: number
   /** False: a missing file is an error. */
   create?: boolean
-  /** Taken before an older schema is migrated, and let go after it, by those who do not hold it already. */
+  /** Takes the lock of the store while an older schema is migrated. Missing if the caller holds it already. */
   lock?: ((path: string) => () => void) | undefined
-  /** Gets the news about the store for its user. */
+  /** Called with news about the store, for people. */
   note?: ((text: string) => void) | undefined
 }
 
 /**
- * Opens the file, made or migrated where needed. A commit on the connection is on the disk when it returns.
+ * Opens the file, and creates or migrates it if necessary. Commits on the connection are on the disk when they return.
  * @throws StoreError
  */
 export function openDatabase(
@@ -38,12 +39,13 @@ export function openDatabase(
   }
   refuseUnfit(path)
   return explainErrors(path, () => {
-    // Foreign keys only once it is migrated: what a forger left behind is verify's to tell, and shuts nobody out.
+    // Foreign keys are enabled after the migration. Rows that a forger left are a finding of `verify`, and must not
+    // prevent opening.
     const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
     try {
-      // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
+      // FULL must be set at every opening: with WAL alone a power loss may lose a commit.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
-      // Names of people that were erased must not stay in a page. FAST cleans only pages that are written anyway.
+      // Erased names of people must not stay in a page. FAST only cleans pages that are written anyway.
       db.exec('PRAGMA secure_delete = FAST')
       const wasVersion = readVersions(db).version
       const wasOlder = wasVersion > 0 && wasVersion < migrations.length
@@ -60,14 +62,14 @@ export function openDatabase(
   })
 }
 
-/** Says whether the triwire that made the file can go on with it. */
+/** Explains whether the version that created the file can still open it. */
 function sayOlder(wasVersion: number): string {
   return wasVersion < secondRelease
     ? 'what was before this triwire opens it no more'
     : 'the triwire before this one opens it until an entry of form 3 is written'
 }
 
-/** A server that runs was started by the triwire of its schema, and would go on writing as that one did. */
+/** Migrates under the lock of the store. A running server of the older version would keep writing in the old way. */
 function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path: string): void {
   let unlock: () => void
   try {
@@ -86,7 +88,7 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
   }
 }
 
-/** Brings an older schema up to date in one transaction. @throws StoreError for a newer one or a foreign file. */
+/** Upgrades an older schema in one transaction. @throws StoreError for a newer schema or a foreign file */
 export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMigration[] = migrations): void {
   if (readVersions(db).version === steps.length) return
   transact(db, () => {
@@ -102,8 +104,9 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMi
 }
 
 /**
- * Notes that the ledger has entries of form 3, so that a triwire that cannot verify them leaves the file alone. To be called in
- * the transaction of the first one. @returns false if it was noted before
+ * Marks the ledger as having entries of form 3, so that a version that cannot verify them does not open it. Called in
+ * the transaction of the first such entry.
+ * @returns false if it was marked before
  */
 export function beginDetails(db: DatabaseSync): boolean {
   if (readVersions(db).oldest >= detailedVersion) return false
@@ -111,7 +114,7 @@ export function beginDetails(db: DatabaseSync): boolean {
   return true
 }
 
-/** @throws StoreError if SQLite is not to touch what is there. */
+/** @throws StoreError if SQLite must not open what is at the path */
 export function refuseUnfit(path: string): void {
   refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])
@@ -123,7 +126,7 @@ function addFigures(db: DatabaseSync): void {
   if (!isThere()) transact(db, () => isThere() || db.exec(figures))
 }
 
-/** @throws StoreError for a newer store or a foreign file. */
+/** @throws StoreError for a newer store or a foreign file */
 export function readOurVersions(db: DatabaseSync, path: string, newest: number): FileVersions {
   const versions = readVersions(db)
   const { version, oldest } = versions
@@ -137,7 +140,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The version of a file's schema, and the oldest that a triwire must know to use it; 0 in a file with nothing in it. */
+/** The version of a file's schema, and the oldest version that a program must know to use it. Empty file: 0. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {
@@ -147,7 +150,10 @@ function readVersions(db: DatabaseSync): FileVersions {
   return { oldest, version: version > oldest && version < 256 ? version : oldest }
 }
 
-/** All or nothing. It takes the write lock first, so that what `work` reads cannot change before it writes. */
+/**
+ * Runs `work` in a transaction, and rolls it back if `work` throws. The write lock is taken first, so what `work` reads
+ * cannot change before it writes.
+ */
 export function transact<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN IMMEDIATE')
   try {
@@ -160,18 +166,18 @@ export function transact<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** All that `work` reads is of one moment. */
+/** Runs `work` in a transaction, so that all its reads see a single moment. */
 export function readTogether<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN')
   try {
     return work()
   } finally {
-    // Of some faults it ends the transaction itself, and what it said of them is what counts.
+    // After some errors SQLite ends the transaction itself. The error that it threw must not be replaced.
     if (db.isTransaction) db.exec('COMMIT')
   }
 }
 
-/** Runs `work` with no patience for another process that has the lock. */
+/** Runs `work` without waiting if another process has the lock. */
 export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
   const { timeout } = db.prepare('PRAGMA busy_timeout').get()!
   db.exec('PRAGMA busy_timeout = 0')
@@ -182,7 +188,7 @@ export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** SQLite gives the files beside the database its mode, so one file decides for three. */
+/** Creates the file. SQLite gives the files beside the database the same mode, so one mode applies to all three. */
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -194,8 +200,8 @@ function createFile(path: string): void {
 }
 
 /**
- * Of two names in the file system SQLite keeps a log each, and neither is in the other
- * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). Symbolic links it follows.
+ * Refuses a file with several hard links. SQLite keeps a log for each name, and neither contains the other
+ * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). It follows symbolic links.
  */
 function refuseSecondName(path: string): void {
   const names = statSync(path).nlink

@@ -5,35 +5,35 @@ import type { Store } from './store.ts'
 
 type QueueOptions = {
   connection: Pick<Connection, 'write'>
-  /** Runs it after every message that has already come, or after a pause in ms. */
+  /** Runs a function after all messages that have already arrived, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
-  /** @throws where the disk takes a page and no debits. */
+  /** @throws if the disk has space for a page but not for debits */
   refuseNarrowDisk: () => void
-  /** Whether an entry may be dated now (ruling Y15); what waits is tried again until it may. */
+  /** Whether an entry may be dated now (ruling Y15). Waiting debits are tried again until it may. */
   mayDate: () => boolean
 }
 
-/** Work that waits, and its answer. */
+/** Waiting work, and the function that answers it. */
 type QueuedCall<Item, Answer> = { items: readonly Item[]; resolve(answer: Answer): void }
 
-/** After these it is tried again, so much later in ms; what is lost is not tried any more. */
+/** The pause before the next try after these outcomes, in ms. After `lost` there is no further try. */
 const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 
 /**
- * The work for the ledger. All of it that has come by the time the thread turns to it shares a transaction, hence one sync
- * of the disk. It stays queued until a commit that held it has returned. Posting it again after a failed commit is harmless
- * because of its request id (F-S3). The part that is found then is on the disk (B8).
+ * The work for the ledger. Everything that has arrived when the thread gets to it shares a transaction, hence one sync
+ * of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit is harmless
+ * because of its request id (F-S3). Debits that are found then are on the disk (B8).
  */
 export class Queue {
   readonly #options: QueueOptions
   #posts: QueuedCall<Debit, Posted>[] = []
-  /** Of debits in the posts those that are not to be posted any more (ruling C13). */
+  /** Request ids of queued debits that must not be posted any more (ruling C13). */
   readonly #withdrawn = new Set<string>()
-  /** Requests whose debits are to be given back where the ledger has them. */
+  /** Requests whose debits must be returned if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The last opened store, once a commit of it has written. Before that, a failed commit may have left more in the log than
-   * the database shows, for a later recovery to find.
+   * The last opened store, once one of its commits has written. Before that, a failed commit may have left more in the
+   * log than the database shows, and a later recovery may find it.
    */
   #proven: Store | undefined
   #isScheduled = false
@@ -43,7 +43,7 @@ export class Queue {
     this.#options = options
   }
 
-  /** Resolves after a commit. */
+  /** Posts debits. Resolves after the commit. */
   post(debits: readonly Debit[]): Promise<Posted> {
     return this.#wait(this.#posts, debits)
   }
@@ -52,7 +52,7 @@ export class Queue {
     return this.#wait(this.#gifts, requestIds)
   }
 
-  /** No try is under way while a message is heard: what is not in the ledger now was never acknowledged. */
+  /** Withdraws debits. No try is under way now, so a debit that is not in the ledger was never acknowledged. */
   withdraw(debits: readonly Debit[]): Withdrawn {
     for (const { requestId } of debits) this.#withdrawn.add(requestId)
     let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }
@@ -65,7 +65,9 @@ export class Queue {
     return answer
   }
 
-  /** One more try for what waits. Who asked for the end has spooled it or will, and nothing keeps the thread (B14). */
+  /**
+   * Tries the waiting work once more. The server has spooled it, or will, and nothing keeps the thread running (B14).
+   */
   close(): void {
     this.#flush()
     this.#isClosed = true
@@ -117,12 +119,15 @@ export class Queue {
     for (const [at, { resolve }] of posts.entries()) resolve({ postings: fates[at]!, balances, spends })
   }
 
-  /** The engine puts a string that it looks up into the table of all its names: not for an empty set. */
+  /** V8 stores each string that is looked up in a table of its own, so an empty set is not asked. */
   #isWithdrawn({ requestId }: Debit): boolean {
     return this.#withdrawn.size > 0 && this.#withdrawn.has(requestId)
   }
 
-  /** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */
+  /**
+   * Returns debits. A call is answered once its returns are durable, and the disk has space for debits too. A full disk
+   * may have space for a page but not for an entry.
+   */
   #giveBackIn(store: Store): void {
     const gifts = this.#gifts
     const returned = new Set(store.giveBack(gifts.flatMap(({ items }) => items)))
@@ -139,7 +144,7 @@ export class Queue {
   }
 }
 
-/** Keys, accounts and people, each of which may have a budget. */
+/** The keys, accounts and people that may have a budget. */
 function spendersOf(debits: readonly Debit[]): Set<string | undefined> {
   const spenders = new Set<string | undefined>()
   for (const { keyId, accountId, details } of debits) spenders.add(keyId).add(accountId).add(details?.person)

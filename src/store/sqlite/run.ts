@@ -7,10 +7,10 @@ import type { Row, StoreStep } from '../sql/step.ts'
 import { tableOf, timeColumn, type UsageDialect } from '../sql/usage.ts'
 import { readTogether, transact } from './open.ts'
 
-/** The driver of SQLite: answers a step at once. */
+/** The driver of SQLite: runs a step synchronously. */
 export type Run = <T>(step: StoreStep<T>) => T
 
-/** Statements of changing texts are made too, so the oldest must go. */
+/** The most prepared statements. Some texts vary, so all are discarded when there are too many. */
 const statementsMax = 200
 
 /** @param nowMs Unix milliseconds */
@@ -29,7 +29,7 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     isOfRequest: (put, requestId) => `e.request_id = ${put(requestId)}`,
     archivedId: (requestId) => requestId,
     now: (put) => put(nowMs()),
-    // Its text is always the same, and prepared.
+    // With one row the text of an INSERT is always the same, and stays prepared.
     rowsMax: 1,
   }
 }
@@ -65,12 +65,12 @@ export function createRun(db: DatabaseSync): Run {
 }
 
 export const usageDialect: UsageDialect = {
-  // Entries that are in no row yet are the last ones.
+  // Entries that are not folded yet are the last ones.
   tail: {
     from: 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id',
     where: 'e.id > (SELECT folded_id FROM sums_state) AND e.seq > ifnull(m.seq, 0)',
   },
-  // Ids have no gaps, and up to `folded_id` all are folded.
+  // Ids have no gaps, and all up to `folded_id` are folded.
   progress: 'SELECT folded_id AS folded, (SELECT ifnull(max(id), 0) FROM entries) AS entries FROM sums_state',
   bucketing(reading) {
     const { bounds } = reading
@@ -79,7 +79,8 @@ export const usageDialect: UsageDialect = {
       timeColumn(reading),
       bounds.slice(1).map((end, at) => [bounds[at], end]),
     ]
-    // SQLite reads the buckets one by one, since an index has the rows of each together. No index has days of keys so.
+    // If an index has the rows of a bucket together, SQLite reads the buckets one by one. No index has days of keys in
+    // this order.
     const isIndexed = reading.grain !== 'd'
     return {
       from: isIndexed
@@ -94,13 +95,15 @@ export const usageDialect: UsageDialect = {
   joined: (column) => `unhex(group_concat(hex(${column}), '${countsBreakHex}'))`,
 }
 
-/** @throws StoreError for a store whose content is elsewhere, or not whole yet. */
+/** @throws StoreError for a store that was moved, or an incomplete copy */
 export function refuseMoved(db: DatabaseSync): void {
   const moved = createRun(db)(readMoved(createDialect()))
   if (moved) throw new StoreError(sayMoved(db.location() ?? 'the store', moved))
 }
 
-/** The same for a caller that only reads: the content is of another day, or not whole. */
+/**
+ * Notes for a caller that only reads that the store was moved or is an incomplete copy, so its content may be outdated.
+ */
 export function noteMoved(db: DatabaseSync, note: (text: string) => void): void {
   const moved = createRun(db)(readMoved(createDialect()))
   if (moved) note(sayMoved(db.location() ?? 'the store', moved))

@@ -1,15 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nameAndChainEntries } from './migration-2.ts'
 
-/** Columns of sums, of figures for reports. */
+/** The columns of sums in tables of figures for reports. */
 const sums = `
     requests INTEGER NOT NULL, input_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL,
     cache_write_tokens INTEGER NOT NULL, cache_write_1h_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
     reasoning_tokens INTEGER NOT NULL, cost INTEGER NOT NULL`
 
 /**
- * Figures for reports by hours and days (src/accounts/usage), folded from the entries by themselves. They are made apart from
- * the migrations: the triwire before, which folds quarter hours into tables of its own, may still use the file.
+ * Figures for reports by hours and days (src/accounts/usage), folded from the entries. They are created outside the
+ * migrations, because the previous version may still use the file. It folds quarter hours into tables of its own.
  */
 export const figures = `
   CREATE TABLE sums_state (
@@ -34,7 +34,7 @@ function sumsTable(name: string, columns: string): string {
     PRIMARY KEY (${keys.join(', ')})) STRICT, WITHOUT ROWID;`
 }
 
-/** Columns of entries of form 3 (src/accounts/chain.ts), all null in others, and the texts of price lists. */
+/** Columns of entries of form 3 (src/accounts/chain.ts), null in other entries, and the texts of price lists. */
 const detailed = `
   ALTER TABLE entries ADD COLUMN list TEXT;
   ALTER TABLE entries ADD COLUMN band TEXT;
@@ -110,8 +110,8 @@ const archiving = `
 `
 
 /**
- * The guards of a ledger that has archives. Sealed entries of a month that is being removed may be deleted. What is in the index may
- * only come back as the same entry.
+ * The guards of a ledger that has archives. Only sealed entries of a month that is being removed may be deleted. An
+ * entry in the index may only come back as the same entry.
  */
 export const archiveGuards = `
   DROP TRIGGER entries_are_not_deleted;
@@ -128,14 +128,15 @@ export const archiveGuards = `
     END;
 `
 
-/** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
+/** SQL, or a function for what SQL cannot do. Each runs in the single transaction of `migrate`. */
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
 
 /**
- * Each migration leads from the version of its place to the next (open.ts says where a file keeps its version). What has
- * been released is never edited, only followed. Those after the second release only add, so that it can go on with the file.
+ * Each migration leads from the version of its index to the next (open.ts describes where a file keeps its version). A
+ * released migration is never edited; later ones follow it. `verify` compares the text of CREATE statements, comments
+ * included. Migrations after the second release only add, so that the second release can still use the file.
  *
- * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
+ * No request, answer or key is stored: only the payer, the cost and the tokens of requests, and the digests of keys.
  * Amounts are nano-credits, times Unix milliseconds.
  */
 export const migrations: readonly SqliteMigration[] = [
@@ -207,13 +208,13 @@ export const migrations: readonly SqliteMigration[] = [
     BEGIN SELECT RAISE(ABORT, 'prices of the ledger are never deleted'); END;
   `,
   nameAndChainEntries,
-  // From 2 to 3: prices with steps and calls of hosted tools (ruling C11). What is there has neither, so nothing is
-  // written anew and every digest stays.
+  // From 2 to 3: prices with steps and calls of hosted tools (ruling C11). Existing prices have neither, so no entry is
+  // written again and every digest stays.
   `
   ALTER TABLE prices ADD COLUMN terms TEXT;  -- steps and calls as JSON; null where there are none
   ALTER TABLE entries ADD COLUMN calls TEXT; -- priced calls by their kinds; null where there are none
 `,
-  // From 3 to 4: a store whose content is elsewhere says so, for servers and operators to leave it alone.
+  // From 3 to 4: a store that was moved is marked, so that servers and operators do not use it.
   `
   CREATE TABLE moved (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -221,7 +222,8 @@ export const migrations: readonly SqliteMigration[] = [
     moved_ms INTEGER NOT NULL
   ) STRICT;
 `,
-  // From 4 to 5: who may operate, and what operators have changed. Append-only and chained (src/accounts/trail.ts).
+  // From 4 to 5: operators, and the audit trail of their changes. It is append-only and chained
+  // (src/accounts/trail.ts).
   `
   CREATE TABLE operators (
     id TEXT PRIMARY KEY,
@@ -278,8 +280,8 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX accounts_created ON accounts (created_ms, id);
   CREATE INDEX keys_created ON keys (created_ms, id);
 `,
-  // From 5 to 6: keys that are narrower than their accounts (ruling R15), and warnings (X15). All keys of a line of
-  // rotations have one scope, by which their bounds and what they have spent are the same.
+  // From 5 to 6: keys with limits of their own (ruling R15), and warnings (X15). All keys of a line of rotations have
+  // one scope, and share its limits and its spend.
   `
   ALTER TABLE keys ADD COLUMN scope TEXT;               -- the first key of its line
   ALTER TABLE keys ADD COLUMN own_expires_ms INTEGER;   -- the end it was given; expires_ms is that, or the end of its grace
@@ -317,8 +319,8 @@ export const migrations: readonly SqliteMigration[] = [
   ) STRICT;
   CREATE INDEX outbox_next ON outbox (next_ms);
 `,
-  // From 6 to 7: figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of what
-  // costs nothing. Accounts, keys, models and the like stand by numbers. Times are quarter hours since 1970.
+  // From 6 to 7: figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of requests
+  // that cost nothing. Accounts, keys, models and the like are numbers of words. Times are quarter hours since 1970.
   `
   CREATE TABLE usage_words (
     id INTEGER PRIMARY KEY CHECK (id > 0), -- 0 stands for the empty word
@@ -392,7 +394,7 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX traffic_d_day ON traffic_d (day);
 `,
   // From 7 to 8: indexes for pages of keys by account, state and first characters (src/store/sql/key-pages.ts). Each
-  // has the columns that a page is sorted by, so that keys are sorted without being read.
+  // includes the columns that sort a page, so that keys are sorted without being read.
   `
   CREATE INDEX keys_by_account ON keys (account_id, created_ms, id);
   CREATE INDEX keys_by_id_start ON keys (lower(id), created_ms, id);
@@ -425,10 +427,10 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE keys ADD COLUMN person TEXT;
   CREATE INDEX keys_person ON keys (person) WHERE person IS NOT NULL;
 `,
-  // Operators that see sums, prices and statements alone (ruling Y22).
+  // From 10 to 11: operators who see only sums, prices and statements (ruling Y22).
   'ALTER TABLE operators ADD COLUMN duty TEXT',
-  // From 11 to 12: bounds of accounts, over all their keys (src/accounts/key-bounds.ts). What an account with a budget has spent is
-  // in \`spends\`, with its id as the scope.
+  // From 11 to 12: limits of accounts over all their keys (src/accounts/key-bounds.ts). The spend of an account with a
+  // budget is in `spends`, under its id as the scope.
   `
   ALTER TABLE accounts ADD COLUMN budget INTEGER CHECK (budget > 0);
   ALTER TABLE accounts ADD COLUMN budget_per TEXT CHECK (budget_per IN ('day', 'week', 'month'));
@@ -455,7 +457,7 @@ export const migrations: readonly SqliteMigration[] = [
 `,
   // The plan of the configuration by which an account pays (ruling C11).
   'ALTER TABLE accounts ADD COLUMN plan TEXT',
-  // Statements of closed months: what is on them beside entries (src/accounts/statement.ts).
+  // Statements of closed months: what they show besides entries (src/accounts/statement.ts).
   `
   CREATE TABLE statements (
     account_id TEXT NOT NULL,
@@ -472,9 +474,10 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, month, person)
   ) STRICT;
 `,
-  // The last entry of the account that its spending counts; null for keys. The second release posts without counting for accounts.
+  // The last entry of the account that is counted in its spend; null for keys. The second release posts without
+  // counting for accounts.
   'ALTER TABLE spends ADD COLUMN seq INTEGER',
-  // People who sign in (ruling Y20): their sessions, and what was begun.
+  // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   `
   ALTER TABLE keys ADD COLUMN session TEXT;             -- the sign-in that it is the key of
   ALTER TABLE persons ADD COLUMN issuer TEXT;
@@ -524,7 +527,8 @@ export const migrations: readonly SqliteMigration[] = [
   ) STRICT;
   CREATE INDEX oauth_grants_expiring ON oauth_grants (expires_ms);
 `,
-  // Bounds of people over all their keys (ruling Y20). What a person with a budget has spent is in `spends`, with their id as the scope.
+  // Limits of people over all their keys (ruling Y20). The spend of a person with a budget is in `spends`, under their
+  // id as the scope.
   `
   ALTER TABLE persons ADD COLUMN budget INTEGER CHECK (budget > 0);
   ALTER TABLE persons ADD COLUMN budget_per TEXT CHECK (budget_per IN ('day', 'week', 'month'));
@@ -540,7 +544,7 @@ export const migrations: readonly SqliteMigration[] = [
     is_told INTEGER NOT NULL             -- 1: it was sent to webhooks
   ) STRICT;
 `,
-  // Reports find those corrected entries by it that count in a span.
+  // Reports use this index to find the corrected entries that count in a time span.
   'CREATE INDEX shifted_effective ON shifted (effective_ms, posted_ms)',
   // Keys of another gateway, which work until they are rotated (src/accounts/foreign-keys.ts).
   `
@@ -548,7 +552,7 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX keys_foreign ON keys (created_ms, id) WHERE origin IS NOT NULL;
 `,
   archiving,
-  // Ids and words of operators, of accounts and keys.
+  // The operator's own ids and metadata for accounts and keys.
   `
   ALTER TABLE accounts ADD COLUMN external_id TEXT;
   ALTER TABLE accounts ADD COLUMN metadata TEXT;
@@ -557,7 +561,7 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX accounts_external ON accounts (external_id) WHERE external_id IS NOT NULL;
   CREATE INDEX keys_external ON keys (external_id) WHERE external_id IS NOT NULL;
 `,
-  // Requests whose conversation moved to another upstream account (ruling Y24), among what is counted beside the ledger.
+  // Counts of requests whose conversation moved to another upstream account (ruling Y24), in the tables of traffic.
   ['traffic_q', 'traffic_d', 'traffic_t']
     .map((table) => `ALTER TABLE ${table} ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;`)
     .join(' '),
@@ -566,8 +570,8 @@ export const migrations: readonly SqliteMigration[] = [
 /** The version of the second release. */
 export const secondRelease = 7
 
-/** The version that has the columns of form 3. */
+/** The first version that has the columns of form 3. */
 export const detailedVersion = migrations.indexOf(detailed) + 1
 
-/** The version that knows archives. */
+/** The first version that knows archives. */
 export const archivingVersion = migrations.indexOf(archiving) + 1

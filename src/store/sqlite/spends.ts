@@ -5,19 +5,30 @@ import { clampNanos } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { selectBudgeted } from '../sql/budgeted.ts'
 
-/** The budget of a key, an account or a person, and what it is counted by. Null: it has none. @property accountId whose entries count */
+/**
+ * The budget of a key, an account or a person, with its scope; null if there is none.
+ * @property accountId the account whose entries count
+ */
 type Budgeted = { scope: string; accountId: string; budget: Budget } | null
 
-/** Facts about budgets that hold while nobody else writes. */
+/** The state of budgets that is known while no other connection writes. */
 export type KnownSpends = {
   readonly budgets: Map<string, Budgeted>
   readonly spends: Map<string, Counted | undefined>
 }
 
-/** @property warned the level that was warned of in this window @property seq of an account: its last entry that is counted */
+/**
+ * The spend of a scope.
+ * @property warned the level of the last warning in this window
+ * @property seq for an account: its last counted entry
+ */
 type Counted = Spend & { warned: number; seq: bigint | null }
 
-/** @property spender the entry's key, its account or its person @property seq of an account: the number of the entry, else null */
+/**
+ * An entry that may count in a budget.
+ * @property spender the entry's key, its account or its person
+ * @property seq for an account: the number of the entry; otherwise null
+ */
 export type SpendingEntry = {
   spender: string
   accountId: string
@@ -30,7 +41,7 @@ export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
 
-/** @param row with the columns of a budget, and the scope that it is counted by */
+/** @param row a row with the columns of a budget and its scope */
 export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): Budgeted {
   const { scope, account_id: accountId, budget, budget_per: per } = row ?? {}
   if (typeof budget !== 'bigint') return null
@@ -41,7 +52,7 @@ export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): 
   }
 }
 
-/** Spending of keys, accounts and people with budgets (rulings R15, Y20), in the caller's transaction. */
+/** Creates the counting of the spend of budgets (rulings R15, Y20), in the caller's transaction. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
   const findBudget = db.prepare(
     `SELECT account_id, scope, budget, budget_per FROM (${selectBudgeted('main')}) WHERE spender = ?`,
@@ -54,13 +65,13 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
   return { note, write, read }
 
   /**
-   * Of an entry that was just appended.
-   * @param warns whether anybody is to be warned of budgets
-   * @returns the scope whose spending has moved, and what is to be warned of
+   * Counts an entry that was just appended.
+   * @param warns whether warnings of budgets are wanted
+   * @returns the scope whose spend has changed, and the warnings that it causes; undefined if the spender has no budget
    */
   function note(known: KnownSpends, { spender, accountId, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
     const budgeted = budgetOf(known, spender)
-    // A person may have been of another account when the request began.
+    // The person may have belonged to another account when the request began.
     if (!budgeted || budgeted.accountId !== accountId) return undefined
     const { scope, budget } = budgeted
     const before = spendOf(known, scope)
@@ -78,7 +89,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Spending by now of the keys, accounts and people among these that have a budget. */
+  /** Returns the current spend of those that have a budget among these keys, accounts and people. */
   function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const spender of spenders) {

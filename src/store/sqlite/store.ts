@@ -23,20 +23,26 @@ import { type OpenOptions, openDatabase, transact, withoutWaiting } from './open
 import { createDialect, createRun, noteMoved, type Run, refuseMoved, usageDialect } from './run.ts'
 import { audit, verify } from './verify.ts'
 
-/** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
+/**
+ * Everything that one connection can do, each operation in one transaction. The books and the server's worker share it.
+ */
 export type Store = ReturnType<typeof openStore>
 
 type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
-  /** The caller is the server that holds the store's lock. Everybody else migrates only where no server runs. */
+  /** Whether the caller is the server that holds the store's lock. All others only migrate if no server runs. */
   isServer?: boolean
-  /** In whose days budgets are spent. */
+  /** The zone of the days by which budgets are counted. */
   zone?: Zone | undefined
-  /** The ledger has begun form 3. */
+  /** Called if the ledger has begun form 3. */
   onBegun?: (() => void) | undefined
 }
 
-/** @param nowMs Unix milliseconds. @throws StoreError */
+/**
+ * Opens a store.
+ * @param nowMs Unix milliseconds
+ * @throws StoreError
+ */
 export function openStore(
   path: string,
   { nowMs = Date.now, isServer, zone = utc, onBegun, ...options }: StoreOptions = {},
@@ -49,30 +55,33 @@ export function openStore(
   const { postCredits, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
   const { change, ...accounts } = createAccounts(db, run, dialect, { postCredits, forget })
   const atOnce = answerAtOnce(db, run, dialect, { change, forget })
-  // An SQLite that is too old to know the word does a passive checkpoint, which is harmless and tells the same.
+  // A version of SQLite without NOOP does a passive checkpoint, which is harmless and returns the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
-    /** The answers of `BookStore` without promises: the thread of the ledger waits for nobody. */
+    /** The methods of `BookStore` without promises, because the thread of the ledger never waits. */
     atOnce,
     ...(promising(atOnce) as BookStore),
     ...accounts,
     ...entries,
     ...createFolding(db, run, dialect),
-    /** The time of the store, and what that can be held against (ruling Y15). */
+    /** The time of the store, and the facts to check it against (ruling Y15). */
     readClock: () => run(readClock(dialect)),
     adoptReporting: (reporting: Reporting, nowMs: number) => run(adoptReporting(dialect, reporting, nowMs)),
     pruneSome: () => run(pruneSome(dialect)),
-    /** @throws StoreError if another zone is recorded (ruling X12). */
+    /** @throws StoreError if another zone is recorded (ruling X12) */
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
-    /** Runs what may as well be done later: if another process has the lock it fails at once. */
+    /** Runs work that may be done later. If another process has the lock, it fails immediately. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
-    /** Of the write-ahead log, as this connection knows it. It changes nothing. */
+    /** The number of frames in the write-ahead log, as this connection knows it. Changes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),
-    /** Brings the log into the file itself, as far as readers allow. */
+    /** Copies the log into the file, as far as readers allow. */
     checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
-    /** Makes what is in the log durable, whatever syncs have failed before (B8). @throws if it cannot. */
+    /**
+     * Makes the content of the log durable, even if syncs have failed before (B8).
+     * @throws what SQLite or the disk reports
+     */
     makeDurable: () => transact(db, () => rewriteLog(path)),
-    /** The first damage of the file that a quick look finds. Reads all of it. */
+    /** Returns the first damage that a quick check of the whole file finds. */
     findDamage: () => findDamage(db),
     close: () => db.close(),
   }
@@ -99,13 +108,16 @@ function answerAtOnce(
   }
 }
 
-/** @throws StoreError if another zone is recorded (ruling X12). */
+/** @throws StoreError if another zone is recorded (ruling X12) */
 export function refuseOtherZone(run: Run, said: string, shown: string): void {
   const refusal = run(findOtherZone(createDialect(), said, shown))
   if (refusal !== undefined) throw new StoreError(refusal)
 }
 
-/** @param isLeft whether an error is left to `verify`, which says what is damaged */
+/**
+ * Runs `work`, and closes the database if it throws.
+ * @param isLeft whether to ignore an error, because `verify` reports that damage
+ */
 function closingOnError(db: DatabaseSync, work: () => void, isLeft: (error: unknown) => boolean = () => false): void {
   try {
     work()
@@ -127,9 +139,10 @@ function findDamage(db: DatabaseSync): string | undefined {
 }
 
 /**
- * Posts the debits that an earlier run left in the spool, exactly once: one that was posted before is known by its request
- * id. The caller holds the store's lock.
- * @param makeDurable debits that are found posted leave the spool, and must be on the disk before
+ * Posts the debits that an earlier run left in the spool, exactly once: the ledger knows the request ids of posted
+ * ones. The caller holds the store's lock.
+ * @param makeDurable called first: debits that are already posted leave the spool, and must be on the disk before
+ * @returns undefined if the spool was empty
  */
 export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {
   const spooled = readSpool(spoolPath(path))

@@ -17,7 +17,7 @@ const verified: VerifyDialect = {
   accounts: { table: 'main.accounts', columns: 'e.id, e.balance, e.seq', order: ['id'] },
 }
 
-/** Findings in words. */
+/** Verifies the ledger. @returns the findings as sentences */
 export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): string[] {
   const findings: string[] = []
   return sayingDamage(findings, () => {
@@ -27,8 +27,9 @@ export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: Ve
 }
 
 /**
- * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock, so
- * no post is under way. Entries that are in the ledger by then were posted by that moment. All others are posted after it.
+ * Verifies the ledger, and makes a head of what it read. The head's moment is fixed while this connection holds the
+ * write lock, so no post is under way. Entries that are in the ledger by then were posted by that moment, and all
+ * others are posted later.
  */
 export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   const findings: string[] = []
@@ -41,7 +42,7 @@ export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: Ver
   })
 }
 
-/** A page that cannot be read is a finding like any other, and has a cure (B23). */
+/** Adds damage of the file to the findings, with its cure (B23). */
 function sayingDamage(findings: string[], work: () => Audited): Audited {
   try {
     return work()
@@ -52,7 +53,7 @@ function sayingDamage(findings: string[], work: () => Audited): Audited {
   }
 }
 
-/** In one snapshot, so that it may run beside a busy server. */
+/** Verifies the ledger in one snapshot, so that it may run beside a busy server. */
 function readLedger(db: DatabaseSync, run: Run, dialect: Dialect, ledger: LedgerAudit): Audited {
   return readTogether(db, () => {
     ledger.options.progress?.('verifying: looking for damage in the file')
@@ -73,8 +74,8 @@ function* findDamage(db: DatabaseSync): Iterable<string> {
 }
 
 /**
- * The guards of the ledger must be there as they were made (ruling C15): tables with their constraints, and triggers. A
- * foreign trigger may change written rows. Indexes and views are allowed.
+ * Checks that the guards of the ledger exist unchanged (ruling C15): tables with their constraints, and triggers. A
+ * foreign trigger is a finding, because it may change rows. Additional indexes and views are allowed.
  */
 function* findForeignSchema(db: DatabaseSync): Iterable<string> {
   const theirs = readSchema(db)
@@ -95,7 +96,7 @@ const archiveGuard = 'trigger archived_entries_are_not_repeated'
 
 const ourSchemas = new Map<boolean, ReadonlyMap<string, string>>()
 
-/** Made once in a process, since to make it takes longer than to verify a small ledger. */
+/** Reads our schema. It is made once per process, because making it takes longer than verifying a small ledger. */
 function readOurSchema(isArchived: boolean): ReadonlyMap<string, string> {
   const known = ourSchemas.get(isArchived)
   if (known) return known

@@ -1,6 +1,6 @@
 /*
- * The ledger's thread. It owns the server's one connection, because SQLite waits by blocking its thread. `queue.ts` has the
- * work for the ledger, `connection.ts` the cures of a connection after a failure.
+ * The ledger's thread. It owns the server's only connection, because SQLite blocks its thread while it waits.
+ * `queue.ts` has the work for the ledger, and `connection.ts` repairs the connection after a failure.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -26,15 +26,15 @@ export type WorkerOptions = {
   path: string
   busyMs: number
   pollMs: number
-  /** How often the ledger is folded, where that is not as often as usual. */
+  /** How often to fold the ledger, in ms, if it is not the usual interval. */
   foldMs?: number | undefined
-  /** At the process' start, and not after the death of a worker: then the client still has what it spooled. */
+  /** True at the start of the process. After the death of a thread, the client still has what it spooled. */
   drainsSpool: boolean
-  /** Whose days figures for reports are kept by. */
+  /** The zone and limits of the figures for reports. */
   reporting: Reporting
-  /** By which the thread before it believed the clock (ruling Y15). */
+  /** The offset with which the earlier thread believed the clock (ruling Y15). */
   offsetMs?: number | undefined
-  /** A test's: what is added to the wall clock and to the steady one, in ms. */
+  /** For tests: what to add to the wall clock and to the steady one, in ms. */
   turned?: Float64Array | undefined
 }
 
@@ -45,14 +45,15 @@ const nowMs = () => Date.now() + turned[0]!
 const clock = new ClockWatch(() => runMs() + turned[1]!, offsetMs)
 let troubleMs = Number.NEGATIVE_INFINITY
 
-/** A file up to here is looked through at the start, which takes half a second or so; a larger one by `ledger verify` only. */
+/** A file up to this size is checked at the start, in about half a second; a larger one only by `ledger verify`. */
 const lookThroughBytes = 67_108_864
 
 try {
   explainErrors(path, start)
 } catch (error) {
   const refusal = new StoreError((error as Error).message)
-  // Whatever was begun by then: what is left of it must not keep the thread, for whose end the server waits.
+  // The thread ends at once when it is closed. Whatever had started must not keep it running, because the server waits
+  // for its end.
   serve({ answers: { open: () => Promise.reject(refusal), close: async () => process.exit() } })
 }
 
@@ -63,7 +64,7 @@ function start(): void {
   const files = watchFiles(path)
   files.note()
   refuseDamage(store)
-  // A thread that follows one which died goes on: whose days they are was judged at the start.
+  // A thread that replaces another one continues with its zone, which was checked at the start.
   if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say: report })
   let isDrained = !drainsSpool
@@ -74,8 +75,8 @@ function start(): void {
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
-  // This commit is the first to write, and if it fails this store is closed. A clock in doubt deletes no figures of
-  // reports.
+  // This is the first commit that writes. If it fails, this store is closed. Figures are kept by a believed time or by
+  // the newest entry's time, so a wrong clock deletes none.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())
@@ -108,18 +109,18 @@ function start(): void {
       queue.close()
       folder.close()
       connection.close()
-      // The last answers are sent before it.
+      // The last answers are sent before the port closes.
       setImmediate(() => parentPort!.close())
     },
   }
   serve({ answers, orders: { uses: (uses) => connection.write((opened) => opened.touchKeys(uses)) } })
 
-  /** Changes of the command line count here within a second (F-C45). */
+  /** Reads changes of the command line, which take effect within a second (F-C45). */
   function look(): RunOutcome {
     return connection.read(readFeed)
   }
 
-  /** Pages are sent one by one, so that this thread never holds the keys of a whole store. */
+  /** Sends changes page by page, so that this thread never holds the keys of a whole store. */
   function readFeed(opened: Store): void {
     for (const { accounts, keys, hasForeignKeys } of feed.read(opened)) {
       if (accounts.length === 0) continue
@@ -134,7 +135,7 @@ function start(): void {
     return news
   }
 
-  /** A clock in doubt dates nothing of the spool either (ruling Y15). */
+  /** Posts the spool. While the clock is in doubt it waits, because the clock would date the entries (ruling Y15). */
   function drain(opened: Store): void {
     if (isDrained || !clock.believes(nowMs())) return
     const recovery = drainSpool(path, opened, () => connection.makeDurable())
@@ -149,7 +150,7 @@ function refuseUnread(outcome: RunOutcome): undefined {
   if (outcome !== 'done') throw new StoreSilent('the store cannot be read')
 }
 
-/** Trouble at most once a second: a locked file makes fifty tries in it. */
+/** Reports trouble at most once a second, because a locked file causes fifty tries in that time. */
 function report(news: ConnectionNews): void {
   const runningMs = performance.now()
   if (news.type === 'lost') say('lost', { message: news.message })
@@ -160,14 +161,14 @@ function report(news: ConnectionNews): void {
   }
 }
 
-/** Half a page is no ledger (faults F-S6). */
+/** Refuses a damaged file (faults F-S6). */
 function refuseDamage(store: Store): void {
   if (statSync(path).size > lookThroughBytes) return
   const damage = store.findDamage()
   if (damage !== undefined) throw new DamageError(`${path} is damaged (${damage}): restore a backup`)
 }
 
-/** An immediate runs after all messages that have already arrived are read. */
+/** Runs a function later. An immediate runs after all messages that have already arrived are handled. */
 function later(run: () => void, pauseMs?: number): void {
   if (pauseMs === undefined) setImmediate(run)
   else setTimeout(run, pauseMs)
