@@ -11,16 +11,23 @@ export function errorBody(error: GatewayError, requestId: string, wire: ClientHa
   return wire ? wire.envelope(error, requestId) : plainEnvelope(error)
 }
 
-/** How a listener words an error: the headers of the answer in lines, and its body. */
+/** Makes the answer to an error: its header lines, and its body. */
 export type FormError = (error: GatewayError, path: string, requestId: string) => { lines: string; body: string }
 
-/** Makes the client's error in the envelope of its path's wire. A wrong method makes any URL unknown, and so of no wire (ruling R3). */
+/**
+ * Makes the error in the envelope of its path's wire. A wrong method makes any URL unknown, so it has no wire (ruling
+ * R3).
+ */
 export const formClientError: FormError = (error, path, requestId) => {
   const wire = error.code === 'unknown_url' ? undefined : wireAt(path)
   return { lines: errorLines(requestId, wire, error), body: errorBody(error, requestId, wire) }
 }
 
-/** An error with its headers as lines. @property closes whether the connection is closed. @property lingerMs see `answerUnread` */
+/**
+ * An error with its headers as lines.
+ * @property closes whether the connection closes afterwards
+ * @property lingerMs see `answerUnread`
+ */
 type ErrorAnswer = { status: number; lines: string; body: string; closes: boolean; lingerMs: number }
 
 /** Answers with an error, even if the request is still arriving. */
@@ -32,16 +39,19 @@ export function sendError(exchange: HttpExchange, { status, lines, body, closes,
 /** The connection of a refused request is kept if the rest of its body is at most this long, in bytes. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
-/** The longest time for which a client may read nothing of an answer that is not billed, in ms (faults F-C9). */
+/** The longest time for which a client may read nothing of an answer that costs nothing, in ms (faults F-C9). */
 const stallMs = 60_000
 
-/** @property lingerMs time to read the rest of a request. @property stallMs time for which a client may read nothing */
+/**
+ * @property lingerMs the time to read the rest of a request
+ * @property stallMs how long a client may read nothing
+ */
 type UnreadLimits = { lingerMs: number; stallMs?: number }
 
 /**
- * Answers a request whose body is not read. The rest of the body is thrown away, up to 32 MiB and for `lingerMs`. A client
- * that writes its whole request before it reads would otherwise see a reset and report a network fault. If the rest does
- * not end in time, the connection is closed (F-C29).
+ * Answers a request whose body is not read. The rest of the body is discarded, up to 32 MiB and for up to `lingerMs`.
+ * Otherwise a client that writes its whole request before it reads would see a reset, and report a network fault. If
+ * the rest does not end in time, the connection is closed (F-C29).
  */
 export function answerUnread(
   exchange: HttpExchange,
@@ -55,13 +65,13 @@ export function answerUnread(
     exchange.watchStall(limits.stallMs ?? stallMs)
   } else {
     if (exchange.header('expect') !== undefined) exchange.keepsAlive = false
-    // The answer goes out now. Its end, and with it the end of the connection, waits for the rest of the request.
+    // The client gets the answer now. The end of the answer, and of the connection, waits for the rest of the request.
     exchange.answerOpen(status, lines, body ?? '')
     new Rest(exchange, limits)
   }
 }
 
-/** Reads and throws away the rest of a request that was answered. */
+/** Reads and discards the rest of a request that was answered. */
 class Rest implements BodyReader {
   readonly #exchange: HttpExchange
   readonly #timer: NodeJS.Timeout
@@ -96,7 +106,7 @@ class Rest implements BodyReader {
     this.#stop()
   }
 
-  /** Closes our side. Bytes that the client sends after that are answered with a reset. */
+  /** Closes our side. The system answers later bytes of the client with a reset. */
   #giveUp(): void {
     this.#stop()
     this.#exchange.body.letGo(this)
@@ -118,26 +128,27 @@ class Rest implements BodyReader {
 
 /** Whether the rest of the request is worth waiting for to keep the connection. */
 function isReadable(exchange: HttpExchange): boolean {
-  // A client that waits for 100 may leave its body out once it has our answer, so that the next bytes have two meanings.
+  // A client that waits for 100 may omit its body once it has our answer. The next bytes could then be a body or a
+  // request.
   if (exchange.header('expect') !== undefined) return false
   if (exchange.body.isComplete) return true
   const { declaredBytes } = exchange
   return declaredBytes !== undefined && declaredBytes <= keptBytesMax
 }
 
-/** A request whose rest is thrown away. */
+/** A request whose rest is discarded. */
 export type Unwanted = { pause(): void; resume(): void }
 
-/** Bytes of all requests together that are thrown away in one turn of the event loop. */
+/** The most bytes of all requests together to discard in one turn of the event loop. */
 const bytesPerTurn = 524_288
-/** Requests that are resumed in one turn. Each may bring one more piece after it is paused, so these fill about one turn. */
+/** The most requests to resume in one turn. Each may bring one more piece after it is paused, so these fill a turn. */
 const requestsPerTurn = 8
-/** Pause between two turns, in ms, for other work. It still allows a quarter of a gigabyte a second. */
+/** The pause between two turns, in ms, for other work. It still allows a quarter of a gigabyte per second. */
 const pauseMs = 2
 
 /**
- * Throws away the rest of refused requests, with a limit for each turn of the event loop. Reading 5 MB is little work for one
- * request. Hundreds at the same time would keep the event loop from paid requests (B6, B21).
+ * Discards the rest of refused requests, with a limit for each turn of the event loop. Reading 5 MB is little work for
+ * one request. Hundreds at the same time would keep the event loop from paid requests (B6, B21).
  */
 export class Leftovers {
   readonly #later: (run: () => void, pauseMs: number) => void
@@ -160,7 +171,7 @@ export class Leftovers {
     else this.#schedule()
   }
 
-  /** The request is over, or its rest is not awaited any more. */
+  /** Forgets a request that is over, or whose rest is no longer read. */
   stop(request: Unwanted): void {
     this.#waiting.delete(request)
   }
@@ -191,5 +202,5 @@ export class Leftovers {
   }
 }
 
-/** One for the process, because its requests share an event loop. */
+/** Shared by all requests of the process, because they share an event loop. */
 const leftovers = new Leftovers()

@@ -6,7 +6,7 @@ import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
 
-/** The number of pieces after which they are joined. Otherwise a body that arrives byte by byte takes a hundred times its size. */
+/** So many pieces are joined into one. Otherwise a body that arrives byte by byte takes a hundred times its size. */
 const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
@@ -20,8 +20,8 @@ export function isDeclaredTooLarge({ declaredBytes }: HttpExchange, bodyBytesMax
 export type BodyRoom = Pick<BodyShare, 'take'>
 
 /**
- * Reads the whole body and counts it meanwhile. Sends `100 Continue` first if the client waits for it.
- * @param room counts the bytes, which the caller gives back
+ * Reads and counts the whole body. Sends `100 Continue` first if the client waits for it.
+ * @param room counts the bytes; the caller gives them back
  * @throws GatewayError 429 if no memory is left; 413, 408, or 400 for a compressed or malformed body
  * @throws ClientGone if the client leaves
  */
@@ -47,7 +47,7 @@ export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimi
   return bytes
 }
 
-/** @throws GatewayError if a body of `bytes` is too large, or no memory is left for the `added` ones among them */
+/** @throws GatewayError if a body of `bytes` is too large, or if no memory is left for the newest `added` of them */
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
   if (room.take(added)) return

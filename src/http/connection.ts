@@ -4,7 +4,7 @@ import { mayBecomeHead, ownIfLittle, type RequestHead, readRequestHead } from '.
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange, type ListenerTerms } from './http-exchange.ts'
 
-/** A refused request; method and target as far as they are known. */
+/** A refused request. Method and target are empty if they are unknown. */
 export type Refused = { error: GatewayError; method: string; target: string }
 
 /** The part of the listener that a connection uses. */
@@ -12,15 +12,15 @@ export interface ListenerHost extends ListenerTerms {
   readonly headerBytesMax: number
   readonly headersMax: number
   readonly second: number
-  /** The head of a request has come. */
+  /** Called when the head of a request has arrived. */
   admit(connection: Connection, exchange: HttpExchange): void
-  /** The newest exchange of a connection is over, or its connection is closed. */
+  /** Called when the newest exchange of a connection is over, or the connection is closed. */
   release(connection: Connection): void
-  /** The bytes are not a request, or one that is refused. */
+  /** Called for bytes that are not a request, or for a request that is refused. */
   refuse(connection: Connection, refused: Refused): void
 }
 
-/** The accepted methods: those that Node's parser knows, from the IANA registry and from common extensions. */
+/** The accepted methods. Node's parser knows the same: from the IANA registry and from common extensions. */
 const methods = new Set(
   'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'.split(
     ' ',
@@ -31,14 +31,14 @@ const aheadBytesMax = 16_384
 const headEnd = Buffer.from('\r\n\r\n')
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
-/** The time for which bytes of the client are discarded after a last answer, before the connection is destroyed, in ms. */
+/** How long the client's bytes are discarded after a last answer, before the connection is destroyed, in ms. */
 const lastWordsMs = 1_000
 /** The number of immediate answers to requests sent ahead after which other connections get a turn. */
 const inARowMax = 16
 
 /**
- * A client's connection. It reads a request, has it answered, and only then reads the next one; bytes sent ahead wait.
- * RFC 9112 9.3.2 allows that. Bytes after a request whose answer closes the connection are never read.
+ * A client's connection. It reads a request, waits for its answer, and only then reads the next one; bytes sent ahead
+ * wait. RFC 9112 9.3.2 allows that. Bytes after a request whose answer closes the connection are never read.
  */
 export class Connection implements ExchangeHost {
   readonly socket: Socket
@@ -47,13 +47,13 @@ export class Connection implements ExchangeHost {
   exchange: HttpExchange | undefined
   #ahead: Buffer | undefined
   #isAheadJudged = false
-  /** The number of these bytes that were searched without finding the end of a head. */
+  /** How many of these bytes were searched for the end of a head, without finding it. */
   #lookedAt = 0
   #isClosing = false
-  /** The second of the host in which the connection became idle, or the current head began. */
+  /** The second of the host when the connection became idle, or when the current head began. */
   #since: number
   #isHeadBegun = true
-  /** The number of answered requests that were sent ahead, without a pause in between. */
+  /** How many requests that were sent ahead were answered without a pause in between. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
 
@@ -83,19 +83,19 @@ export class Connection implements ExchangeHost {
     this.socket.destroy()
   }
 
-  /** The seconds for which the connection was idle, or a head was incomplete. */
+  /** How long the connection was idle or a head was incomplete, in seconds. Undefined during an exchange. */
   get waited(): { for: 'request' | 'head'; seconds: number } | undefined {
     if (this.exchange || this.#isClosing) return undefined
     return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.host.second - this.#since }
   }
 
-  /** Sends a last answer, and reads nothing any more. */
+  /** Sends a last answer. Nothing is read after it. */
   sayLast(text: string): void {
     this.socket.write(text)
     this.#leave()
   }
 
-  /** Discards bytes that still come. Closing with unread bytes would reset the connection and lose the answer (RFC 9112 9.6). */
+  /** Discards bytes that still arrive. Closing with unread bytes would reset the connection (RFC 9112 9.6). */
   #leave(): void {
     this.#isClosing = true
     this.#ahead = undefined
@@ -114,7 +114,7 @@ export class Connection implements ExchangeHost {
     this.host.release(this)
     const { body } = exchange
     if (!body.isComplete && !body.isBroken) {
-      // Enough of the rest of the body was discarded.
+      // The rest of the body is not read to its end.
       this.#isClosing = true
       this.socket.destroySoon()
       return
@@ -216,7 +216,7 @@ export class Connection implements ExchangeHost {
     }
     const exchange = new HttpExchange(this, head, framing)
     this.exchange = exchange
-    // Most bodies arrive together with their head, and need not be awaited then.
+    // Most bodies arrive together with their head. Such a body is complete before the handler runs.
     const at = exchange.body.isComplete ? bodyAt : exchange.body.feed(bytes, bodyAt)
     this.host.admit(this, exchange)
     return at

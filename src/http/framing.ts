@@ -8,7 +8,7 @@ export function isCredential(name: string): boolean {
   return credentialHeaders.includes(name)
 }
 
-/** The longest URL or header value (reliability §3). */
+/** The longest URL or header value, in bytes (reliability §3). */
 const lineBytesMax = 8_192
 
 const faults: Record<FramingFault, string> = {
@@ -19,7 +19,7 @@ const faults: Record<FramingFault, string> = {
 }
 
 /**
- * Refuses well-formed heads that two programs could read as different requests (reliability §2).
+ * Refuses heads that are well-formed but that two programs could read as different requests (reliability §2).
  * @returns the framing of the body, or the refusal
  */
 export function judgeFraming({ target, minor, fields }: RequestHead, headersMax: number): Framing | GatewayError {
@@ -46,7 +46,9 @@ function isHost(value: string): boolean {
   return /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i.test(value)
 }
 
-/** Makes the refusal of malformed HTTP. It has the code of a bad body, and the connection closes (ruling R11). */
+/**
+ * Makes the refusal of malformed HTTP. It has the same code as an invalid body, and the connection closes (ruling R11).
+ */
 export function refusal(message: string, status = 400): GatewayError {
   return new GatewayError('invalid_body', message, { status, shouldRetry: false })
 }

@@ -17,11 +17,11 @@ const exposed = [
 ].join(', ')
 
 /*
- * Headers are lines with their ends. Their values are our own ids, numbers and fixed words, or parts of the request's head.
- * Those were checked (`http1/fields.ts`), so no value can contain a line end.
+ * Headers are lines with their line ends. Their values are our own ids, numbers and fixed words, or parts of the
+ * request's head. Those were checked (`http1/fields.ts`), so no value can contain a line end.
  */
 
-/** The headers with window and balance when the head is sent (ruling R13). Costs and prices are in no header (spec 1.8). */
+/** The headers with window and balance when the head is sent (ruling R13). No header has costs or prices (spec 1.8). */
 export function standingLines({ balance, window }: ToldStanding, tellsBalance: boolean): string {
   const ofWindow = window
     ? `x-ratelimit-limit-requests: ${window.limit}\r\nx-ratelimit-remaining-requests: ${window.left}\r\nx-ratelimit-reset-requests: ${window.resetSeconds}\r\n`
@@ -29,7 +29,7 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
   return tellsBalance ? `${ofWindow}x-triwire-balance: ${balance}\r\n` : ofWindow
 }
 
-/** The shares of a budget from which on clients warn, the highest first. */
+/** The shares of a budget from which clients warn, the highest first. */
 const warnedShares = [0.95, 0.75] as const
 
 /** The headers by which Claude Code warns a person of the end of their budget (wires seen on 27 November 2026). */
@@ -41,7 +41,7 @@ export function spendLines({ share, resetsMs }: PersonSpend): string {
     status,
     'representative-claim': 'overage',
     'overage-status': status,
-    // 1 would say that nothing is left, and this request was admitted.
+    // The value 1 would mean that nothing is left, but this request was admitted.
     'overage-utilization': Math.min(0.99, share).toFixed(2),
     'overage-surpassed-threshold': passed,
     reset,
@@ -52,7 +52,7 @@ export function spendLines({ share, resetsMs }: PersonSpend): string {
     .join('')
 }
 
-/** The model of a chain that answers (ruling Y23), for clients that do not see the body. An id may have any letters. */
+/** The header with the answering model of a chain (ruling Y23), for clients that do not read the body. */
 export function answeredByLine({ hops, model = '' }: Pick<CallRecord, 'hops' | 'model'>): string {
   return hops === undefined
     ? ''
@@ -79,7 +79,7 @@ export function errorLines(requestId: string, wire: ClientHalf | undefined, erro
   return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
 }
 
-/** The headers that answer a preflight. They repeat every header asked for, as `*` does not cover `authorization` (ruling R8). */
+/** The headers that answer a preflight: they repeat all requested ones, as `*` lacks `authorization` (ruling R8). */
 export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
   const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
   const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key, x-triwire-labels'}\r\n`
@@ -117,9 +117,9 @@ const reasons: Readonly<Record<number, string>> = {
 }
 
 /**
- * The head of an answer, with the empty line that ends it.
+ * Makes the head of an answer, including the empty line at its end.
  * @param lines headers of the answer, each with its line end
- * @param connection value of the `connection` header, and after it any headers that go with it
+ * @param connection the value of the `connection` header; further headers may follow in it, after a line end
  */
 export function answerHead(status: number, lines: string, connection: string): string {
   // An empty phrase is allowed (RFC 9112 4).
@@ -129,7 +129,7 @@ export function answerHead(status: number, lines: string, connection: string): s
 let text = ''
 let untilMs = 0
 
-/** The `date` of an answer (RFC 9110 6.6.1). It is in whole seconds, so the text is made once a second. */
+/** The `date` of an answer (RFC 9110 6.6.1). It has whole seconds, so the text is made once a second. */
 function httpDate(nowMs = Date.now()): string {
   if (nowMs >= untilMs) {
     text = new Date(nowMs).toUTCString()

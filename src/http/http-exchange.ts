@@ -9,7 +9,7 @@ import { IncomingBody } from './incoming-body.ts'
 
 /** The part of its listener's state that an answer depends on. */
 export interface ListenerTerms {
-  /** The idle time that answers announce, in whole seconds. */
+  /** The idle time that answers announce to clients, in whole seconds. */
   readonly keepAliveSeconds: number
   /** While true, each answer that begins closes its connection. */
   readonly isDraining: boolean
@@ -19,23 +19,23 @@ export interface ListenerTerms {
 export interface ExchangeHost {
   readonly socket: Socket
   readonly host: ListenerTerms
-  /** The system has taken the whole answer. */
+  /** Called when the system has taken the whole answer. */
   answered(exchange: HttpExchange): void
 }
 
 /** Publishes each exchange that begins, for tests. */
 const begun = channel('triwire:http:exchange')
 
-/** Longer texts are encoded here, in characters. */
+/** Texts longer than this are encoded before they are written, in characters. */
 const textMax = 8_192
 
 /** The time between two checks that a slow client still reads its answer, in ms. */
 const lookMs = 1_000
 
 /**
- * A request and its answer on one connection, in the sense of RFC 9110. (The gateway's `Exchange`, between two wires, is
- * another thing.) The answer is one `answer`, or `begin`, any number of `write`s and `end`.
- * Headers are given as lines. Their values are our own, or were checked as parts of the request's head.
+ * A request and its answer on one connection, as in RFC 9110. (The gateway's `Exchange`, between two wires, is
+ * something else.) The answer is one `answer`, or a `begin`, any number of `write`s, and an `end`. Headers are given as
+ * lines. Their values are our own, or were checked as parts of the request's head.
  */
 export class HttpExchange {
   readonly method: string
@@ -43,11 +43,11 @@ export class HttpExchange {
   readonly fields: Fields
   readonly minor: number
   readonly body: IncomingBody
-  /** Whether the connection takes another request after this one. */
+  /** Whether the connection accepts another request after this one. */
   keepsAlive: boolean
   isBegun = false
   isEnded = false
-  /** The answer is written, and only the rest of a refused request is awaited. */
+  /** Whether the answer is written, and only the rest of a refused request is still awaited. */
   isLingering = false
   listener: CallListener | undefined
   readonly #connection: ExchangeHost
@@ -55,7 +55,7 @@ export class HttpExchange {
   #head = ''
   #isChunked = false
   #stallWatch: NodeJS.Timeout | undefined
-  /** Set while the client falls behind. */
+  /** Set while the client reads more slowly than we write. */
   #backlog: Backlog | undefined
   #isForgotten = false
   #endings: (() => void)[] | undefined
@@ -80,14 +80,17 @@ export class HttpExchange {
     return this.isEnded || this.socket.destroyed
   }
 
-  /** Calls `act` once the client has read its whole answer or is gone; at once if that is already so. */
+  /** Calls `act` once the client has read its whole answer or is gone; immediately if that is already so. */
   whenOver(act: () => void): void {
     if (this.#isForgotten) act()
     else if (this.#endings) this.#endings.push(act)
     else this.#endings = [act]
   }
 
-  /** Returns a header by its lower-case name; repeated values joined by a comma. A credential sent twice alike counts as one (ruling R7). */
+  /**
+   * Returns a header by its lower-case name; repeated values are joined by a comma. A credential that is repeated with
+   * the same value counts once (ruling R7).
+   */
   header(name: string): string | undefined {
     return isCredential(name) ? this.fields.first(name) : this.fields.get(name)
   }
@@ -106,7 +109,10 @@ export class HttpExchange {
     this.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
   }
 
-  /** Sends a whole answer. @param lines its headers with line ends; `content-length` and those of the connection are added */
+  /**
+   * Sends a whole answer.
+   * @param lines its headers with line ends; `content-length` and those of the connection are added
+   */
   answer(status: number, lines: string, body: string | Uint8Array = ''): void {
     this.isBegun = true
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
@@ -125,7 +131,9 @@ export class HttpExchange {
     }
   }
 
-  /** Sends a whole answer while the request is still arriving. The client can read it, but it is not over before `end('')`. */
+  /**
+   * Sends a whole answer while the request still arrives. The client can read it, but it is not over before `end('')`.
+   */
   answerOpen(status: number, lines: string, body: string | Uint8Array): void {
     this.isBegun = true
     const { socket } = this
@@ -135,7 +143,7 @@ export class HttpExchange {
     socket.uncork()
   }
 
-  /** Prepares the head of a stream, which is sent with its first piece. The answer to a HEAD has no pieces and no length. */
+  /** Prepares a stream's head, which is sent with its first piece. The answer to a HEAD has no pieces and no length. */
   begin(status: number, lines: string): void {
     this.isBegun = true
     const isEmpty = this.method === 'HEAD'
@@ -152,7 +160,7 @@ export class HttpExchange {
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
     const piece = this.#takeHead() + this.#frame(text, encoding)
-    // Of a text in UTF-8 that the system does not take at once, Node keeps room for three bytes a character.
+    // If the system does not take a string in UTF-8 at once, Node reserves three bytes per character for it.
     const isTaken =
       encoding === 'utf8' && piece.length > textMax
         ? this.socket.write(Buffer.from(piece, encoding))
@@ -234,7 +242,7 @@ export class HttpExchange {
     return head
   }
 
-  /** Frames a piece as one chunk. Node's own framing would make four writes of it (docs/decisions/0047-own-chunks.md). */
+  /** Frames a piece as one chunk. Node's own framing would need four writes (docs/decisions/0047-own-chunks.md). */
   #frame(text: string, encoding: BufferEncoding): string {
     if (!this.#isChunked || text === '') return text
     const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text)
@@ -242,7 +250,7 @@ export class HttpExchange {
   }
 }
 
-/** The header with the length. 204 and 304 have none (RFC 9110 8.6: for 304 it would be that of the 200). */
+/** The `content-length` line. 204 and 304 have none (RFC 9110 8.6: for 304 it would be that of the 200). */
 function lengthLine(status: number, bytes: number): string {
   return status === 204 || status === 304 ? '' : `content-length: ${bytes}\r\n`
 }
@@ -261,7 +269,7 @@ function uncorkAll(): void {
   for (const socket of sockets) socket.uncork()
 }
 
-/** The bytes that a socket was given and the system has not taken yet. They shrink if the client reads, however slowly. */
+/** The bytes given to a socket that the system has not taken yet. They shrink if the client reads, however slowly. */
 export class Backlog {
   readonly #socket: Socket
   #waiting: readonly number[]
@@ -271,7 +279,7 @@ export class Backlog {
     this.#waiting = waitingIn(socket)
   }
 
-  /** Whether the system has taken any of them since the last call, or since this object was made. */
+  /** Whether the system has taken any of these bytes since the last call, or since this object was created. */
   hasShrunk(): boolean {
     const before = this.#waiting
     this.#waiting = waitingIn(this.#socket)
@@ -279,12 +287,12 @@ export class Backlog {
   }
 }
 
-/** An internal part of `net` by which Node's own timers work. For TLS, `_parent` is the handle that really writes. */
+/** An internal part of `net`, which Node's own timers use too. For TLS, `_parent` is the handle that really writes. */
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**
- * Returns two counts: all waiting bytes, and those of the write under way, which count in full until all of it is taken.
- * Each can shrink without the other. Their sum may not, so they are compared one by one.
+ * Returns two counts: all waiting bytes, and those of the write under way. The latter count in full until the whole
+ * write is taken. Each can shrink without the other. Their sum may not, so they are compared one by one.
  */
 function waitingIn(socket: Socket): number[] {
   const { writableLength } = socket

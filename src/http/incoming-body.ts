@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
 import type { Framing } from '../http1/heads.ts'
 
-/** Receives a request's body. Exactly one of the last three methods is called, as the last call. */
+/** Receives a request's body. The last call is exactly one of `whole`, `broken` and `gone`. */
 export interface BodyReader {
   take(piece: Buffer): void
   whole(): void
@@ -10,13 +10,13 @@ export interface BodyReader {
   gone(): void
 }
 
-/** The most bytes that are kept for a body without a reader. After that the connection is not read. */
+/** The most bytes to keep for a body without a reader. After that the connection is not read. */
 const earlyBytesMax = 65_536
 
-/** The body of a request, handed to its reader as it arrives. Bytes that arrive before there is a reader wait. */
+/** The body of a request, passed to its reader as it arrives. Bytes that arrive before there is a reader wait. */
 export class IncomingBody {
   isComplete: boolean
-  /** The framing is malformed, so that the end of the body is unknown. */
+  /** Whether the framing is malformed, so that the end of the body is unknown. */
   isBroken = false
   isGone = false
   readonly #socket: Socket
@@ -47,12 +47,12 @@ export class IncomingBody {
     this.#tellEnd(reader)
   }
 
-  /** Removes the reader. Later bytes wait for another one. */
+  /** Removes the reader. Later bytes wait for another reader. */
   letGo(reader: BodyReader): void {
     if (this.#reader === reader) this.#reader = undefined
   }
 
-  /** The whole body if it arrived together with the head; else undefined. */
+  /** The whole body if it arrived together with the head; otherwise undefined. */
   takeWhole(): Buffer | undefined {
     const early = this.#early
     if (!this.isComplete || (early !== undefined && early.length !== 1)) return undefined
@@ -68,7 +68,7 @@ export class IncomingBody {
     this.#socket.resume()
   }
 
-  /** Takes bytes of the connection. @returns the offset after the body, or the length of `bytes` */
+  /** Takes bytes from the connection. @returns the offset after the body, or the length of `bytes` */
   feed(bytes: Buffer, from: number): number {
     if (this.isBroken) return bytes.length
     if (this.#chunks) return this.#feedChunks(this.#chunks, bytes, from)
@@ -80,7 +80,7 @@ export class IncomingBody {
     return end
   }
 
-  /** The client has left, before or after the end of the body. */
+  /** Notes that the client has left, before or after the end of the body. */
   gone(): void {
     this.isGone = true
     this.#takeReader()?.gone()

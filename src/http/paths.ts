@@ -32,8 +32,9 @@ export function findRoute(method: string, path: string): ServedPath | undefined 
 }
 
 /**
- * Says how to correct a client's base URL, if that is the only fault of a path. Some clients append `/v1` to the base URL,
- * and others do not. @returns undefined for any other path
+ * Explains how to correct a client's base URL, if that is the only fault of a path. Some clients append `/v1` to the
+ * base URL, and others do not.
+ * @returns undefined for any other path
  */
 export function baseUrlCure(path: string): string | undefined {
   const isServed = (one: string) => routes.has(one)
@@ -50,8 +51,9 @@ export function baseUrlCure(path: string): string | undefined {
 const beforePath = /^[A-Za-z]+:\/\/[^/?#]*/
 
 /**
- * Returns the path of a request target without its query. A target in absolute form may have no path, which means `/`. A served path
- * is our own string: one that is cut out of a head keeps the head, and sends JSON.stringify a slower way.
+ * Returns the path of a request target without its query. A target in absolute form may have no path, which means `/`.
+ * For a served path it returns our own string. A string cut out of a head would keep the whole head in memory, and slow
+ * down JSON.stringify.
  */
 export function pathOf(target: string | undefined): string {
   let path = target ?? '/'
@@ -61,14 +63,15 @@ export function pathOf(target: string | undefined): string {
   return path === '' ? '/' : (routes.get(path)?.path ?? path)
 }
 
-/** Returns the wire whose endpoint a path is, whatever the method and the body; undefined for other paths. */
+/** Returns the wire whose endpoint a path is, for any method and body; undefined for other paths. */
 export function wireAt(path: string): ClientHalf | undefined {
   return wireByPath.get(path)
 }
 
 /**
- * Makes a function that finds the client's address: the peer's, unless the peer is a configured proxy. Then it is the last
- * address in `x-forwarded-for` that is not a configured proxy too (ruling R4). So a client cannot choose its own address.
+ * Makes a function that finds the client's address. That is the peer's, unless the peer is a configured proxy. Then it
+ * is the last address in `x-forwarded-for` that is not a configured proxy (ruling R4). So a client cannot choose its
+ * own address.
  */
 export function createPeerReader(
   trustedProxies: readonly string[],
@@ -98,7 +101,7 @@ export function createPeerReader(
   }
 }
 
-/** Returns an IPv4 address that came over an IPv6 socket in its IPv4 form. */
+/** Returns the IPv4 form of an IPv4 address that came over an IPv6 socket. */
 export function plain(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }

@@ -18,8 +18,8 @@ import { baseUrlCure, createPeerReader, findRoute, pathOf, type ServedPath, serv
 type Router = (exchange: HttpExchange, requestId: string) => void
 
 /**
- * The paths of the public listener that no request for a model has, such as pages (ruling Y19). They exist only if they are
- * configured. `listeners` get the records of their requests, which no report of use has.
+ * Paths of the public listener that do not belong to models, such as pages (ruling Y19). They exist only if they are
+ * configured. Their records go to `listeners` only, so usage reports do not count them.
  */
 export type Side = {
   readonly listeners: readonly RecordListener[]
@@ -28,8 +28,8 @@ export type Side = {
 }
 
 /**
- * Answers a request, and writes the status into its record. Rejects only with a bug of ours.
- * @returns `handed_on` if it has become a request for a model, which has a record of its own
+ * Answers a request, and writes the status into its record. Rejects only because of a bug of ours.
+ * @returns `handed_on` if it has become a request for a model, which has its own record
  */
 export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<'answered' | 'handed_on'>
 
@@ -80,13 +80,13 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const { ownPage } = config
     const ending = { exchange, record, listeners: told, sinceMs, answer: sendRefusal, ownPage }
     const { finish, refuse, follow } = endRecord(ending)
-    // A path beside those of models has a limit, and a form of errors, of its own.
+    // A path that does not belong to models has its own size limit and its own form of errors.
     if (!answerAside && isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
       return
     }
     if (answerAside) {
-      // Such an answer may be over before the rest of its request is.
+      // The answer may be complete before its request is.
       answerAside(exchange, record).then((how) => how === 'answered' && finish(), refuse)
       return
     }
@@ -138,8 +138,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 }
 
 /**
- * Makes the error for a path and method that is not served (spec 4.6). Agents probe some wires with a WebSocket. Such a
- * probe gets the status with which a common agent turns to HTTP at once (ruling R3); the body is the same.
+ * Makes the error for a path and method that is not served (spec 4.6). Some agents first try a WebSocket on a wire's
+ * path. They get the status after which a common agent uses HTTP immediately (ruling R3); the body is the same.
  */
 function unknownUrl(exchange: HttpExchange, path: string): GatewayError {
   const isProbe = exchange.method === 'GET' && exchange.header('upgrade')?.toLowerCase() === 'websocket'
@@ -150,21 +150,24 @@ function unknownUrl(exchange: HttpExchange, path: string): GatewayError {
 }
 
 type RecordParts = {
-  /** @property isOver the answer was ended, or its connection is closed */
+  /** @property isOver whether the answer was ended, or its connection is closed */
   exchange: { readonly isBegun: boolean; readonly isOver: boolean; destroy(): void }
   record: CallRecord
   listeners: readonly RecordListener[]
-  /** Time since the request began, in ms by the monotonic clock. */
+  /** The time since the request began, in ms of the monotonic clock. */
   sinceMs: () => number
-  /** Sends an error to a client that has nothing of its answer yet. */
+  /** Sends an error to a client that has received nothing of its answer yet. */
   answer: (error: GatewayError) => void
-  /** The page on which people see their own use, if there is one. */
+  /** The URL of the page where people see their own use, if there is one. */
   ownPage: string | undefined
 }
 
 /**
- * Ends a request: completes its record and calls the listeners. `finish`: it is answered. `refuse`: an error was thrown.
- * `follow`: a walk will answer it, or throw.
+ * Creates the functions that end a request; each completes its record and calls the listeners.
+ *
+ * - `finish`: the request is answered.
+ * - `refuse`: an error was thrown.
+ * - `follow`: a walk will answer the request, or throw.
  */
 export function endRecord({ exchange, record, listeners, sinceMs, answer, ownPage }: RecordParts) {
   return { finish, refuse, follow }
@@ -194,7 +197,10 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer, ownPag
     finish(bug)
   }
 
-  /** Cuts an answer that the walk has left open. @returns an error for the log, because a walk must end its answer or cut it */
+  /**
+   * Closes an answer that the walk has not ended.
+   * @returns an error for the log, because a walk must end or cut its answer
+   */
   function cutLeftOpen(): Error | undefined {
     const { outcome } = record
     if (exchange.isOver || outcome === 'client_abort') return undefined
@@ -220,7 +226,7 @@ function noteRefusal(
   return { error, bug: isOurs ? thrown : undefined }
 }
 
-/** Adds where people see the reason of a refusal of credit, of a full window, or of a missing key (CON-P2). */
+/** Adds where people find the reason of a refusal: missing credit, a full window, or an invalid key (CON-P2). */
 function namePage(error: GatewayError, ownPage: string | undefined): GatewayError {
   if (ownPage === undefined) return error
   const { code, reason = '' } = error
@@ -234,7 +240,7 @@ type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 /** Makes the header lines of an answer, except `content-type` and `cache-control`. Called when the answer begins. */
 export type FormHeaders = (record: CallRecord) => string
 
-/** A body that an operator sent inside another request. @property release gives back the memory that it counts for */
+/** A body that an operator sent inside another request. @property release frees the memory that it counts against */
 type ReadyBody = { bytes: Buffer; release(): void }
 
 type HttpCallParts = {
@@ -243,9 +249,9 @@ type HttpCallParts = {
   record: CallRecord
   limits: CallLimits
   formHeaders: FormHeaders
-  /** Time since the request began, in ms by the monotonic clock. */
+  /** The time since the request began, in ms of the monotonic clock. */
   sinceMs: () => number
-  /** Set if the body is already here. Then only the body is the client's; the headers are those of the operator's request. */
+  /** Set if the body has already arrived. Only the body is the client's then; the headers are the operator's. */
   body?: ReadyBody | undefined
 }
 
@@ -289,7 +295,7 @@ export class HttpCall implements Call, CallListener {
   }
 
   async #takeReady(body: ReadyBody, share: BodyShare): Promise<Buffer> {
-    // From here on the body counts for the account.
+    // From here on the body counts against the account.
     body.release()
     return takeBody(this.#exchange, body.bytes, this.#parts.limits, share)
   }
@@ -302,7 +308,7 @@ export class HttpCall implements Call, CallListener {
 
   begin(): void {
     const lines = this.#lines('text/event-stream; charset=utf-8')
-    // Without this header, proxies may hold events back.
+    // Without this header, proxies may buffer events.
     this.#exchange.begin(200, `${lines}cache-control: no-cache, no-store\r\nx-accel-buffering: no\r\n`)
   }
 
@@ -314,7 +320,7 @@ export class HttpCall implements Call, CallListener {
   end(text: string, encoding: BufferEncoding): void {
     this.#noteFirstByte(200)
     this.#exchange.end(text, encoding)
-    // The walk and its deadlines are over, so the exchange watches a slow client.
+    // The walk and its deadlines have ended, so the exchange watches for a slow client.
     this.#exchange.watchStall(this.#parts.limits.writeStallMs)
   }
 

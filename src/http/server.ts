@@ -10,7 +10,9 @@ import { answerHead } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { pathOf, plain } from './paths.ts'
 
-/** Limits of a listener (reliability §3). Times in ms, the first two counted in whole seconds; sizes in bytes. */
+/**
+ * Limits of a listener (reliability §3). Times are in ms, the first two rounded to whole seconds; sizes are in bytes.
+ */
 type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
@@ -21,12 +23,13 @@ type EdgeLimits = {
 }
 
 /**
- * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. A client that stops
- * reading would then take four times the memory, and as much more of the model's bytes (docs/decisions/0052-stopped-readers.md).
+ * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. With that, a
+ * client that stops reading would take four times the memory, and as many more bytes of the model
+ * (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384
 
-/** A listener. @property running the number of its requests without a complete answer */
+/** A listener. @property running the number of requests without a complete answer */
 export type Edge = {
   server: Server
   readonly running: number
@@ -56,16 +59,16 @@ type EdgeParts = {
   /** Makes the text of the answer to a request that is refused here. */
   formError: FormError
   onRefusal?: (refusal: EdgeRefusal) => void
-  /** While it returns true, every answer closes its connection. */
+  /** While this returns true, every answer closes its connection. */
   isDraining?: () => boolean
 }
 
-/** An idle connection is kept longer than announced by this time, because a request may be on its way (faults F-C48). */
+/** How much longer an idle connection is kept than announced, because a request may be on its way (faults F-C48). */
 const graceSeconds = 1
 
 /**
- * Makes a listener with our own HTTP/1.1 (docs/decisions/0058-own-http.md). A request that it refuses is answered with a
- * body and a request id, and then the connection closes (ruling R11, reliability §2).
+ * Creates a listener with our own HTTP/1.1 (docs/decisions/0058-own-http.md). A request that the listener refuses is
+ * answered with a body and a request id, and then the connection closes (ruling R11, reliability §2).
  */
 export function createEdge(parts: EdgeParts): Edge {
   const { limits, tls, handle, formError, onRefusal = () => {}, isDraining = () => false } = parts
@@ -123,7 +126,9 @@ export function createEdge(parts: EdgeParts): Edge {
     })
   }
 
-  /** Requests arrive on the TLS socket. After the handshake it takes the place of the plain socket below it. */
+  /**
+   * Creates the server for TLS. Requests arrive on the TLS socket, which replaces the plain socket after the handshake.
+   */
   function createSecure(pair: TlsPair): SecureServer {
     /** Connections in their handshake, by client address and port. */
     const greeting = new Map<string, Guest>()
@@ -165,7 +170,7 @@ export function createEdge(parts: EdgeParts): Edge {
     sendError(exchange, { ...form, status: error.status, closes: true, lingerMs: limits.lingerMs })
   }
 
-  /** Answers bytes that no handler will get. */
+  /** Answers bytes that no handler gets. */
   function refuse(connection: Connection, refused: Refused): void {
     const form = formRefusal(connection.socket, refused)
     connection.sayLast(lastAnswer(refused.error.status, refused.method, form))
@@ -193,7 +198,7 @@ export function createEdge(parts: EdgeParts): Edge {
 
 const socketOptions = { noDelay: true, highWaterMark: waitingBytesMax }
 
-/** Older versions of TLS are broken, and no supported client is that old. */
+/** Older versions of TLS are insecure, and no supported client needs them. */
 function secureOptions({ cert, key }: TlsPair) {
   return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
 }
@@ -202,31 +207,34 @@ function endOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-/** Makes a whole answer as text, after which the connection closes. @param method as far as it is known */
+/** Makes a whole answer as text, after which the connection closes. @param method empty if it is unknown */
 function lastAnswer(status: number, method: string, { lines, body }: ReturnType<FormError>): string {
   const length = `content-length: ${Buffer.byteLength(body)}\r\n`
   return answerHead(status, lines + length, 'close') + (method === 'HEAD' ? '' : body)
 }
 
-/** An entry in the list of connections: a connection for requests, or with TLS one in its handshake. */
+/** An entry in the list of connections: a connection for requests, or one in its TLS handshake. */
 type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 
 /**
- * Limits the connections of a listener (faults F-C49). If a new one would be too many, one without an open request closes:
- * - first, one whose request was refused before all of it had arrived
- * - then the oldest one that never sent a request, as in a flood of connections
- * - then the one with the oldest last answer, because clients use recent ones for their next request
+ * Limits the connections of a listener (faults F-C49). If a new one would exceed the limit, one without an open request
+ * is closed:
+ * - first, one whose request was refused before all of it had arrived;
+ * - then the oldest one that never sent a request, as in a flood of connections;
+ * - then the one with the oldest last answer, because clients use recent connections for their next request.
  *
- * Without the first rule, a client without a place in its window could take all connections by sending megabytes anyway.
- * An idle connection is read once more before it closes. Its request may have arrived while the event loop was busy, and
- * closing would lose that with a reset. With TLS a connection counts from its first byte.
+ * Without the first rule, a client that is over its rate limit could take all connections by sending large bodies. An
+ * idle connection is read once more before it closes. Its request may have arrived while the event loop was busy, and
+ * closing would lose it with a reset. With TLS a connection counts from its first byte.
  */
 class Guests {
   readonly #max: number
   readonly #silent = new Set<Guest>()
-  /** In the order of their last answers. */
+  /** Connections with a request, in the order of their last answers. */
   readonly #known = new Set<Guest>()
-  /** Idle connections that close soon, unless a request of theirs is read first. They are at most as many as two turns accept. */
+  /**
+   * Idle connections that close soon unless a request arrives on them. There are at most as many as two turns accept.
+   */
   readonly #leaving = new Set<Guest>()
 
   constructor(max: number) {
@@ -250,7 +258,7 @@ class Guests {
     if (this.#silent.delete(guest) || this.#leaving.delete(guest)) this.#known.add(guest)
   }
 
-  /** The connection has its answer, which makes it the most recent one. */
+  /** Notes an answer, which makes the connection the most recent one. */
   noteAnswer(guest: Guest): void {
     if (this.#known.delete(guest)) this.#known.add(guest)
   }
@@ -289,7 +297,7 @@ class Guests {
     return true
   }
 
-  /** Closes an idle connection. If it has sent a request meanwhile, another one is closed. */
+  /** Closes an idle connection. If it has sent a request meanwhile, another connection is closed. */
   #closeUnread(idle: Guest): void {
     if (this.#leaving.delete(idle)) idle.destroy()
     else if (this.#silent.size + this.#known.size > this.#max) this.#makeRoom()

@@ -9,7 +9,7 @@ const equals = 0x3d
 const quote = 0x22
 const backslash = 0x5c
 
-/** The most octets of all extensions of a body, and of its trailer; both are ignored. */
+/** The most octets of all extensions of a body, and of its trailer. The content of both is ignored. */
 const ignoredMax = 16_384
 /** The largest size of a chunk, chosen so that it stays an exact integer. */
 const sizeMax = 2 ** 52
@@ -20,17 +20,18 @@ type InExtension = 'extension' | 'quoted' | 'escaped' | 'unquoted'
 type ChunkState = InExtension | 'size' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
 
 /**
- * Reads a body in chunks (RFC 9112 7.1), wherever the network splits it. Malformed input is rejected and never repaired,
- * because two readers that repair differently would see two different bodies. A size is hexadecimal digits only, and each
- * line ends with CR and LF. Extensions and trailers are skipped, but must be well-formed: another reader might see a quoted
- * line end differently.
+ * Reads a body in chunks (RFC 9112 7.1), wherever the network splits it.
+ *
+ * Malformed input is rejected and never repaired, because two readers that repair differently would see two different
+ * bodies. A size has only hexadecimal digits, and each line ends with CR and LF. Extensions and trailers are skipped,
+ * but must be well-formed, because another reader might treat a quoted line end differently.
  */
 export class ChunkedReader {
   /** The range of data in the bytes that were read last. */
   #dataStart = 0
   #dataEnd = 0
   #place: ChunkState = 'size'
-  /** The size while it is read; afterwards the octets of the chunk that are still to come. */
+  /** The size while it is being read; afterwards the number of octets of the chunk that are still missing. */
   #left = 0
   #digits = 0
   #ignored = 0
@@ -44,7 +45,7 @@ export class ChunkedReader {
     return this.#place === 'broken'
   }
 
-  /** Reads on to the end of some data, of the body, or of the bytes. @returns the offset where it stopped */
+  /** Reads to the end of one range of data, of the body, or of the bytes. @returns the offset where it stopped */
   #readOn(bytes: Uint8Array, from: number): number {
     this.#dataStart = this.#dataEnd = from
     let at = from
@@ -64,8 +65,8 @@ export class ChunkedReader {
   }
 
   /**
-   * Reads all bytes, or those that belong to the body. Data of several chunks is returned as one piece. With an object for
-   * each chunk, a body of one octet a chunk would take a hundred times its size.
+   * Reads all bytes, or those that belong to the body. Data of several chunks is returned as one piece. With a buffer
+   * per chunk, a body with chunks of one octet would take a hundred times its size.
    * @param isShared whether the buffer is reused afterwards, so that the data must be copied
    * @returns the offset where it stopped, and the data; undefined if there is none
    */
@@ -135,7 +136,9 @@ export class ChunkedReader {
   }
 }
 
-/** Returns the state after one octet of an extension (RFC 9112 7.1.1, RFC 9110 5.6.4). Its parts may come in any order. */
+/**
+ * Returns the state after one octet of an extension (RFC 9112 7.1.1, RFC 9110 5.6.4). Its parts may come in any order.
+ */
 function nextInExtension(place: InExtension, octet: number): ChunkState {
   const isBlank = octet === 0x20 || octet === 0x09
   if (place === 'quoted' || place === 'escaped') {

@@ -13,7 +13,9 @@ function tableOf(isIn: (octet: number) => boolean): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, octet) => (isIn(octet) ? 1 : 0))
 }
 
-/** The fields of a head or a trailer. Most of them are never used, so they stay in the original text and are looked up there. */
+/**
+ * The fields of a head or a trailer. They stay in the original text and are looked up there, because few are ever read.
+ */
 export class Fields {
   readonly #text: string
   /** Four offsets for each field: the beginning and end of its name, and of its value. */
@@ -28,7 +30,7 @@ export class Fields {
     return this.#places.length / 4
   }
 
-  /** @param name in lower case. @returns its values, joined by a comma and a blank if there are several */
+  /** @param name in lower case @returns its values; several are joined by a comma and a space */
   get(name: string): string | undefined {
     let found: string | undefined
     for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4))
@@ -36,7 +38,7 @@ export class Fields {
     return found
   }
 
-  /** @param name in lower case. @returns the first of its values */
+  /** @param name in lower case @returns the first of its values */
   first(name: string): string | undefined {
     const i = this.#find(name, 0)
     return i < 0 ? undefined : this.#valueAt(i)
@@ -63,7 +65,7 @@ export class Fields {
     return longest
   }
 
-  /** Names in lower case, each with its value. */
+  /** Returns each name in lower case with its value, in the order of the head. */
   *entries(): Generator<[name: string, value: string]> {
     const places = this.#places
     for (let i = 0; i < places.length; i += 4)
@@ -84,7 +86,7 @@ export class Fields {
   }
 }
 
-/** Compares without case: capital letters differ by one bit from lower case. */
+/** Compares a name, ignoring case: a capital letter differs from its lower case by one bit. */
 function isNamed(text: string, start: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const [code, wanted] = [text.charCodeAt(start + i), name.charCodeAt(i)]
@@ -118,8 +120,10 @@ export function readFields(text: string, from: number): Fields | undefined {
 }
 
 /**
- * Whether text can be part of a head: no control character except tab, and only CR LF as line end. This check refuses other
- * text at once, without waiting for the deadline. @param text Latin-1. @param from the offset of the first unchecked character
+ * Whether text can be part of a head: it has no control character except tab, and only CR LF as line end. With this
+ * check, other text is refused immediately rather than at the deadline.
+ * @param text Latin-1
+ * @param from the offset of the first unchecked character
  */
 export function canStandInHead(text: string, from: number): boolean {
   const fault = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n/g

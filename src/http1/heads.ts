@@ -3,19 +3,20 @@ import { canStandInHead, type Fields, readFields } from './fields.ts'
 /** A client's request before its body. */
 export type RequestHead = {
   method: string
-  /** As it was sent: a path, a whole URL, or `*`. */
+  /** The target as it was sent: a path, a whole URL, `*`, or the host and port of CONNECT. */
   target: string
   minor: number
   fields: Fields
 }
 
-/** The longest method that is registered has 17 letters. */
+/** The most letters of a method. The longest registered one has 17. */
 const methodMax = 20
-/** The request line. Its target is a path, a whole URL, `*`, or the host of CONNECT, without blanks and control characters. */
+/** The request line. A target is a path, a whole URL, `*`, or the host of CONNECT; it has no blanks. */
 const requestLine = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*) HTTP/1\\.([01])\\r\\n`)
 
 /**
- * Reads a head (RFC 9112 3). @param text Latin-1, up to the end of its last field, with that line's end
+ * Reads a request head (RFC 9112 3).
+ * @param text Latin-1, up to and including the line end of its last field
  * @returns undefined if it is malformed
  */
 export function readRequestHead(text: string): RequestHead | undefined {
@@ -36,7 +37,8 @@ function isTarget(method: string, target: string): boolean {
 
 /**
  * Whether an incomplete head can still become a complete one.
- * @param text Latin-1, the beginning of the head. @param from the offset of the first unchecked character
+ * @param text Latin-1, the beginning of the head
+ * @param from the offset of the first unchecked character
  */
 export function mayBecomeHead(text: string, from: number): boolean {
   if (!canStandInHead(text, from)) return false
@@ -53,11 +55,12 @@ export type ResponseHead = {
   fields: Fields
 }
 
-/** The status line. The words after the status mean nothing, and some servers leave them out together with the blank. */
+/** The status line. The phrase after the status has no meaning, and some servers omit it together with the space. */
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t -~\x80-\xff]*)?\r\n/
 
 /**
- * Reads a head (RFC 9112 4). @param text Latin-1, up to the end of its last field, with that line's end
+ * Reads a response head (RFC 9112 4).
+ * @param text Latin-1, up to and including the line end of its last field
  * @returns undefined if it is malformed
  */
 export function readResponseHead(text: string): ResponseHead | undefined {
@@ -67,8 +70,8 @@ export function readResponseHead(text: string): ResponseHead | undefined {
 }
 
 /**
- * How a reader finds the end of a body: by its length in octets, or by its chunks. `undefined` if the head has neither. A
- * request then has no body, and an answer ends with its connection.
+ * How to find the end of a body: by its length in octets, or by its chunks. `undefined` if the head has neither. Then a
+ * request has no body, and a response ends with its connection.
  */
 export type Framing = number | 'chunked' | undefined
 
@@ -78,7 +81,10 @@ export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
 /** A number with at most this many digits is exact. */
 const digitsMax = 15
 
-/** @returns undefined if the text is no plain number. A digit at a time: V8 reads a part of a head as a number in its slow runtime. */
+/**
+ * Reads a number digit by digit. `Number` on a part of a head would use V8's slow runtime.
+ * @returns undefined if the text is not a plain number
+ */
 function readLength(text: string): number | undefined {
   if (text === '' || text.length > digitsMax) return undefined
   let number = 0
@@ -91,8 +97,9 @@ function readLength(text: string): number | undefined {
 }
 
 /**
- * Reads how the body after a head is framed (RFC 9112 6.3), without guessing. There may be one plain length, or `chunked`
- * alone and only in HTTP/1.1, but never both. Repeated lengths are joined by a comma, which is not a plain length.
+ * Reads how the body after a head is framed (RFC 9112 6.3), without guessing. A head may have one plain length, or only
+ * `chunked` and only in HTTP/1.1, but never both. Repeated lengths are joined by a comma, so they are not a plain
+ * length.
  */
 export function framingOf(fields: Fields, minor: number): Framing | { fault: FramingFault } {
   const encoding = fields.get('transfer-encoding')
@@ -107,10 +114,10 @@ export function framingOf(fields: Fields, minor: number): Framing | { fault: Fra
 }
 
 /**
- * Whether a connection takes another message after this one (RFC 9112 9.3). With HTTP/1.1 it does unless the head says
- * otherwise. With HTTP/1.0 it does not unless the head says so.
- * @param connection value of that header: options in any case, divided by commas
- * @param minor of the version: HTTP/1.0 or HTTP/1.1
+ * Whether the connection stays open after this message (RFC 9112 9.3). With HTTP/1.1 it does, unless the head contains
+ * `close`. With HTTP/1.0 it only does if the head contains `keep-alive`.
+ * @param connection the value of the header: options in any case, separated by commas
+ * @param minor the minor version: 0 for HTTP/1.0, 1 for HTTP/1.1
  */
 export function staysOpen(connection: string | undefined, minor: number): boolean {
   if (connection === undefined) return minor > 0
@@ -119,22 +126,22 @@ export function staysOpen(connection: string | undefined, minor: number): boolea
   return !says('close') && (minor > 0 || says('keep-alive'))
 }
 
-/** Returns a copy of the bytes in memory of their own. */
+/** Returns a copy of the bytes that shares its memory with nothing else. */
 export function ownBytes(bytes: Uint8Array): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   copy.set(bytes)
   return copy
 }
 
-/** Returns a copy of the bytes if they take less than half of their memory. Keeping them would keep all of that memory. */
+/** Copies bytes that take less than half of their memory block, because keeping them would keep the whole block. */
 export function ownIfLittle(bytes: Buffer): Buffer {
   return bytes.length * 2 < bytes.buffer.byteLength ? ownBytes(bytes) : bytes
 }
 
-/** Up to this size, in bytes, copying a body after its head is cheaper than two writes. */
+/** Up to this size, in bytes, joining a body with its head is cheaper than two writes. */
 const bytesMax = 16_384
 
-/** @returns head and body, to be written as `latin1`; undefined if the body is too large for that */
+/** @returns head and body as one string, to be written as `latin1`; undefined if the body is too large for that */
 export function inOnePiece(head: string, body: Uint8Array): string | undefined {
   if (body.length > bytesMax) return undefined
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.length)
