@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-/** The digits of ids and keys: 0 to 9, capitals, small letters. */
+/** The digits of ids and keys: 0 to 9, A to Z, a to z. */
 export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** Returns random letters and digits, each equally likely. */

@@ -1,12 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { base62 } from './base62.ts'
 
-/** SHA-256 of the UTF-8 text as 64 lower-case hex characters. */
+/** Returns the SHA-256 of a text in UTF-8, or of bytes, as 64 lower-case hex characters. */
 export function sha256Hex(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex')
 }
 
-/** Returns the first characters of the text's SHA-256 in base 62, at most 42. Such ids look random and can be made again. */
+/** Returns the first `length` digits, at most 42, of the text's SHA-256 in base 62. */
 export function sha256Base62(text: string, length: number): string {
   let number = BigInt(`0x${sha256Hex(text)}`)
   let digits = ''
@@ -18,7 +18,9 @@ export function sha256Base62(text: string, length: number): string {
   return digits.slice(0, length)
 }
 
-/** So many digits come out of one division, which a number holds exactly: a big one for each digit takes three times as long. */
+/**
+ * Eight digits come from one division: a number holds them exactly. Dividing for each digit takes three times as long.
+ */
 const eightDigits = 62n ** 8n
 
 /** Returns the first ten hex characters of the text's SHA-256, enough to tell apart the names in one request. */
@@ -26,7 +28,7 @@ export function hex10(text: string): string {
   return sha256Hex(text).slice(0, 10)
 }
 
-/** Compares secrets in a time that tells nothing of them: their digests have one length. */
+/** Compares secrets in a time that does not depend on their content. Comparing digests also hides their lengths. */
 export function isSameSecret(shown: string, wanted: string): boolean {
   return timingSafeEqual(hash('sha256', shown, 'buffer'), hash('sha256', wanted, 'buffer'))
 }

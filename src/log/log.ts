@@ -4,15 +4,15 @@ import type { CallRecord } from '../gateway/record.ts'
 import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from './loggable.ts'
 import { createLogSink } from './sink.ts'
 
-/** A method is a short word; longer text is cut. */
+/** The most characters of a method in the log; a longer one is cut. */
 const methodCharactersMax = 20
 
 export type Log = {
-  /** One line per request. */
+  /** Writes the line of a request. @param error a bug of ours, which gets a line of its own */
   access(record: CallRecord, error?: unknown): void
-  /** An event of the process itself. */
+  /** Writes the line of an event of the process. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
-  /** Writes a line of another process as it is. A pipe does not take a long line at once, so one sink writes all lines. */
+  /** Writes a line of another process unchanged. On one pipe, lines of several processes could mix. */
   pass(line: string): void
   /** Resolves when all lines are written, or after `withinMs`, so that a blocked sink does not delay the exit. */
   flush(withinMs?: number): Promise<void>
@@ -20,21 +20,21 @@ export type Log = {
 
 type LogOptions = {
   level: 'info' | 'error'
-  /** Lines for people instead of JSON. */
+  /** Whether to write lines for people instead of JSON. */
   isPretty: boolean
   /** The file descriptor; stderr by default (ruling X4). */
   descriptor?: number
   nowMs: () => number
 }
 
-/** Whether lines are for people: as configured, or else if stderr is a terminal. */
+/** Whether to write lines for people: as configured, or with `auto` if stderr is a terminal. */
 export function isPrettyOn(format: Config['log']['format']): boolean {
   return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true)
 }
 
 /**
- * Creates the log. Keys, digests, prompts and answers must never be in it (ruling U5). A record has no field for them. A
- * client could put them into fields that a record has, so every line is cleaned here. Writing never blocks a request.
+ * Creates the log. It must never contain keys, digests, prompts or answers (ruling U5). A record has no fields for
+ * them, but a client could put them into other fields, so every line is cleaned here. Writing never blocks a request.
  */
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
   const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))
@@ -86,7 +86,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     upstream: record.upstream,
     upstream_account: record.upstreamAccount,
     attempts: record.attempts,
-    // With one account there was nothing to choose.
+    // With a single account there was no choice to explain.
     why: record.why === 'only' ? undefined : record.why,
     moved: record.moved,
     status: record.status,
@@ -115,8 +115,8 @@ function accessFields(record: CallRecord): Record<string, unknown> {
 let [second, timeOfSecond] = [Number.NaN, '']
 
 /**
- * ISO 8601 with milliseconds. A busy server writes many lines in a second, so all but the milliseconds is made once. It is
- * joined, because a sum of strings sends JSON.stringify a slower way for the whole line.
+ * A time in ISO 8601 with milliseconds. A busy server writes many lines per second, so everything but the milliseconds
+ * is formatted once a second. The parts are joined with `join`: with a string made by `+`, JSON.stringify is slower.
  */
 function timeOf(ms: number): string {
   const now = Math.floor(ms / 1_000)
@@ -124,7 +124,7 @@ function timeOf(ms: number): string {
   return [timeOfSecond, `${Math.floor(ms - now * 1_000)}Z`.padStart(4, '0')].join('')
 }
 
-/** A media type is short and plain; whatever else an upstream sent is not written down. */
+/** Returns a media type for the log. Other text that an upstream sent in its place is not logged. */
 function shortType(contentType: string): string {
   return /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(contentType) ? contentType : contentType === '' ? 'none' : 'other'
 }

@@ -1,32 +1,33 @@
-/** The most bytes of a line, its end included (ruling X11). */
+/** The most bytes of a line, including its line end (ruling X11). */
 export const lineBytesMax = 8_192
 
 /** The most characters of a path that are logged. */
 const pathCharactersMax = 200
 
-/** The lengths to which the texts of a line that is too long are cut, tried one after the other. */
+/** The lengths to which the texts of a line are cut if it is too long; they are tried in this order. */
 const charactersTried = [2_000, 500, 100, 20]
 
-/** The most members or elements that are kept in a line that is too long. */
+/** The most members of an object, or elements of an array, to keep in a line that is too long. */
 const membersMax = 50
 
 /**
- * Characters that a terminal obeys instead of printing (escapes, line ends, changes of direction), or does not show. Tabs and
- * line feeds are not among them: JSON escapes them, and `textLine` removes them.
+ * Characters that control a terminal (escapes, line ends, changes of direction), or that it does not show. Tabs and
+ * line feeds are not included: JSON escapes them, and `textLine` replaces them.
  */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /**
- * A key of any vendor, a token of ours, or a garbled one, up to the next character that keys do not have. Unprintable characters do not end
- * it. After a letter, `sk-` may be the end of a word (`task-`), and counts only if the text is long.
+ * Matches a key of any vendor or a token of ours, even a garbled one. A match ends at the next character that cannot be
+ * part of a key; unprintable characters do not end it. After a letter, `sk-` may be the end of a word (`task-`), so it
+ * only counts if the text is long.
  */
 const keys =
   /sk-tri-[^ \n\t/"'`,;()<>…]*|tri-(?:op|at|rt)-[^ \n\t/"'`,;()<>…]{7,}|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
 
-/** The beginning of a key or a token that may be shown, by which people tell them apart. */
+/** The beginning of a key or a token. It may be logged, so that people can distinguish keys. */
 const visible = /^(?:sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[.:]?$/
 
-/** Parts of a line of names and numbers that need a closer look. Separate searches are the fastest. */
+/** Patterns in a line of names and numbers that require it to be cleaned. Separate searches are the fastest. */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
   /\\[bfru]/,
@@ -34,30 +35,30 @@ const suspicious = [
   /tri-(?:op|at|rt)-(?![0-9A-Za-z]{6}")/,
 ]
 
-/** A path too short for a key without `sk-`, as nearly all are. It needs no closer look. */
+/** A path that is too short to contain a key without `sk-`, as most paths are. */
 const plainPath = /^[/\w-]{1,45}$/
 
-/** Returns a text that may be logged: printable, and without a key (ruling U5). */
+/** Returns the text as it may be logged: printable, and without keys (ruling U5). */
 export function loggable(text: string): string {
   return text
     .replace(keys, (key) => (visible.test(key) ? key : `${key.startsWith('sk-') ? 'sk-' : ''}…`))
     .replace(unprintable, '?')
 }
 
-/** Returns a path that may be logged: ASCII, and of limited length. */
+/** Returns the path as it may be logged: ASCII, of limited length, and without keys. */
 export function loggablePath(path: string): string {
   if (plainPath.test(path) && !path.includes('sk-')) return path
   return loggable(path.slice(0, pathCharactersMax)).replace(/[^\x20-\x7e…]/g, '?')
 }
 
-/** Returns an event as a line of JSON. Its texts may come from anyone. */
+/** Returns an event as a line of JSON. Its texts may come from clients, so they are always cleaned. */
 export function jsonLine(fields: Record<string, unknown>): string {
   return cleanLine(JSON.stringify(fields, replaceBigint))
 }
 
 /**
- * Returns a request as a line of JSON. Its fields are names, numbers and a path that is already loggable, so most lines only
- * need a search. A line with something suspicious is cleaned like any other line.
+ * Returns a request as a line of JSON. Its fields are names, numbers and a path that is already cleaned, so most lines
+ * are only searched. A line with a suspicious pattern is cleaned like that of an event.
  */
 export function jsonLineOfNames(fields: Record<string, unknown>): string {
   const line = JSON.stringify(fields)
@@ -76,12 +77,12 @@ function cleanLine(line: string): string {
   return JSON.stringify(clean({ time, level, event, id, cut: true }, 100))
 }
 
-/** Returns a line for people. Every line of the log in that format comes from here. */
+/** Returns a line for people, cleaned and cut to the limit. Every such line of the log comes from here. */
 export function textLine(text: string): string {
   const lines = loggable(text).replaceAll('\t', ' ').split('\n')
   const line = lines.map((one) => one.trim()).join(' | ')
   if (fits(line)) return line
-  // The cut must not split a character, and leaves room for the mark.
+  // The cut removes a split character, and leaves space for the mark.
   return `${Buffer.from(line)
     .toString('utf8', 0, lineBytesMax - 8)
     .replace(/\ufffd$/, '')}…`
@@ -95,7 +96,7 @@ function fits(line: string): boolean {
   return line.length * 3 < lineBytesMax || Buffer.byteLength(line) < lineBytesMax
 }
 
-/** Returns the same data with texts that may be logged, each cut to `charactersMax`. */
+/** Returns the same data with its texts cleaned, and each cut to `charactersMax`. */
 function clean(value: unknown, charactersMax: number): unknown {
   if (typeof value === 'string') return shorten(loggable(value), charactersMax)
   if (typeof value !== 'object' || value === null) return value

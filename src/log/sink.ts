@@ -1,31 +1,35 @@
 import { write } from 'node:fs'
 
-/** Lines that come within this time, in ms, are written together. */
+/** How long lines are collected before they are written together, in ms. */
 const gatherMs = 25
 
-/** The most characters that wait for a slow sink. Further lines are dropped and counted (F-P12). */
+/** The most characters to keep while the descriptor is slow. Further lines are dropped and counted (F-P12). */
 const waitingMax = 1_048_576
 
 type LogSink = {
   /** Takes a line, without its line end. */
   put(line: string): void
-  /** Resolves when all lines are written or lost, or after `withinMs`, so that a blocked sink does not delay the exit. */
+  /**
+   * Resolves when all lines are written or lost, or after `withinMs`. So a blocked descriptor does not delay the exit.
+   */
   flush(withinMs?: number): Promise<void>
 }
 
 /**
- * Writes lines to a descriptor without blocking the caller: one write is under way, and the rest waits in memory. Lines are
- * dropped if too many wait, or if a write fails because the disk is full or nothing reads. They are counted, and the count
- * is logged after the next lines that can be written.
+ * Writes lines to a descriptor without blocking the caller. One write is under way at a time, and further lines wait in
+ * memory. Lines are dropped if too many wait, or if a write fails, for example because the disk is full. They are
+ * counted, and the count is logged after the next lines that can be written.
  */
 export function createLogSink(descriptor: number, sayDropped: (lines: number) => string): LogSink {
   let waiting = ''
-  /** A write is under way, or about to be. */
+  /** Whether a write is under way or scheduled. */
   let isWriting = false
   let dropped = 0
-  /** The last write failed. The count of dropped lines alone is then no reason to write, since it would be lost as well. */
+  /**
+   * Whether the last write failed. Then the count of dropped lines alone is not written, because it would be lost too.
+   */
   let isFailing = false
-  /** A part of a line was written, and the rest of it was lost. */
+  /** Whether the first part of a line was written and the rest of it lost. */
   let isTorn = false
   const whenFlushed: (() => void)[] = []
 
@@ -84,7 +88,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
         resolve()
       })
       if (isWriting) return
-      // The sink may work again.
+      // The descriptor may work again.
       isFailing = false
       drain()
     })
