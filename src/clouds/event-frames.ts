@@ -6,25 +6,28 @@ export type EventFrame = { headers: ReadonlyMap<string, string>; payload: Buffer
 /** The media type of such streams. */
 export const frameType = 'application/vnd.amazon.eventstream'
 
-/** The format allows 24 MiB. A model's event is small, and what is kept until a frame is whole takes memory. */
+/** The largest frame. The format allows 24 MiB, but a model's event is small, and an incomplete frame takes memory. */
 const frameBytesMax = 1_048_576
 
-/** Two lengths and their sum, and the sum of the whole at its end. */
+/** A frame begins with two lengths and their checksum, and ends with the checksum of all of it. */
 const preludeBytes = 12
 const sumBytes = 4
 
-/** Bytes of a header's value by its type; `-1`: two bytes before it have its length. Index 7 is text. */
+/**
+ * The length of a header's value by its type, in bytes; `-1`: the two bytes before it are its length. Type 7 is text.
+ */
 const valueBytes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 const textType = 7
 
 /**
- * Decodes frames from bytes in pieces of any size (smithy.io/2.0/aws/amazon-eventstream.html, 2026-11). A frame is the length of the
- * whole, that of the headers, their CRC-32, headers, payload, and the CRC-32 of all that. Numbers are big-endian.
+ * Decodes frames from bytes in pieces of any size (smithy.io/2.0/aws/amazon-eventstream.html, 2026-11). A frame
+ * consists of its length, the length of the headers, the CRC-32 of both, the headers, the payload, and the CRC-32 of
+ * all that. Numbers are big-endian.
  */
 export class EventFrames {
   readonly #kept: Buffer[] = []
   #bytes = 0
-  /** So many bytes are needed before anything more can be read. */
+  /** The number of bytes that are needed before anything more can be read. */
   #needed = preludeBytes
 
   /** Whether no part of a frame is left over. */
@@ -34,7 +37,8 @@ export class EventFrames {
 
   /**
    * @returns the frames that are whole now
-   * @throws Error if a length or a sum is wrong: nothing after it can be read, and nothing of that frame is returned
+   * @throws Error if a length or a checksum is wrong: nothing after it can be read, and nothing of that frame is
+   *   returned
    */
   *push(piece: Buffer): Generator<EventFrame> {
     this.#kept.push(piece)

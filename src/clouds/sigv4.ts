@@ -3,7 +3,7 @@ import { createHmac, hash } from 'node:crypto'
 /** Credentials that sign for an account of AWS. Temporary ones have a token. */
 export type AwsCredentials = { id: string; secret: string; token?: string }
 
-/** The day is not in it: it follows from the time of each signature. */
+/** The scope of a signature without its day, which follows from the time of the signature. */
 export type SigningPlace = { region: string; service: string }
 
 /** A request as it is sent: `path` with its query, percent-encoded; headers as names and values in turn. */
@@ -21,12 +21,16 @@ type SigningKeys = (secret: string, day: string, place: SigningPlace) => Buffer
 
 const algorithm = 'AWS4-HMAC-SHA256'
 
-/** The second one is what Google wants signed of a question to AWS (google-auth 2.63, `aws.py`). */
+/**
+ * Signed headers that are not AWS's own. Google requires the second one in a request to AWS (google-auth 2.63,
+ * `aws.py`).
+ */
 const signedNames = new Set(['content-type', 'x-goog-cloud-target-resource'])
 
 /**
  * Signs a request by AWS Signature Version 4 (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html,
- * 2026-11). Signed are `host`, `content-type`, and all headers that begin with `x-amz`: a proxy changes none of them.
+ * 2026-11). The signature covers `host`, `signedNames`, and all headers that begin with `x-amz`: a proxy changes none
+ * of them.
  * @param nowMs Unix milliseconds by the clock of AWS, which accepts a difference of five minutes
  * @returns the headers to add, names and values in turn
  */
@@ -62,8 +66,8 @@ export function signRequest(
 export const bearerSecondsMax = 43_200
 
 /**
- * Mints a short-term key of Bedrock: a presigned URL of `CallWithBearerToken` (aws-bedrock-token-generator 1.1.0, 2025-07). It ends
- * with the credentials, or earlier.
+ * Mints a short-term key of Bedrock: a presigned URL of `CallWithBearerToken` (aws-bedrock-token-generator 1.1.0,
+ * 2025-07). It expires with the credentials, or earlier.
  * @param nowMs as for `signRequest`
  */
 export function mintBearer({ id, secret, token }: AwsCredentials, region: string, nowMs: number): string {
@@ -89,7 +93,7 @@ export function mintBearer({ id, secret, token }: AwsCredentials, region: string
   return `bedrock-api-key-${Buffer.from(url).toString('base64')}`
 }
 
-/** Keeps the key of one secret, day and place. */
+/** Returns a function that keeps the last key: that of one secret, day and place. */
 export function keepSigningKey(): SigningKeys {
   let last: { secret: string; day: string; place: SigningPlace; key: Buffer } | undefined
   return (secret, day, place) => {
@@ -114,12 +118,12 @@ function textToSign(date: string, scope: string, canonical: readonly string[]): 
   return [algorithm, date, scope, hash('sha256', Buffer.from(canonical.join('\n'), 'latin1'), 'hex')].join('\n')
 }
 
-/** `20261127T010203Z`. */
+/** Formats a time as `20261127T010203Z`. */
 function amzDate(ms: number): string {
   return new Date(ms).toISOString().replace(/[-:]|\.\d+/g, '')
 }
 
-/** Every service but S3 encodes the path as it is sent once more, after it has removed dots and empty segments. */
+/** For every service but S3, the path as sent is encoded once more, after dots and empty segments were removed. */
 function canonicalPath(path: string): string {
   const kept: string[] = []
   for (const segment of path.split('/')) {
@@ -130,7 +134,7 @@ function canonicalPath(path: string): string {
   return `/${kept.join('/')}${isFolder ? '/' : ''}`
 }
 
-/** Pairs in the order of their encoded names, then values. */
+/** Sorts pairs by their encoded names, then by their values. */
 function canonicalQuery(query: string): string {
   const pairs = query.split('&').filter(Boolean)
   return pairs
@@ -145,7 +149,10 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : Number(one > other)
 }
 
-/** A query may be encoded by other rules, such as `!` as it is. A malformed escape is signed as text. */
+/**
+ * Encodes a part of a query by the rules of AWS: other rules may have left `!` as it is. A malformed escape is signed
+ * as text.
+ */
 function encodeAnew(text: string): string {
   try {
     return encode(decodeURIComponent(text))
@@ -154,7 +161,7 @@ function encodeAnew(text: string): string {
   }
 }
 
-/** All but letters, digits and `-._~` (RFC 3986 2.3). */
+/** Percent-encodes all but letters, digits and `-._~` (RFC 3986 2.3). */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }

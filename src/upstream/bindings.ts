@@ -35,7 +35,10 @@ export class Bindings {
     this.#clockMs = clockMs
   }
 
-  /** @param lifeMs of the prompt cache: after that there is no reason to go to that account; undefined: however long ago it was */
+  /**
+   * @param lifeMs the life of the prompt cache, after which an account is not worth returning to; undefined for no
+   *   limit
+   */
   find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
     const kept = this.#kept.get(conversation)
     return kept && this.#clockMs() - kept.usedMs <= lifeMs ? kept : undefined

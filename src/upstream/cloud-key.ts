@@ -15,16 +15,19 @@ const takeMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
-/** A credential is renewed at this share of its life, at the latest so many ms before its end, and never before half of it. */
+/**
+ * A credential is renewed at this share of its life, at the latest this many ms before its end, and never before half
+ * of it.
+ */
 const renewShare = 0.8
 const renewBeforeMs = 300_000
-/** A credential without an end is looked up again after so many ms, because its file may have changed. */
+/** A credential that does not expire is looked up again after this many ms, because its file may have changed. */
 const lookAgainMs = 600_000
 
-/** The clock of a cloud is believed to differ from ours from so many ms on. */
+/** The smallest difference between the clock of a cloud and ours that counts, in ms. */
 const apartMinMs = 30_000
 
-/** The parts that the owner of all keys gives each. */
+/** The parts that the keyring gives to each key. */
 type CloudSurroundings = {
   /** Monotonic. */
   clockMs: () => number
@@ -33,7 +36,7 @@ type CloudSurroundings = {
   report: KeyReport
   label: string
   env: Readonly<Record<string, string | undefined>>
-  /** Its proxy and certificates are those of the endpoints that give credentials. */
+  /** Its proxy and certificates are used for the endpoints that give credentials. */
   upstream: Pick<Upstream, 'proxy' | 'ca'>
 }
 
@@ -44,8 +47,8 @@ export function cloudSourceOf(account: CloudAccount): unknown {
 }
 
 /**
- * A credential of a cloud, and its only owner. It is renewed ahead of its end by one request at a time. While that fails, the last one
- * stays in use until it ends. Fields are private, so that printing the object never shows a secret.
+ * A credential of a cloud. It is renewed before it expires, by one request at a time. While that fails, the last
+ * credential stays in use until it expires. Fields are private, so that printing the object never shows a secret.
  */
 export class CloudKey implements LiveKey, CloudCredential {
   readonly first: Promise<void>
@@ -61,7 +64,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   #failures = 0
   #trouble: string | undefined
   #running: AbortController | undefined
-  /** The provider has refused the credential, so that the next one is another one for the health of the account. */
+  /** The provider has refused the credential. For the health of the account, the next one then counts as a new key. */
   #isRefused = false
   #aheadMs: number | undefined
   #upstream: CloudSurroundings['upstream']
@@ -79,12 +82,12 @@ export class CloudKey implements LiveKey, CloudCredential {
     })
   }
 
-  /** Takes over the way to endpoints of the newest configuration. */
+  /** Takes over the proxy and certificates of the newest configuration. */
   follow(upstream: CloudSurroundings['upstream']): void {
     this.#upstream = upstream
   }
 
-  /** A word that is set while the credential is good. It is the secret itself only if that is a bearer. */
+  /** Set while the credential is valid: the bearer token, or the id of a credential that signs. */
   get value(): string | undefined {
     const use = this.#parts.clockMs() < this.#endMs ? this.#token?.use : undefined
     return use && ('bearer' in use ? use.bearer : use.id)
@@ -117,7 +120,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     }
   }
 
-  /** Signs a request, or shows the bearer. Only of a key that has a value. */
+  /** Signs a request, or sends the bearer token. The key must have a value. */
   readonly headers: CredentialHeaders = (_, parts) => {
     const { use } = this.#token!
     if ('bearer' in use) return [...bearer(use.bearer, parts), ...(use.headers ?? [])]
@@ -169,7 +172,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     const running = new AbortController()
     this.#running = running
     this.#startedMs = this.#parts.clockMs()
-    // An answer to a question that was given up counts no more.
+    // The result of a renewal that was given up does not count.
     const settle = (act: () => void) => {
       if (this.#running !== running) return
       this.#running = undefined
@@ -191,7 +194,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     const nowMs = this.#parts.clockMs()
     const isFirst = this.#token === undefined
     const isSame = !isFirst && wordsOf(token).join() === wordsOf(this.#token).join()
-    // Health belongs to whom the credential stands for. Every hour has another secret, which says nothing about that.
+    // Health belongs to the identity of a credential. Its secret changes every hour, which says nothing about health.
     if (isFirst || token.identity !== this.#token?.identity || (this.#isRefused && !isSame)) this.#version++
     this.#isRefused = false
     this.#failures = 0
@@ -262,7 +265,7 @@ function takeCloud(account: CloudAccount, around: SourceAround): Promise<CloudTo
   }
 }
 
-/** When a credential is renewed, after it was given. */
+/** Returns the time after which a new credential is renewed, in ms. */
 function renewAfterMs(lifeMs: number): number {
   return Math.max(lifeMs / 2, Math.min(lifeMs * renewShare, lifeMs - renewBeforeMs))
 }
@@ -275,8 +278,8 @@ function wordsOf(token: CloudToken | undefined): string[] {
 }
 
 /**
- * An endpoint is reached through the proxy of the upstream, or else as the environment says. The certificates of the upstream are
- * trusted beside the usual ones: an endpoint is another host.
+ * Returns the route to an endpoint: through the proxy of the upstream, or else through that of the environment. The
+ * certificates of the upstream are trusted besides the usual ones, because an endpoint is another host.
  */
 function routeTo(address: URL, { proxy, ca }: Pick<Upstream, 'proxy' | 'ca'>, env: SourceAround['env']): DialRoute {
   const said = proxy?.source.startsWith('upstreams.') ? proxy.url.reveal() : environmentProxy(address.href, env)?.value

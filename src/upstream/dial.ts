@@ -5,11 +5,11 @@ import { informationalMax } from './target.ts'
 
 /** Receives what a connection reads, from the moment it is ready for a request. */
 export interface Intake {
-  /** @param isShared the bytes are overwritten after this call returns: what is kept of them must be copied */
+  /** @param isShared whether the bytes are overwritten after this call returns, so that kept ones must be copied */
   take(bytes: Buffer, isShared: boolean): void
 }
 
-/** A connection that is being opened, and the call that gives it up: `settle` then gets the error. */
+/** A connection that is being opened. `destroy` gives it up; `settle` then gets the error. */
 export type Dialing = { destroy(error: Error): void }
 
 /** Called once, in a later turn: with a socket that is ready for a request, or with the reason why there is none. */
@@ -21,7 +21,7 @@ export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 type Trust = {
   /** Certificates in PEM that are trusted instead of the usual ones, by the origin and by its proxy. */
   ca?: string | undefined
-  /** The certificate of `ca` itself is expected, whatever its name and its signer. */
+  /** Whether the certificate must be that of `ca` itself, whatever its name and its issuer. */
   isPinned?: boolean
 }
 
@@ -42,11 +42,11 @@ export class ProxyRefusal extends Error {
   }
 }
 
-/** After so many ms without traffic the system asks whether the other end is still there. */
+/** After this many ms without traffic, TCP keep-alive checks whether the peer is still there. */
 const keepAliveMs = 60_000
 /**
- * The most that is read from a connection at once, and read ahead of an answer that is held back, in bytes. Node's default is 64 KiB.
- * A reader that is held back keeps that memory (docs/decisions/0052-stopped-readers.md).
+ * The most that is read from a connection at once, and in advance for a paused flight, in bytes. Node's default is 64
+ * KiB. A paused reader keeps that memory (docs/decisions/0052-stopped-readers.md).
  */
 const pieceBytesMax = 16_384
 /** All connections without TLS are read into this buffer: each piece is copied before the next one is read. */
@@ -55,8 +55,9 @@ const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
 const connectHeadBytesMax = 16_384
 
 /**
- * There are three ways to an origin: direct, through a tunnel, and forwarded. A proxy makes tunnels for `https` (CONNECT, RFC 9110 9.3.6),
- * and forwards `http` (`isForwarded`): many proxies make tunnels to port 443 only.
+ * Creates the dial of an origin: direct, through a tunnel, or to a proxy that forwards. A proxy makes tunnels for
+ * `https` (CONNECT, RFC 9110 9.3.6) and forwards `http` (`isForwarded`), because many proxies allow tunnels to port 443
+ * only.
  */
 export function createDial(origin: URL, { proxy, ...trust }: DialRoute): Dial {
   if (proxy === undefined) return createHop(origin, trust)
@@ -70,7 +71,7 @@ export function isForwarded(origin: URL, proxy: URL | undefined): boolean {
   return proxy !== undefined && origin.protocol === 'http:'
 }
 
-/** @returns a line of a head, with its end, which gives the proxy its credentials (RFC 7617); `''` if it wants none */
+/** Returns the header line with the proxy's credentials, with its line end (RFC 7617); `''` if the proxy needs none. */
 export function proxyCredentials({ username, password }: URL): string {
   if (username === '' && password === '') return ''
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
@@ -108,9 +109,9 @@ function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
   const options = {
     highWaterMark: pieceBytesMax,
     ALPNProtocols: ['http/1.1'],
-    // An address is no server name (RFC 6066 3).
+    // An IP address is not a server name (RFC 6066 3).
     servername: isIP(host) ? '' : host,
-    // Whatever the environment says: a key goes to no other server (faults F-U4).
+    // Certificates are checked whatever the environment says, so that a key goes to no other server (faults F-U4).
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca }),
     ...(isPinned && { allowPartialTrustChain: true, checkServerIdentity: () => undefined }),
@@ -127,8 +128,8 @@ function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
 }
 
 /**
- * Settles a dial once. The caller is forgotten then, however long the socket lives: it holds a request's body.
- * @param intake receives what the socket reads, if it was not named when the socket was made
+ * Settles a dial once. Afterwards the socket does not refer to the caller, which holds a request's body.
+ * @param intake receives what the socket reads, unless the socket was made with it
  */
 function watchDial(socket: Socket, ready: 'connect' | 'secureConnect', settle: SettleDial, intake?: Intake): Socket {
   let waiting: SettleDial | undefined = settle
@@ -194,7 +195,7 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {
-      // All these listeners are removed: they know the caller, and with it a request's body.
+      // All these listeners are removed, because they refer to the caller, and with it to a request's body.
       socket.off('data', take).off('error', note).off('end', end).off('close', close).pause()
       settle(undefined)
       return true

@@ -3,14 +3,18 @@ export type AnswerForm = 'stream' | 'json'
 
 const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
 
-/** The number of times that an account's usual is the median of (ruling Y25). */
+/** The usual time of an account is the median of this many last times (ruling Y25). */
 const timesMax = 50
-/** Older times do not count, so that an account that nobody asked for a while is compared anew, in ms. */
+/**
+ * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
+ */
 const timesAgeMs = 300_000
-/** The fewest answers of an account, and of its pool, that say what is usual. One may have waited for a cold connection. */
+/**
+ * The fewest answers of an account, and of its pool, that give a usual time. One may have waited for a new connection.
+ */
 const [ownMin, poolMin] = [3, 20]
 
-/** A request hangs if it waits longer than this, and than four times the pool's usual, in ms. */
+/** A request hangs if it waits longer than this, and longer than four times the pool's usual time, in ms. */
 const hangFloorMs: Record<AnswerForm, number> = { stream: 10_000, json: 60_000 }
 const hangFactor = 4
 /** The number of hanging requests that put an account on trial. */
@@ -18,7 +22,10 @@ const hangsMin = 2
 /** The time after which another request may try an account on trial, in ms. */
 const trialMs = 30_000
 
-/** An account is slow if its usual is more than twice that of its pool. Less than this difference is noise, in ms. */
+/**
+ * An account is slow if its usual time is more than twice that of its pool. A difference up to `noiseMs` does not
+ * count.
+ */
 const slowFactor = 2
 const noiseMs = 10
 
@@ -60,7 +67,7 @@ export class Usual {
     return this.isSlow(form, account.usualMs[form])
   }
 
-  /** Reads the medians, once a second at most: each request asks for them. */
+  /** Reads the medians, at most once a second because each request asks for them. */
   #read(): void {
     const nowMs = this.#clockMs()
     if (nowMs - this.#readMs < 1_000) return
@@ -73,8 +80,8 @@ export class Usual {
 }
 
 /**
- * How long one account lets requests for one model wait for their first byte. Two requests that hang put the account
- * on trial. Then one request at a time tries it, until the first byte of such a request (ruling Y25).
+ * Measures how long one account lets requests for one model wait for their first byte. Two requests that hang put the
+ * account on trial. One request at a time then tries it, until one of these gets its first byte (ruling Y25).
  */
 export class FirstBytes {
   /** The account's own usual by form, in ms; `Usual` keeps it up to date. */
@@ -86,10 +93,10 @@ export class FirstBytes {
     stream: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
     json: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
   }
-  /** Requests without a first byte, the oldest first. By number, since V8 would have to give each object of a Set a hash. */
+  /** Requests without a first byte, the oldest first. They have numbers because V8 would hash each object of a Set. */
   readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
   #lastId = 0
-  /** Requests that hung until they ended, since the last first byte in time; two of a form at most. */
+  /** Requests that hung until they ended, since the last first byte that came in time; two of a form at most. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
   /** The forms on trial. `unproven`: requests of the other form hang, and none of this form was answered since. */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
@@ -99,7 +106,7 @@ export class FirstBytes {
     this.#clockMs = clockMs
   }
 
-  /** Whether requests of the form, or of any, try the account one at a time. */
+  /** Whether requests of the form try the account one at a time. @param form undefined for any form */
   isOnTrial(form?: AnswerForm): boolean {
     return form === undefined ? this.#trials.size > 0 : this.#trials.has(form)
   }
@@ -109,7 +116,7 @@ export class FirstBytes {
     return this.#triedMs === undefined ? 0 : Math.max(0, this.#triedMs + trialMs - this.#clockMs())
   }
 
-  /** A request is sent to the account. Its end is reported by one of the next three. */
+  /** A request is sent to the account. Report its end with `came`, `answered` or `left`. */
   enter(form: AnswerForm): Wait {
     const sinceMs = this.#clockMs()
     const isTrial = this.#trials.has(form)
@@ -132,7 +139,7 @@ export class FirstBytes {
     return ms
   }
 
-  /** The account answered in another way than with an answer, so it does not hang. */
+  /** The account reacted, even if with an error, so it does not hang. */
   answered(wait: Wait): void {
     const { id, form, isTrial } = wait
     this.#waiting[form].delete(id)
@@ -179,7 +186,7 @@ export class FirstBytes {
     }
   }
 
-  /** @returns the times of the form that count; `usualMs` is then up to date */
+  /** Updates `usualMs`. @returns the times of the form that count */
   readUsual(form: AnswerForm): number[] {
     const oldestMs = this.#clockMs() - timesAgeMs
     const times = this.#times[form].filter(({ atMs }) => atMs >= oldestMs).map(({ ms }) => ms)
@@ -201,7 +208,9 @@ export class FirstBytes {
   }
 }
 
-/** The median; of an even number of values the lower one, so that of two accounts the slower one can be slow. */
+/**
+ * Returns the median; for an even number of values the lower one, so that the slower of two accounts can count as slow.
+ */
 function medianOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!
 }

@@ -51,7 +51,7 @@ export class Health {
   #tell: Verdict['tell'] = 'broken'
   #isHeard = false
   #trialSinceMs: number | undefined
-  /** The number of cooldowns so far. The result of a request from before a cooldown says nothing about the time after it. */
+  /** The number of cooldowns and new keys so far. The result of a request from before the last one does not count. */
   #era = 0
   #keyVersion: number | undefined
   /** Whether an operator has disabled the account. Everything known of its health stays. */
@@ -75,7 +75,7 @@ export class Health {
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
   }
 
-  /** The state for requests of one form: a trial of the other form says nothing about them. */
+  /** The state for requests of one form. A trial of the other form does not count. */
   stateFor(form: AnswerForm): HealthState {
     const { state } = this
     const isOtherTrial = state === 'trial' && this.#untilMs === undefined && !this.firstBytes.isOnTrial(form)
@@ -142,8 +142,10 @@ export class Health {
   }
 
   /**
+   * Records a failed request.
    * @param mayCool whether the pool can do without the account after a failure that may pass
    * @param retryAfterSeconds the wait that the upstream asked for
+   * @returns false if another request under way had failed there before, so that this failure does not count
    */
   failed(
     visit: Visit,
@@ -156,7 +158,8 @@ export class Health {
     if (cool === 'no') return true
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
-      // One of several requests that were under way. It does not count again, but a longer wait that was asked for holds.
+      // Another request under way has started the cooldown. Of this failure only a longer wait counts, if one was asked
+      // for.
       if (cool !== 'now' || askedMs === undefined || this.#untilMs === undefined) return false
       const untilMs = this.#clockMs() + askedMs
       if (untilMs <= this.#untilMs) return false
@@ -169,7 +172,7 @@ export class Health {
     }
     this.failures++
     if (cool === 'repeated' && ((!visit.isTrial && this.failures < repeatedFrom) || !mayCool())) {
-      // The pool cannot do without the account, which stays in use.
+      // The account stays in use: it has not failed often enough, or the pool cannot do without it.
       this.#untilMs = undefined
       return true
     }
@@ -181,7 +184,7 @@ export class Health {
     return true
   }
 
-  /** Cools the account because another replica does. The longer of two waits holds. */
+  /** Cools the account because another replica does. The longer of two waits counts. */
   hear({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
     const leftMs = this.#untilMs === undefined ? 0 : this.#untilMs - this.#clockMs()
     if (forMs <= Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) return

@@ -5,7 +5,10 @@ import type { KeyFinder } from './live-key.ts'
 /** Shorter words are not secrets, and would match ordinary text (ruling U11). */
 const charactersMin = 6
 
-/** The words of each upstream that stay the same under a configuration: a provider that fails answers every request so. */
+/**
+ * The words of each upstream that its configuration fixes. They are kept because a failing provider fails every
+ * request.
+ */
 const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly string[]>>()
 
 /**

@@ -9,7 +9,10 @@ export type FetchRequest = DialRoute & {
   method?: string
   headers?: Readonly<Record<string, string>>
   body?: string | Buffer
-  /** Ends the request, or the body that is being read, with the signal's reason. Without one only connecting has a limit. */
+  /**
+   * Ends the request, or the body that is being read, with the signal's reason. Without a signal, only connecting has a
+   * limit.
+   */
   signal?: AbortSignal
 }
 
@@ -70,7 +73,7 @@ class FetchExchange implements UpstreamListener {
   constructor(signal: AbortSignal | undefined) {
     this.#signal = signal
     signal?.addEventListener('abort', this.#abort, { once: true })
-    // An error without a reader is the promise's, or nobody's any more.
+    // Without a listener, Node would throw errors of a body that no one reads.
     this.#body.on('error', () => {})
   }
 

@@ -61,13 +61,16 @@ export class HttpWay implements ConnectionHost {
   readonly #fixedLines: string
   readonly #openSocket: Dial
   readonly #open = new Set<WayConnection>()
-  /** Sorted by the end of their rest: the connection that has rested longest serves first (ruling Y14). */
+  /** Idle connections, sorted by the end of their rest. The one that has rested longest is used first (ruling Y14). */
   #idle: WayConnection[] = []
   readonly #dialing = new Set<Dialing>()
   #sweeps: NodeJS.Timeout | undefined
-  /** Requests that leave at the end of this turn. */
+  /** The number of requests that are sent at the end of this turn of the event loop. */
   #leaving = 0
-  /** The last turn of the event loop in which requests left; its time, and that of the one before. Between them everything was read. */
+  /**
+   * The last turn of the event loop in which requests were sent, its time, and the time of the one before it. All bytes
+   * that had come by `#readToMs` have been read.
+   */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
   #readToMs = Number.NEGATIVE_INFINITY
@@ -104,7 +107,7 @@ export class HttpWay implements ConnectionHost {
     return flight
   }
 
-  /** Sends a departure. A connection that cannot even be begun fails one request, and no other. */
+  /** Sends a request that was queued. If its connection cannot even be started, only this request fails. */
   leave(departure: Departure): void {
     const { flight, head, body, isFresh, waits } = departure
     this.#leaving--
@@ -113,7 +116,7 @@ export class HttpWay implements ConnectionHost {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      // A connection whose rest is over may have unread bytes: the request waits a turn for it, once.
+      // A connection whose rest is over may still have unread bytes. The request waits one turn for it, but only once.
       else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
         this.#leaving++
         leaveLater({ ...departure, waits: false })
@@ -184,7 +187,7 @@ export class HttpWay implements ConnectionHost {
         const fault = this.#isClosed ? judgeTransport(error!) : judgeDial(error!, isSecure, route.proxy !== undefined)
         flight.fail(fault, error!)
       }
-      // The request, or the whole way, was given up before the connection stood.
+      // The request, or the whole way, was given up before the connection was ready.
       else if (flight.isOver || this.#isClosed) {
         const error = cut()
         flight.fail(judgeTransport(error), error)
@@ -204,7 +207,7 @@ export class HttpWay implements ConnectionHost {
     }
   }
 
-  /** Calls back in a later turn. */
+  /** Opens a connection. Calls back in a later turn of the event loop. */
   #connect(callback: (error: Error | undefined, connection?: WayConnection) => void): Dialing {
     const intake = new ConnectionIntake()
     return this.#openSocket(intake, (error, socket) => {
@@ -241,8 +244,8 @@ let departures: Departure[] = []
 let turns = 0
 
 /**
- * Requests of one turn of the event loop are sent together, after its other work. Each write wakes the reader. One by one, with the
- * work of a request in between, that is a third of the cost of sending them.
+ * Queues a request. The requests of one turn of the event loop are sent together, after its other work. Each write
+ * wakes the receiver. With other work between the writes, these wake-ups would be a third of the cost of sending.
  */
 function leaveLater(departure: Departure): void {
   if (departures.push(departure) === 1) setImmediate(leaveAll)
@@ -255,7 +258,9 @@ function leaveAll(): void {
   for (const departure of leaving) departure.way.leave(departure)
 }
 
-/** Keeps the list sorted by the end of rest, equal ones as they came. Nearly always it is the last. */
+/**
+ * Inserts a connection into the list sorted by the end of rest, after equal ones. Nearly always it becomes the last.
+ */
 function insertByRest(list: WayConnection[], connection: WayConnection): void {
   let [low, high] = [0, list.length]
   while (low < high) {
@@ -285,7 +290,10 @@ class ConnectionIntake implements Intake {
   }
 }
 
-/** A value may have no line end, and no character that becomes one in Latin-1. @returns undefined if a value has one */
+/**
+ * Formats headers as lines.
+ * @returns undefined if a value has a line end, or a character that becomes one in Latin-1
+ */
 function linesOf(headers: readonly string[]): string | undefined {
   let lines = ''
   for (let i = 0; i < headers.length; i += 2) {
@@ -297,9 +305,9 @@ function linesOf(headers: readonly string[]): string | undefined {
 }
 
 /**
- * The connections of one configuration, none of them opened yet: by HTTP/1.1 of our own, directly or through a proxy
- * (docs/decisions/0059-own-client.md). Redirects are not followed. An answer that is compressed unasked is decompressed (ruling Y1). The
- * listener sets the deadlines: it sees every byte and has the clock.
+ * Creates the connections of one configuration; none is opened yet. They use our own HTTP/1.1 client, directly or
+ * through a proxy (docs/decisions/0059-own-client.md). Redirects are not followed. An answer that is compressed unasked
+ * is decompressed (ruling Y1). The listener enforces deadlines, because it sees every byte and has the clock.
  * @param watch receives reports, and may have another clock than the process's
  */
 export function createUpstreams(

@@ -13,19 +13,19 @@ const commandMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
-/** The most unused keys that are remembered: more than reloads retire while a request runs. */
+/** The most retired keys that are remembered. Reloads retire fewer while a request runs. */
 const retiredMax = 1_000
 
 export type Keyring = ReturnType<typeof createKeyring>
 
-/** A key whose source is read by itself. */
+/** A key that is read anew from its source. */
 type OwnedKey = RenewedKey | CloudKey
 
 /**
  * The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again.
  * @param clockMs monotonic
  * @param nowMs Unix milliseconds
- * @param env in which clouds name their credentials
+ * @param env the environment variables, which may name cloud credentials
  */
 export function createKeyring(
   clockMs: () => number,
@@ -74,7 +74,7 @@ export function createKeyring(
     return [...upstreams].flatMap((upstream) =>
       upstream.accounts.flatMap((account) => {
         const key = find(account, upstream)
-        // Of several upstreams with one source, the first has the way to its endpoints.
+        // If several upstreams have one source, it uses the proxy and certificates of the first.
         if (key instanceof CloudKey && !seen.has(key)) key.follow(upstream)
         if (key) seen.add(key)
         return key ? { key, account } : []
@@ -184,7 +184,7 @@ abstract class RenewedKey implements LiveKey {
     return [this.#value, this.#before].filter((key) => key !== undefined)
   }
 
-  /** Takes the value that the configuration has read, if it has. */
+  /** Takes the value that the configuration has read, if it has one. */
   take(key: Secret): void {
     const value = key.reveal()
     if (value) this.#set(value)
@@ -329,7 +329,7 @@ class CommandKey extends RenewedKey {
       this.#toldMs = this.clockMs()
       this.#dueMs = this.#toldMs + this.#lifetimeMs
     } else {
-      // Its arguments may hold secrets, its name does not.
+      // The arguments of the command may hold secrets; its name does not.
       if ('why' in end) this.fail(`${this.#command[0]}: ${end.why}`)
       const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
       this.#dueMs = this.clockMs() + Math.min(waitMs, this.#lifetimeMs)

@@ -8,25 +8,29 @@ export interface LiveKey {
   readonly version: number
   /** The key and the one before it, because answers under way may still quote the old one. */
   readonly known: readonly string[]
-  /** The provider refused the key: its source is read again early. */
+  /** Reports that the provider refused the key, so that its source is read again early. */
   doubt(): void
-  /** Of a credential of a cloud, which ends by itself. */
+  /** Set if the key is a credential of a cloud, which expires. */
   readonly credential?: CloudCredential
 }
 
-/** The owner of a credential of a cloud: how it is sent, how long it lasts, and how it is renewed. */
+/** A credential of a cloud: how it is sent, how long it lasts, and how it is renewed. */
 export interface CloudCredential {
-  /** The headers of one request; of a signature they are good for that request alone. */
+  /** Makes the headers for one request. A signature is valid for that request only. */
   readonly headers: CredentialHeaders
   readonly state: CredentialState
   /** Whether a renewal is under way. */
   readonly isRenewing: boolean
   /**
-   * The provider refused it as ended, or the signature for its time: a new one is fetched now, unless the clock explains it.
+   * Fetches a new credential, because the provider refused this one as expired, or its signature for the time. If the
+   * provider's date shows that our clock is wrong, only the clock is corrected.
    * @param date of the provider's answer
    */
   renew(date: string | undefined): void
-  /** Asks whom it stands for. @returns the best that is known if nobody says more */
+  /**
+   * Asks the provider for the identity of the credential.
+   * @returns the identity that is known already if it does not answer
+   */
   identify(): Promise<string>
 }
 
@@ -34,9 +38,9 @@ export interface CloudCredential {
 export type CredentialState = {
   source: string | undefined
   identity: string | undefined
-  /** The rest of its life, in ms, 0 if there is none; undefined: it has no end. */
+  /** The time until it expires, in ms, at least 0; undefined if it does not expire. */
   leftMs: number | undefined
-  /** How far the clock of the cloud is ahead of ours, in ms; undefined before it was seen. */
+  /** How far the clock of the cloud is ahead of ours, in ms; undefined if no answer has shown it yet. */
   aheadMs: number | undefined
 }
 

@@ -11,7 +11,10 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 
 type Wording = {
   pattern: RegExp
-  /** Patterns for a number apart from the words: `before` finds the first one before them, `behind` the second one after them. */
+  /**
+   * Patterns for numbers outside the match: `before` finds the first number in the text before it, `behind` the last
+   * one after it.
+   */
   before?: RegExp
   behind?: RegExp
   /** Agents recognize these words, so the text may be passed on as it is. */

@@ -8,7 +8,11 @@ import { sourceOf } from './keyring.ts'
 import { Widths } from './widths.ts'
 import { covers, type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
-/** @property by a replica, for people @property waitMs undefined if an operator has disabled the place there */
+/**
+ * Trouble at a place that another replica reported.
+ * @property by the replica, in words for operators
+ * @property waitMs undefined if an operator has disabled the place there
+ */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
 /** The cause that replicas send each other for a place that an operator has disabled. */
@@ -17,7 +21,8 @@ const disabled = 'disabled'
 export type PoolMemory = ReturnType<typeof createPoolMemory>
 
 /**
- * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is named by `placeOf`.
+ * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is one account's
+ * service of one model, named by `placeOf`.
  * @param clockMs monotonic. @param random in [0, 1)
  */
 export function createPoolMemory(clockMs: () => number, random: () => number = Math.random) {
@@ -66,7 +71,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
       return { by, cause, waitMs: cause === disabled ? undefined : waitMs }
     },
     steer,
-    /** Records an operator's command, which counts for later places as well. */
+    /** Remembers an operator's command. It also applies to places that are added later. */
     wish(steering: Steering, meant: Meant): void {
       if (steering !== 'retry') wishes.say(steering === 'disable', meant)
     },
@@ -96,7 +101,10 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     else shared?.steer(steering, place)
   }
 
-  /** Another replica reports a command about a place. It counts for all places of that service, even new ones with other keys. */
+  /**
+   * Applies a command that another replica reported. It counts for all places of the service, even later ones with
+   * other keys.
+   */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
     if (service === undefined) return
@@ -136,7 +144,9 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     } else if (forMs > 0 && (cool === 'now' || mayCool(place, group))) healths.get(place)?.hear(cooldown)
   }
 
-  /** Each replica decides alone whether it can do without a place. Together they may cool the whole pool. */
+  /**
+   * Whether this replica can do without a place. Each replica decides alone, so together they may cool the whole pool.
+   */
   function mayCool(place: string, group: readonly string[]): boolean {
     return maySpare(group.filter((other) => other !== place).map((other) => healths.get(other)?.state))
   }
@@ -182,7 +192,7 @@ const alwaysAllowed = 10
 /**
  * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get twice
  * the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that the first
- * upstream fails. The minute slides: the last one counts for the part of it that is less than a minute ago.
+ * upstream fails. The minute slides: the previous one counts by the part of it that is less than a minute ago.
  */
 export class RetryBudget {
   readonly #clockMs: () => number

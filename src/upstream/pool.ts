@@ -17,35 +17,39 @@ import { covers, type Meant, type Steering } from './wishes.ts'
 /** A request that needs a target. */
 export type Search = {
   requestId: string
-  /** The conversation key scoped to its account. The same key goes to the same place (ruling P6). */
+  /**
+   * The conversation key, scoped to the customer's account. The same key goes to the same upstream account (ruling P6).
+   */
   affinity: string | undefined
-  /** For a conversation without a key: the digest of the item sealed last. Its account, if known, is chosen (ruling U13). */
+  /** For a conversation without a key: the digest of the last sealed item, whose account is chosen (ruling U13). */
   sealed?: string | undefined
-  /** The digests that a request without a name shares with others, if the model has several accounts (ruling Y24). */
+  /**
+   * The digests that a request without a key shares with similar ones, if the model has several accounts (ruling Y24).
+   */
   likeness?: Likeness | undefined
-  /** Set by the pool when it has counted the request. */
+  /** The number of accounts for requests like this one. The pool sets it when it counts the request. */
   width?: Width
-  /** The account of ours whose request it is; undefined for nobody's (ruling Y18). */
+  /** The customer's account; undefined if the request has no customer (ruling Y18). */
   customer?: Customer | undefined
   /** Targets that were tried for this request and must not be tried again. */
   tried: readonly Target[]
-  /** Whether this is the last attempt. It goes to a further priority if there is one (ruling U1). */
+  /** Whether this is the last attempt. It goes to the next priority if there is one (ruling U1). */
   isLast: boolean
   /** The form in which the upstream is asked for the answer; JSON by default. Times to first byte are kept for each (ruling Y25). */
   form?: AnswerForm | undefined
 }
 
-/** An account of ours, as the configuration names it: by name or id. */
+/** A customer's account. The configuration refers to it by name or id. */
 type Customer = { readonly id: string; readonly name: string }
 
-/** The names by which a conversation is known, the form of the answer, and whose it is. */
+/** The names by which a conversation is known, the form of its answer, and its customer. */
 type Named = Pick<Search, 'affinity' | 'sealed' | 'likeness' | 'form' | 'customer'>
 
 /** The reason why a request goes to an account. */
 export type ChoiceReason =
   /** The model has no other account. */
   | 'only'
-  /** The conversation is remembered to be with this account. */
+  /** The account answered this conversation before. */
   | 'bound'
   /** The conversation's key hashes to this account, and nothing else is known. */
   | 'hashed'
@@ -53,7 +57,7 @@ export type ChoiceReason =
   | 'alike'
   /** The request names no conversation, so the account is chosen at random, by weight. */
   | 'spread'
-  /** The account that it would have gone to was tried, is disabled, cooling or on trial, or has become slow. */
+  /** The usual account was tried for this request, is disabled, cooling or on trial, or has become slow. */
   | 'diverted'
 
 export type ChosenTarget = {
@@ -61,7 +65,7 @@ export type ChosenTarget = {
   why: ChoiceReason
   /** The account can open the items that this conversation's answers sealed (ruling U13). */
   isHome: boolean
-  /** Why a conversation that is remembered goes to another account than before. */
+  /** Why a conversation goes to another account than before. */
   moved?: MovedFor | undefined
 }
 
@@ -80,7 +84,7 @@ export type PoolRow = {
   state: HealthState | 'off' | 'no_key'
   /** The cause of the cooldown, in the words of the log. */
   cause: string | undefined
-  /** Whether the cooldown comes from another replica of the store. */
+  /** Whether another replica of the store reported the cooldown. */
   isHeard: boolean
   /** The trouble that other replicas of the store reported, even if this one uses the account. */
   heard: Heard | undefined
@@ -91,7 +95,7 @@ export type PoolRow = {
   retriesLeft: number
 }
 
-/** A target with everything that choosing needs. */
+/** A target with the facts by which it is chosen. It is called a place: one account's service of one model. */
 type RankedTarget = {
   readonly target: Target
   readonly id: string
@@ -151,7 +155,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     /** Lists every enabled target of the model, whatever its health. */
     listTargets: (model: Model): Target[] =>
       placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
-    /** Lists every account of every model, for people. */
+    /** Lists every account of every model, for operators. */
     list: (models: Iterable<Model>): PoolRow[] =>
       [...models].flatMap((model) => {
         const places = placesOf(model)
@@ -221,13 +225,15 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   }
 }
 
-/** Whether a customer may have both accounts to choose from (ruling Y18). */
+/** Whether there may be a customer that both accounts serve (ruling Y18). */
 function isReservedAlike(one: UpstreamAccount | undefined, other: UpstreamAccount | undefined): boolean {
   const [names, others] = [one?.isolation, other?.isolation]
   return names === undefined || others === undefined ? names === others : !names.isDisjointFrom(others)
 }
 
-/** The places that serve a customer: those reserved for it, or else those reserved for nobody (ruling Y18). */
+/**
+ * Returns the places that serve a customer: those reserved for them, or else those without a reservation (ruling Y18).
+ */
 function servedBy(places: readonly RankedTarget[], customer: Customer | undefined): readonly RankedTarget[] {
   if (places.every(({ target }) => target.account?.isolation === undefined)) return places
   const own = places.filter(({ target: { account } }) => {
@@ -237,10 +243,10 @@ function servedBy(places: readonly RankedTarget[], customer: Customer | undefine
   return own.length > 0 ? own : places.filter(({ target }) => target.account?.isolation === undefined)
 }
 
-/** The factor that leaves a slow account the request only if there is no other of its priority (ruling Y25). */
+/** The factor for the score of a slow account: it is chosen only if no other of its priority can be (ruling Y25). */
 const avoidedShare = 1e-15
 
-/** @param isAnyTried sends requests to accounts on trial as well, even if another one tries them */
+/** @param isAnyTried whether an account on trial may be chosen while another request tries it */
 function chooseAmong(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -253,7 +259,7 @@ function chooseAmong(
   const isSlow = ({ usual, health }: RankedTarget) => usual.isSlowAt(form, health.firstBytes)
   const lifeMs = conversation?.isNamed === false ? cacheLifeMs(places[0]!.target.model.profile) : undefined
   const binding = conversation && memory.bindings.find(conversation.name, lifeMs)
-  /** Nothing keeps a conversation without a name where it is, unless it is remembered. */
+  /** The conversation has no name and is not remembered, so nothing ties it to an account. */
   const isFresh = conversation?.isNamed !== true && binding === undefined
   const isLeaving =
     binding !== undefined &&
@@ -264,7 +270,7 @@ function chooseAmong(
   const floor = search.isLast ? furtherPriority(places, tried, isFree) : undefined
   let chosen: RankedTarget | undefined
   let chosenScore = 0
-  /** The place that the key hashes to while nothing else is known of the conversation, even if it cannot be used now. */
+  /** The place with the highest score of the best priority, even if it cannot be used now. */
   let home: RankedTarget | undefined
   let homeScore = 0
   for (const place of places) {
@@ -285,7 +291,8 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a key the history may be any account's. On the last attempt no other could follow that drops the sealed items.
+  // Without a key, any account may have sealed items of the history. They are dropped on the last attempt: if the
+  // account could not open them, no other attempt could follow.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -297,7 +304,7 @@ function chooseAmong(
   return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, chosen, tried, isLeaving) }
 }
 
-/** @param before the place where the conversation is remembered to be; undefined if it is not configured any more */
+/** @param before the place that answered the conversation before; undefined if it is no longer configured */
 function movedFor(
   before: RankedTarget | undefined,
   chosen: RankedTarget,
@@ -310,13 +317,16 @@ function movedFor(
   return !isOpen(before) ? 'cooling' : isLeaving ? 'slow' : 'hanging'
 }
 
-/** A conversation by the name under which it is remembered. @property isNamed whether its client gave it one, or its seal does */
+/**
+ * A conversation by the name under which it is remembered.
+ * @property isNamed whether a key or a sealed item gives the name
+ */
 type Recalled = { name: string; isNamed: boolean }
 
 /**
- * Ranks the places of requests that are alike. Of each priority the key ranks those of their width, which are enabled; the others
- * follow if none of them can be used.
- * @returns undefined for a place that the key ranks
+ * Ranks the places for requests that are alike. In each priority, the first places up to the width keep the rank that
+ * the conversation gives them. The others get a far lower score, so they are used only if none of the first can be.
+ * @returns a function that gives the score of a place outside the width, and undefined for one inside
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
   const name = hashText(width.name)
@@ -329,16 +339,16 @@ function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTa
   return (place) => outside.get(place)
 }
 
-/** The number of enabled places of the best priority that has any: the others get nothing meanwhile. */
+/** The number of enabled places of the best priority that has any. Only these get requests. */
 function firstOn(places: readonly RankedTarget[]): number {
   const on = places.filter(isOn)
   return on.filter(({ priority }) => priority === on[0]!.priority).length
 }
 
-/** Scores are all within a factor of some billions. One that is slow as well comes last. */
+/** The factor for the score of a place outside the width. All scores are within a factor of some billions. */
 const outsideShare = 1e-12
 
-/** Whether another request tries the account now, which hangs, so that this one goes elsewhere (ruling Y25). */
+/** Whether the account is on trial and another request tries it now, so that this one goes elsewhere (ruling Y25). */
 function isHeldBack(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -358,7 +368,7 @@ function watch(memory: PoolMemory, places: readonly RankedTarget[], place: Ranke
   if (isNew) memory.countCooldown(place.id, hangingCause)
 }
 
-/** Google has models with `@`, which a segment may have as it is (RFC 3986 3.3). */
+/** Encodes a model's name for a path. Names of Google's models have `@`, which a path may contain (RFC 3986 3.3). */
 function segmentOf(upstreamModel: string): string {
   return encodeURIComponent(upstreamModel).replaceAll('%40', '@')
 }
@@ -370,8 +380,8 @@ function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<
 }
 
 /**
- * The name under which a conversation is remembered. It is that of its request, or of what was sealed last if its account is known
- * (ruling U13), or of its opening (Y24).
+ * Returns the name under which a conversation is remembered. It comes from the key, or from the item sealed last if its
+ * account is known (ruling U13), or from the opening (Y24).
  */
 function recall({ bindings }: PoolMemory, model: Model, { affinity, sealed, likeness }: Named): Recalled | undefined {
   const isKnown = affinity !== undefined || (sealed !== undefined && bindings.find(nameOf(model, sealed)))
@@ -421,7 +431,7 @@ function furtherPriority(
   return places.find((place) => place.priority > last && place.isEnabled && isFree(place))?.priority
 }
 
-/** The report if all enabled accounts cool: capacity if any cools for it, with the shortest known wait (rulings U1, R6). */
+/** Returns the error if all enabled accounts cool: `capacity` if any cools for it, with the shortest wait (U1, R6). */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
   let waitMs: number | undefined
@@ -515,7 +525,7 @@ export class Stay {
     if (!this.#isTold) this.#noteWell()
   }
 
-  /** @returns whether this failure began a cooldown, or counted otherwise: false for one of several at the same time */
+  /** @returns false if another request under way had failed there before, so that this failure does not count */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
     const { health, usual, target } = this.#parts.place
     health.firstBytes.left(this.#wait, usual)
@@ -530,7 +540,7 @@ export class Stay {
     return isFirst
   }
 
-  /** The attempt shows nothing about the account. Does nothing after another report. */
+  /** Reports that the attempt shows nothing about the account. Does nothing after another report. */
   left(): void {
     const { health, usual } = this.#parts.place
     health.firstBytes.left(this.#wait, usual)

@@ -18,8 +18,8 @@ const connectionCauses = new Set([
 
 /**
  * Makes the client's error for a failed request (ruling U2). If the request is at fault, the error has the model's scrubbed
- * text. Problems between us and the provider, such as an unpaid bill, are never shown. An answer that our own end cut does not
- * blame the model.
+ * text. Problems between us and the provider, such as an unpaid bill, are never shown. If our shutdown cut the answer,
+ * the error does not blame the model.
  * @param inClientWords rewrites the terms of the model's wire into those of the client's
  */
 export function refusalOf(

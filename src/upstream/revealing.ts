@@ -1,4 +1,4 @@
-/** The last labels that make a word a host name. */
+/** Top-level domains. A word that ends with one counts as a host name. */
 const topDomains =
   'com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn'
 
@@ -9,8 +9,8 @@ export const hostName = new RegExp(`(?<=[a-z0-9-])\\.(?:${topDomains})\\b`, 'i')
  * Patterns that a text for a client must not match: each reveals how or where the service is hosted (ruling U3).
  *
  * No pattern has an unbounded quantifier, so that the work for one character of a text is bounded (ruling U11). A pattern
- * looks for the mark that reveals a host, address or path, and back from it by one character at most. It does not read the
- * whole of it.
+ * finds the mark that reveals a host, address or path, and looks back from it by one character at most. It does not
+ * match the whole host, address or path.
  */
 export const revealing: readonly RegExp[] = [
   // URLs and e-mail addresses.
@@ -42,12 +42,12 @@ export const revealing: readonly RegExp[] = [
   // File paths, except for pointers into the request.
   /(?:^|[\s"'`(=[<,])\/(?!(?:messages|input|tools)\/)[\w.-]{1,255}\/[\w.-]/,
   /[A-Z]:\\/,
-  // A program that crashed, and its files.
+  // Traces of a crashed program, and names of its files.
   /\btraceback\b/i,
   /(?<=[\w-])\.(?:py|pyc|pyx|cpp|cu|so|safetensors|gguf|onnx)\b/,
 ]
 
-/** An id that is known by its form. */
+/** An id that is recognized by its form. */
 const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/i
 
 const capitals = /^[A-Z0-9]{16}/

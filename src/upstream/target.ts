@@ -3,7 +3,9 @@ import type { Model } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import type { LiveKey } from './live-key.ts'
 
-/** The target of an attempt: an upstream, the account that pays there, and the model there. One object for each, for equality. */
+/**
+ * The target of an attempt: an upstream, the account that pays there, and the model there. Each target is one object.
+ */
 export type Target = {
   readonly upstream: Upstream
   /** Undefined if the upstream takes no credential. */
@@ -48,9 +50,10 @@ export function headersOf(target: Target, request: UpstreamRequest): string[] {
 }
 
 /**
- * The headers with the key of the account that pays for an attempt. They are added here, for one target, and nowhere before: so no
- * request can carry one provider's key to another (U14). An upstream may have a header of its own for the key (ruling P8).
- * @param headers all others, names and values in turn: a signature covers some of them
+ * Returns the headers with the key of the account that pays for an attempt. They are added only here, for one target,
+ * so that no request carries one provider's key to another (U14). An upstream may have its own header for the key
+ * (ruling P8).
+ * @param headers all other headers, names and values in turn: a signature covers some of them
  * @returns no header if the account has no key, as local servers need none.
  */
 export function credentialOf(
@@ -111,13 +114,13 @@ export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
 export type ConnectionTerms = ConnectionLimits & ConnectionWatch
 
 /**
- * When bytes came that no request had asked for (ruling Y14). `idle`: on an idle connection. `behind_answer`: after the end
- * of an answer. `before_sent`: a success before the request was sent. `timeout`: a 408 that closes a kept connection just
- * after a request went out (RFC 9110 15.5.9).
+ * The moment at which bytes came that no request had asked for (ruling Y14). `idle`: on an idle connection.
+ * `behind_answer`: after the end of an answer. `before_sent`: a success before the request was sent. `timeout`: a 408
+ * that closes a kept connection just after a request was sent (RFC 9110 15.5.9).
  */
 export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
 
-/** Receives the reports of connections, and is their clock. */
+/** The clock of connections, and the receiver of their reports. */
 export type ConnectionWatch = {
   /** Monotonic, in ms. */
   clockMs(): number
@@ -141,7 +144,7 @@ export interface Flight {
   wasWritten(): boolean
 }
 
-/** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */
+/** Sends requests to the upstreams of one configuration. It connects to no other host (reliability §1.6). */
 export interface Upstreams {
   /** @param target of the same configuration as these connections */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight

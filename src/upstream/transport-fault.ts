@@ -1,7 +1,9 @@
 import { ProxyRefusal } from './dial.ts'
 import type { TransportFault } from './target.ts'
 
-/** The causes of the system's and Node's codes. A code that is missing and is not about TLS is `upstream_protocol`. */
+/**
+ * Causes by the error codes of the system and of Node. Any other code is `upstream_protocol`, unless it is about TLS.
+ */
 const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNREFUSED', 'upstream_connect'],
   ['EADDRNOTAVAIL', 'upstream_connect'],

@@ -2,8 +2,9 @@ import { type EventFrame, EventFrames } from '../clouds/event-frames.ts'
 import type { ResponseHeaders, TransportFault, UpstreamListener } from './target.ts'
 
 /**
- * Turns a stream of Amazon's frames into the event stream that is in them, for the listener of a flight. An exception becomes an `error`
- * event of the messages wire with the name of the exception as its type. After a wrong sum, or an end within a frame, nothing is read on.
+ * Turns a stream of Amazon's event frames into the event stream in them, for the listener of a flight. An exception
+ * becomes an `error` event of the messages wire, with the name of the exception as its type. A wrong checksum, or an
+ * end within a frame, ends the answer.
  */
 export class Unframing implements UpstreamListener {
   readonly #frames = new EventFrames()
@@ -54,11 +55,14 @@ function eventOf({ headers, payload }: EventFrame): string {
   if (kind === 'exception') return errorOf(headers.get(':exception-type'), said)
   if (typeof said['bytes'] !== 'string') return ''
   const event = Buffer.from(said['bytes'], 'base64').toString('utf8')
-  // A line end in JSON is a blank between its words.
+  // A line end in JSON is white space, so a blank can replace it.
   return event.includes('"type"') ? `data: ${event.replaceAll('\n', ' ').replaceAll('\r', ' ')}\n\n` : ''
 }
 
-/** An exception of a model has the model's own status and words (botocore 1.44.8, `ModelStreamErrorException`). */
+/**
+ * Makes an error event. An exception of a model has the model's status and text (botocore 1.44.8,
+ * `ModelStreamErrorException`).
+ */
 function errorOf(name = '', { message, originalStatusCode: status, originalMessage }: Record<string, unknown>): string {
   const type = name.charAt(0).toUpperCase() + name.slice(1)
   const error = { type, message: originalMessage ?? message ?? '', ...(typeof status === 'number' && { status }) }

@@ -11,7 +11,7 @@ import { frameType } from '../clouds/event-frames.ts'
 import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './target.ts'
 import { Unframing } from './unframing.ts'
 
-/** An answer that breaks off is passed on as far as it came: its own end says whether it is whole. */
+/** An answer that breaks off is passed on as far as it came. Its content shows whether it is complete. */
 const asFarAsItCame = { finishFlush: constants.Z_SYNC_FLUSH }
 
 /** A frame with a larger window is refused before it takes memory; HTTP allows 8 MB (RFC 9659 3). */
@@ -30,9 +30,9 @@ const codings = new Map<string, (first: number) => Transform>([
 ])
 
 /**
- * Some servers send `deflate` without the frame of zlib, whose first octet has the method 8. Text that is not compressed mostly
- * fails without the frame too. After `{`, `[` or `:` it may be read as noise instead: in fixed codes (RFC 1951 3.2.6), as octets
- * with which no answer begins.
+ * Whether `deflate` data has no zlib header, as some servers send it. The first byte of a header has the method 8. Text
+ * that is not compressed mostly fails as data without a header too. Text that begins with `{`, `[` or `:` may be
+ * decoded to noise instead (fixed codes, RFC 1951 3.2.6). It is read as data with a header, which fails.
  */
 function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
@@ -43,9 +43,10 @@ function withoutCoding(headers: ResponseHeaders): ResponseHeaders {
 }
 
 /**
- * A flight whose answer is decompressed if its server compresses it, although no request asks for that (ruling Y1). Its listener
- * gets the answer as if it had come so, without the coding in its head. It judges the size: a piece has 16 KiB at most, and
- * no more is made while the flight is paused. An unknown coding stays in the head. A stream in Amazon's frames is taken out of them.
+ * Decompresses the answer of a flight if its server compresses it, although no request asks for that (ruling Y1). The
+ * listener gets the answer as if it had come uncompressed, without the coding in its head. It limits the size: it gets
+ * at most 16 KiB at once, and nothing while the flight is paused. An unknown coding stays in the head. Amazon's event
+ * frames are removed as well.
  */
 export class Unpacking implements UpstreamListener, Flight {
   #listener: UpstreamListener
@@ -133,7 +134,8 @@ export class Unpacking implements UpstreamListener, Flight {
       if (!this.#isPaused) this.#flight?.resume()
     })
     stream.on('end', () => {
-      // Node ends most codings at the first byte after their end. Nobody would watch the connection, whose answer goes on.
+      // Node ends most codings at the first byte after their end, although the answer may go on. Its connection is
+      // closed here.
       if (!this.#isOver) this.abort()
       if (this.#fault) listener.onError(...this.#fault)
       else listener.onEnd()

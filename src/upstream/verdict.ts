@@ -29,7 +29,8 @@ export type Failure = {
 
 /**
  * Makes the failure of a failed answer.
- * @param said the cause to use if the model reported an error itself. An answer that broke off or is unreadable has its own
+ * @param said the cause if the model itself reported an error. An answer that broke off or is unreadable has another
+ *   cause
  */
 export function failureOf(fault: Fault, said: string): Failure {
   const { kind, unread } = fault
@@ -101,7 +102,10 @@ const accountTroubles = new Map<number, AccountTrouble>([
   [403, 'denied'],
 ])
 
-/** Rows that follow those of every profile: codes that mean the same in all dialects, under any status, and those of clouds. */
+/**
+ * Rows that apply after those of every profile: codes that mean the same on all wires and with any status, and codes of
+ * clouds.
+ */
 export const commonRefusals: readonly Refusal[] = [
   { about: 'key', code: 'authentication_error' },
   { about: 'key', code: 'invalid_api_key' },
@@ -116,7 +120,10 @@ export const commonRefusals: readonly Refusal[] = [
 
 const staleCodes: ReadonlySet<string> = new Set(awsKeyCodes)
 
-/** Whether a refusal may mean that a credential has ended, or was signed by another clock: a new one may be taken. */
+/**
+ * Whether a refusal may mean that a credential has expired, or that the time of a signature was wrong. A new one may
+ * help.
+ */
 export function isStale({ fault }: Failure): boolean {
   return fault.status === 401 || fault.classes?.some((code) => staleCodes.has(code)) === true
 }
@@ -130,7 +137,7 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const isHttp = cause === `upstream_${fault.status}`
   const refusal = [...model.profile.refusals, ...commonRefusals].find((row) => fits(row, fault, isHttp))
   if (refusal) return verdictOf(refusal, isHttp ? fault.status : undefined)
-  // The unknown name is ours for the model. A client's unknown name never reaches an upstream (ruling U9).
+  // The unknown name is the configured one. A client's unknown name never reaches an upstream (ruling U9).
   if (fault.code === 'model_not_found') return misnamed
   const text = fault.text.toLowerCase()
   const { status } = fault
@@ -152,7 +159,7 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
   return text === undefined || text.test(fault.text)
 }
 
-/** @param status of an HTTP refusal. If it stands for the same trouble, the cause in the log needs no other word. */
+/** @param status of an HTTP refusal. If it already stands for the trouble, the log needs no other cause. */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
   if (about === 'busy') return full
@@ -169,7 +176,9 @@ function isCallers(text: string, code: string | undefined, { profile }: JudgedMo
 /** The complete texts by which servers report an unknown path with status 404; the last is llama.cpp's. */
 const unknownPath: ReadonlySet<string> = new Set(['', 'not found', 'file not found'])
 
-/** Whether a 404 is about the path or the model, and not about something that the request names: the client cannot fix that. */
+/**
+ * Whether a 404 is about our path or model name, which the client cannot fix, and not about something in the request.
+ */
 function isAboutUs(text: string, upstreamModel: string): boolean {
   if (unknownPath.has(text) || text.includes(upstreamModel)) return true
   return (

@@ -16,29 +16,32 @@ import { faultOfProxy, judgeTransport, raceMs } from './transport-fault.ts'
 
 /** The way that a connection belongs to. */
 export interface ConnectionHost {
-  /** The upstream's, for reports. */
+  /** The upstream's name, for reports. */
   readonly name: string
   /** The host that answers, with its port. */
   readonly host: string
-  /** The proxy is asked itself: its own answers come on the connection where the origin's do. */
+  /** Requests go to a proxy itself, so its own answers come on the same connection as the origin's. */
   readonly isForwarded: boolean
   readonly terms: ConnectionTerms
   /** Takes a connection that is free for another request. */
   giveBack(connection: WayConnection): void
   forget(connection: WayConnection): void
-  /** Closes all idle connections: one that looked alive was dead, and they have been idle for longer. */
+  /** Closes all idle connections, because one that looked alive was dead. The others have been idle for longer. */
   dropIdle(): void
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
 /** The most fields of a head (faults F-U30). Providers send some forty. */
 const headersMax = 500
-/** How long an idle connection is kept if its server does not say, and at most; in ms. */
+/** How long an idle connection is kept if its server names no time, and the longest time that it may name, in ms. */
 const keptMs = 30_000
 const keptMsMax = 600_000
-/** We close this much earlier than the server, in ms: a request must not meet the server's end. */
+/** We close this much earlier than the server, in ms, so that no request is sent while the server closes. */
 const marginMs = 2_000
-/** The last answers decide how long a connection rests: late bytes then come while no request waits (ruling Y14). Times in ms. */
+/**
+ * A connection rests after each answer, so that late bytes come while no request waits (ruling Y14). It rests as long
+ * as the slowest of its last answers took to its first byte. Times in ms.
+ */
 const restAnswers = 8
 const restMsMin = 1
 const restMsMax = 30_000
@@ -47,11 +50,11 @@ const restMsMax = 30_000
 type BodyEnd = { left: number } | ChunkedReader | 'until_close'
 
 /**
- * A connection to an upstream, with one request at a time. Bytes that are not exactly an answer of HTTP/1.1 (RFC 9112), or that no
- * request has asked for, end it. After either, two readers could see two different answers.
+ * A connection to an upstream, with one request at a time. It is closed after bytes that are not exactly an HTTP/1.1
+ * response (RFC 9112), or that no request has asked for. Two parsers could read different answers from such bytes.
  */
 export class WayConnection implements Carrier {
-  /** A connection is made when it is ready for a request. */
+  /** An object of this class exists only once its connection is ready for a request. */
   readonly isOpen = true
   readonly #socket: Socket
   readonly #host: ConnectionHost
@@ -65,10 +68,10 @@ export class WayConnection implements Carrier {
   #isReading = false
   /** Why the connection has closed, while its flight is paused. */
   #closedBy: Error | undefined
-  /** The octets of a part of a head that do not have its end. */
+  /** The number of bytes of an incomplete head that were searched for its end. */
   #lookedAt = 0
   #informational = 0
-  /** Answers before this one; and whether a byte of this one has come. */
+  /** The number of answers before this one, and whether a byte of this one has come. */
   #served = 0
   #isHeard = false
   #sentMs = 0
@@ -99,7 +102,7 @@ export class WayConnection implements Carrier {
     return this.#socket.writableLength === 0
   }
 
-  /** Idle, and not so long that its server may be closing it. */
+  /** Whether the connection is open, and has not been idle so long that its server may close it. */
   get isUsable(): boolean {
     return !this.#socket.destroyed && this.#host.terms.clockMs() - this.#idleSinceMs < this.#keptMs
   }
@@ -114,7 +117,7 @@ export class WayConnection implements Carrier {
   }
 
   resume(): void {
-    // A listener may resume within a call of ours: the reading goes on by itself then.
+    // A listener may resume during a call of ours. Reading then goes on by itself.
     if (!this.#isReading) this.#goOn()
     if (this.#flight?.isPaused !== true) this.#socket.resume()
   }
@@ -147,7 +150,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** @param isShared the bytes are overwritten after this call: kept ones are copied */
+  /** @param isShared whether the bytes are overwritten after this call, so that kept ones must be copied */
   take(bytes: Buffer, isShared: boolean): void {
     if (this.#flight === undefined) {
       this.#noteUnasked('idle')
@@ -196,7 +199,7 @@ export class WayConnection implements Carrier {
           ? this.#readHead(flight, bytes, at, isShared)
           : this.#readBody(flight, bytes, at, isShared)
       if (this.#isWhole && at < bytes.length) {
-        // The answer before them is whole all the same.
+        // The answer before these bytes is complete nevertheless.
         this.#noteUnasked('behind_answer')
         at = bytes.length
       }
@@ -226,7 +229,7 @@ export class WayConnection implements Carrier {
   }
 
   #awaitHead(bytes: Buffer, from: number, isShared: boolean): void {
-    // Two octets are looked at again: a line end may be cut.
+    // The last two bytes are checked again, because a line end may be cut.
     const seen = Math.max(0, this.#lookedAt - 2)
     if (canStandInHead(bytes.toString('latin1', from + seen), Math.min(2, seen))) {
       this.#ahead = keep(bytes, from, isShared)
@@ -244,7 +247,8 @@ export class WayConnection implements Carrier {
     if (framing === 'chunked' && !isEmpty) this.#body = new ChunkedReader()
     else this.#body = framing === undefined && !isEmpty ? 'until_close' : { left: isEmpty ? 0 : Number(framing) }
     this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields.get('connection'), minor)
-    // A 408 says that no request came. It need not mean the one on its way, which may be repeated (golang/go#32310, 2019-05-29).
+    // A 408 says that no request came in time. The server has then not processed ours, which may be repeated
+    // (golang/go#32310, 2019-05-29).
     if (status === 408 && !this.#keepsAlive && this.#served > 0 && this.#waitedMs < raceMs) {
       this.#isHeard = false
       this.#noteUnasked('timeout')
@@ -290,7 +294,7 @@ export class WayConnection implements Carrier {
     return bytes.length
   }
 
-  /** The answer is whole, and all but its end is passed on. */
+  /** The answer is complete, and only its end has not been passed on yet. */
   #finish(): void {
     const flight = this.#flight!
     this.#flight = undefined
@@ -313,7 +317,7 @@ export class WayConnection implements Carrier {
     flight.end()
   }
 
-  /** This connection and the idle ones are not used again. */
+  /** Reports bytes that no request asked for. This connection and the idle ones are not used again. */
   #noteUnasked(place: UnaskedPlace): void {
     this.#keepsAlive = false
     this.#host.dropIdle()
@@ -328,7 +332,7 @@ export class WayConnection implements Carrier {
         if (!this.#flight!.isPaused) this.#finish()
       })
     } else if (!this.#isHeldBack) {
-      // At once, and not when the rest of the request is sent: no more comes of this answer, and no request goes out.
+      // The connection is closed now, even if part of the request is unsent: no more of the answer can come.
       this.#fail(reset())
       this.destroy()
     }
@@ -404,7 +408,7 @@ interface Carrier {
   destroy(): void
 }
 
-/** A request on its way, while its connection is being opened and on it. */
+/** A request under way: first while its connection is opened, then on that connection. */
 export class WayFlight implements Flight {
   isPaused = false
   connection: Carrier | undefined
@@ -442,7 +446,7 @@ export class WayFlight implements Flight {
     return this.connection?.isOpen === true
   }
 
-  /** Ends it. The listener gets the fault and the error that it was judged by. */
+  /** Ends the flight. The listener gets the fault and the error that it was judged by. */
   fail(fault: TransportFault, error: Error): void {
     const { listener } = this
     this.listener = undefined

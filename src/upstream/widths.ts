@@ -5,24 +5,24 @@ import type { Likeness } from '../inference/likeness.ts'
 /** The most preambles and lists of tools of one model whose rates are kept; the one that was used longest ago is forgotten. */
 const ratesMax = 10_000
 
-/** The time in which a rate falls to 1/e, and before which nothing is known of a model, in ms. */
+/** The time in which a rate falls to 1/e, in ms. Rates of a model are used when it has had requests for this long. */
 const decayMs = 60_000
 
 /**
- * A preamble gets one more place as soon as it would fill its places to this part of their even share. With 1, simulations keep
- * 0.3 % more of the input cached, but the busiest account has 1.77 times the mean instead of 1.6 times.
+ * A preamble gets one more place as soon as each of its places would get this part of an even share of the input. With
+ * 1, simulations keep 0.3 % more of the input cached, but the busiest account has 1.77 times the mean instead of 1.6
+ * times.
  */
 const fullShare = 0.72
 
-/** The tokens of input that came lately, each counting less the longer ago it came. */
+/** A sum of recent input tokens, in which a token counts less the longer ago it came. */
 class Rate {
   #tokens = 0
   #atMs: number
-  /** Until then the preamble has one place more, because one was full. */
+  /** Until this time the preamble has one place more, because one was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked: its own, or that of the first one with the same tools. The latter counts in the first
-   * minute of a model, for as long as the prompt cache lives.
+   * The preamble by which places are ranked: this one, or the first one with the same tools. The latter is for preambles that came in the first minute of a model. It ends if this one is not used for longer than the prompt cache lives.
    */
   name = ''
 
@@ -46,12 +46,13 @@ class Rate {
 
 type ModelRates = { sinceMs: number; all: Rate; alike: Map<string, Rate> }
 
-/** The number of places of requests that are alike. @property name the digest by which places are ranked */
+/** The number of places that requests with one preamble go to. @property name the digest by which places are ranked */
 export type Width = { name: string; places: number }
 
 /**
- * Finds over how many places requests with one preamble go (ruling Y24). They go to one, where the preamble is in the prompt cache,
- * and to more only as their share of the model's input needs. This process alone knows the rates, and nothing of them is kept.
+ * Decides how many places the requests with one preamble go to (ruling Y24). They go to one place, where the preamble
+ * is in the prompt cache. They go to more only if their share of the model's input requires it. The rates are those of
+ * this process, and they are not stored.
  */
 export class Widths {
   readonly #models = new Map<string, ModelRates>()
@@ -63,9 +64,9 @@ export class Widths {
   }
 
   /**
-   * Counts a request of a model. A preamble that was never seen has the width of its tools: so have prompts that change each time.
+   * Counts a request of a model. A new preamble has the width of its tools. So have prompts that change each time.
    * @param places the number of places of the model
-   * @returns its width; until the rates of a minute are there it is 1
+   * @returns its width. Rates count for it after the first minute of the model
    */
   count(
     { entryId, profile }: Pick<Model, 'entryId' | 'profile'>,
@@ -89,7 +90,7 @@ export class Widths {
     return { name: own.name, places: Math.min(places, wide) }
   }
 
-  /** A place was full: requests with this preamble have one place more for a minute. */
+  /** Gives requests with this preamble one place more for a minute, because a place was full. */
   full(model: string, { preamble }: Likeness): void {
     const nowMs = this.#clockMs()
     this.#rateOf(this.#ratesOf(model, nowMs), preamble, nowMs).wideUntilMs = nowMs + decayMs

@@ -23,7 +23,7 @@ export class Wishes {
 
   say(isDisabled: boolean, meant: Meant): void {
     const older = this.#said.filter((one) => !covers(meant, one.meant))
-    // To enable what is not disabled needs no entry.
+    // Enabling accounts that are not disabled needs no entry.
     const isNeeded = isDisabled || older.some((one) => one.isDisabled && overlap(one.meant, meant))
     this.#said = isNeeded ? [...older, { isDisabled, meant }].slice(-wishesMax) : older
   }

@@ -15,7 +15,9 @@ import {
   takeFirst,
 } from './sources.ts'
 
-/** The machine's own service, in both families of addresses, and those of containers (docs.aws.amazon.com/sdkref, 2026-11). */
+/**
+ * Hosts of the metadata services of machines and of containers, IPv4 and IPv6 (docs.aws.amazon.com/sdkref, 2026-11).
+ */
 const machineHosts = new Set(['169.254.169.254', '[fd00:ec2::254]'])
 const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]'])
 const silentMachine = 'in a container the hop limit of the instance must be 2'
@@ -65,8 +67,8 @@ const awsSources: readonly CloudSource<AwsAccount>[] = [
 ]
 
 /**
- * Takes credentials of AWS, and with them those of the role that the account names.
- * @throws Error with what was looked for
+ * Takes credentials of AWS. If the account names a role, it returns those of the role.
+ * @throws Error that says what was looked for
  */
 export async function takeAws(account: AwsAccount, around: SourceAround): Promise<CloudToken> {
   const { role, externalId, region, sessionName: session } = account
@@ -75,7 +77,7 @@ export async function takeAws(account: AwsAccount, around: SourceAround): Promis
   return role === undefined ? base : assumeRole(base, { role, externalId, region, session }, around)
 }
 
-/** The ARN for which credentials stand. @throws as `askSource` */
+/** Returns the ARN of the identity that credentials belong to. @throws as `askSource` */
 export async function identifyAws(credentials: AwsCredentials, region: string, around: SourceAround): Promise<string> {
   const text = await askSts(credentials, region, { Action: 'GetCallerIdentity' }, around)
   return elementOf(text, 'Arn', 'STS')
@@ -88,7 +90,7 @@ function takeEnvironment({ env }: SourceAround): CloudToken {
   return { use, source: 'environment', identity: id, lifeMs: undefined }
 }
 
-/** JSON of a command, of a container's service, and of a machine's; `Token` is `SessionToken` in the first. */
+/** Reads the JSON of a command, or of a metadata service. A command writes `SessionToken`, a service `Token`. */
 function readCredentials(text: string, where: string, around: SourceAround): CloudToken {
   const said = readMembers(text, where, ['AccessKeyId', 'SecretAccessKey'])
   const token = said['SessionToken'] ?? said['Token']
@@ -111,7 +113,7 @@ async function takeContainer(around: SourceAround): Promise<CloudToken> {
   return readCredentials(text, 'container', around)
 }
 
-/** Version 2 of the service only: each question has a token that was fetched with PUT. */
+/** Asks the instance metadata service, version 2 only: each request has a token that was fetched with PUT. */
 async function takeMachine(around: SourceAround): Promise<CloudToken> {
   const base = (around.env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] || 'http://169.254.169.254').replace(/\/+$/, '')
   const metadata = machineHosts
@@ -168,7 +170,7 @@ async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAr
   return { ...readRole(text, around), source: 'web identity' }
 }
 
-/** @param credentials undefined for a question that is not signed */
+/** @param credentials undefined for a request that is not signed */
 async function askSts(
   credentials: AwsCredentials | undefined,
   region: string,
@@ -199,7 +201,7 @@ async function askSts(
   try {
     return await ask()
   } catch (error) {
-    // The refusal shows the time of the cloud: a signature with that time is tried once.
+    // The refusal has shown the time of the cloud. A signature with that time is tried once.
     if (!credentials || Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   }
@@ -216,7 +218,7 @@ function readRole(text: string, around: SourceAround): Omit<CloudToken, 'source'
   return { use: { id, secret, token }, identity: arn, lifeMs: lifeUntil(end, around, 'STS') }
 }
 
-/** The text of the first element of a name. What STS writes has no entities in these. */
+/** Returns the text of the first element with a name. STS writes no entities in these elements. */
 function elementOf(xml: string, name: string, where: string): string {
   const [, text] = new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml) ?? []
   if (text === undefined) throw new Error(`the answer of ${where} has no ${name}`)
@@ -229,7 +231,7 @@ async function takeProfile(name: string, region: string, around: SourceAround): 
   return resolveProfile(name, { profiles: await readProfiles(around), region, around, seen: [] })
 }
 
-/** The profile that is meant when nobody names one; undefined if it has no credentials, as it may have settings only. */
+/** Takes the profile `default`; undefined if it has settings but no credentials. */
 async function takeDefault(region: string, around: SourceAround): Promise<CloudToken | undefined> {
   const profiles = await readProfiles(around).catch(() => undefined)
   const keys = [...(profiles?.get('default')?.keys() ?? [])]
@@ -300,7 +302,7 @@ const namedSources = new Map<string, (around: SourceAround) => Promise<CloudToke
   ['Ec2InstanceMetadata', takeMachine],
 ])
 
-/** Both shared files, of which one may be missing. The file of credentials wins. */
+/** Reads both shared files, of which one may be missing. Values of the credentials file take precedence. */
 async function readProfiles({ env }: SourceAround): Promise<Profiles> {
   const home = join(env['HOME'] || homedir(), '.aws')
   const paths = [
@@ -323,7 +325,7 @@ async function readProfiles({ env }: SourceAround): Promise<Profiles> {
   return profiles
 }
 
-/** `[section]` and `key = value`. Indented lines belong to the setting above them, which nothing here reads. */
+/** Reads `[section]` and `key = value`. Indented lines belong to nested settings, which are not needed here. */
 function readSections(text: string): [section: string, values: Map<string, string>][] {
   const sections: [string, Map<string, string>][] = []
   for (const line of text.split(/\r?\n/)) {
@@ -335,7 +337,7 @@ function readSections(text: string): [section: string, values: Map<string, strin
   return sections
 }
 
-/** The words of a command, which may be in quotes. */
+/** Splits a command into words, which may be in quotes. */
 function wordsOf(command: string): string[] {
   return [...command.matchAll(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
     word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/g, (_, double: string | undefined, single: string | undefined) =>

@@ -95,7 +95,7 @@ async function askIdentity(
   return { use: { bearer }, source: 'managed identity', identity, lifeMs }
 }
 
-/** App Service tells the end of a token (`expires_on`), in seconds, and not always its life. */
+/** App Service reports when a token expires (`expires_on`), in Unix seconds, but not always its lifetime. */
 function readManaged(text: string, around: SourceAround): { bearer: string; lifeMs: number } {
   const where = 'the answer of the managed identity'
   const { expires_on: end, expires_in: life, ...rest } = readMembers(text, where, [])
@@ -103,7 +103,7 @@ function readManaged(text: string, around: SourceAround): { bearer: string; life
   return readOAuth(JSON.stringify({ ...rest, expires_in: seconds }), where)
 }
 
-/** Azure's own libraries know the variable too (azure-identity). */
+/** Returns the address of the metadata service. Azure's own libraries read the variable too (azure-identity). */
 function machineOf({ env }: SourceAround): string {
   return (env['AZURE_POD_IDENTITY_AUTHORITY_HOST'] || 'http://169.254.169.254').replace(/\/+$/, '')
 }

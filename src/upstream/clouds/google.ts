@@ -14,7 +14,7 @@ import {
 } from './sources.ts'
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform'
-/** The scope of a token that only takes that of a service account (google-auth 2.63). */
+/** The scope of a token that is used only to get the token of a service account (google-auth 2.63). */
 const takingScope = 'https://www.googleapis.com/auth/iam'
 const metadataHosts = new Set(['metadata.google.internal', '169.254.169.254', '[fd20:ce::254]'])
 /** The longest life that Google gives a token, in seconds. */
@@ -25,14 +25,15 @@ type CredentialsFile = Record<string, unknown>
 
 type FileReader = (said: CredentialsFile, around: SourceAround) => Promise<CloudToken>
 
-/** By the `type` of a file of credentials (google-auth 2.63). */
+/** Readers of a credentials file by its `type` (google-auth 2.63). */
 const readers: Readonly<Record<string, FileReader>> = {
   service_account: takeServiceAccount,
   external_account: takeFederated,
 }
 
 /**
- * Takes a token of Google: by the file of the account or of `GOOGLE_APPLICATION_CREDENTIALS`, else of the metadata server.
+ * Takes a token of Google: by the file of the account or of `GOOGLE_APPLICATION_CREDENTIALS`, else from the metadata
+ * server.
  * @throws Error in words for operators, without a secret
  */
 export async function takeGoogle({ credentialsFile }: GoogleAccount, around: SourceAround): Promise<CloudToken> {
@@ -50,7 +51,7 @@ export async function takeGoogle({ credentialsFile }: GoogleAccount, around: Sou
   return { ...token, use: { ...token.use, headers: [['x-goog-user-project', project]] } }
 }
 
-/** A token for a signed assertion (RFC 7523). */
+/** Takes a token for a signed assertion (RFC 7523). */
 async function takeServiceAccount(said: CredentialsFile, around: SourceAround): Promise<CloudToken> {
   const where = 'the file of the service account'
   const account = readMembers(JSON.stringify(said), where, ['client_email', 'private_key', 'token_uri'])
@@ -70,7 +71,7 @@ async function takeServiceAccount(said: CredentialsFile, around: SourceAround): 
   }
   const before = around.nowMs()
   const { text } = await ask().catch((error) => {
-    // The refusal shows the time of the cloud: an assertion of that time is tried once.
+    // The refusal has shown the time of the cloud. An assertion with that time is tried once.
     if (Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   })
@@ -105,7 +106,10 @@ async function takeMetadata(around: SourceAround): Promise<CloudToken> {
   }
 }
 
-/** Exchanges a token of another provider (RFC 8693), then, if the file says so, takes that of a service account. */
+/**
+ * Exchanges a token of another provider (RFC 8693). If the file says so, that of a service account is then taken with
+ * it.
+ */
 async function takeFederated(said: CredentialsFile, around: SourceAround): Promise<CloudToken> {
   const where = 'the file of the external account'
   const file = readMembers(JSON.stringify(said), where, ['audience', 'subject_token_type', 'token_url'])
@@ -132,7 +136,7 @@ async function takeFederated(said: CredentialsFile, around: SourceAround): Promi
   return { use: { bearer: token.accessToken }, source, identity: email, lifeMs: rest }
 }
 
-/** The token of the other provider: in a file, at an address, or a signed question to AWS. It is read anew each time. */
+/** Reads the token of the other provider: from a file, from an address, or as a signed request to AWS. */
 async function takeSubject(
   file: Record<'audience', string> & Record<string, unknown>,
   where: string,
@@ -154,7 +158,7 @@ async function takeSubject(
   throw new Error(`${where} has a credential_source that is not known: for a program use key_command`)
 }
 
-/** A signed `GetCallerIdentity` that Google sends in our place (google-auth 2.63, `aws.py`). */
+/** Returns a signed `GetCallerIdentity` request, which Google sends in our place (google-auth 2.63, `aws.py`). */
 async function signForAws(audience: string, source: Record<string, unknown>, around: SourceAround): Promise<string> {
   const region = around.env['AWS_REGION'] || around.env['AWS_DEFAULT_REGION']
   if (!region) throw new Error('AWS_REGION is not set: the signature for Google needs it')

@@ -7,25 +7,25 @@ import { runCommand } from '../key-command.ts'
 
 /** A credential that a source gave. */
 export type CloudToken = {
-  /** Signs requests of AWS, or is shown as a bearer with further headers. */
+  /** Credentials that sign requests to AWS, or a bearer token with further headers. */
   use: AwsCredentials | { bearer: string; headers?: readonly (readonly [name: string, value: string])[] }
-  /** The source, and whom the credential stands for, in words for operators. Never a secret. */
+  /** The source, and the identity that the credential belongs to, in words for operators. Never a secret. */
   source: string
   identity: string
-  /** The rest of its life, in ms; undefined: it has no end. */
+  /** The time until it expires, in ms; undefined if it does not expire. */
   lifeMs: number | undefined
 }
 
 /** A source of credentials, tried in the order of its list. */
 export type CloudSource<Settings> = {
   name: string
-  /** Whether the settings or the environment name it. The first one that applies is asked. */
+  /** Whether the settings or the environment name the source. The first source that applies is asked. */
   applies(settings: Settings, around: SourceAround): boolean
   /** @returns undefined if it has nothing after all, so that the next one is asked. @throws Error in words for operators, without a secret */
   take(settings: Settings, around: SourceAround): Promise<CloudToken | undefined>
 }
 
-/** The outside, as far as sources reach it. */
+/** Everything outside this process that sources use. */
 export type SourceAround = {
   env: Readonly<Record<string, string | undefined>>
   /** Unix milliseconds by the clock of the cloud, as far as its answers have shown it. */
@@ -37,15 +37,15 @@ export type SourceAround = {
   signal: AbortSignal
 }
 
-/** Hosts that plain HTTP may go to beside loopback: metadata services, which answer on the link of a machine. */
+/** Hosts to which plain HTTP may go besides loopback: metadata services. `link` stands for all link-local addresses. */
 type MetadataHosts = ReadonlySet<string> | 'link'
 
 type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
-  /** Not through a proxy, and soon or never. */
+  /** The hosts of a metadata service, which is asked without a proxy and with a short time limit. */
   metadata?: MetadataHosts
 }
 
-/** An endpoint refused. */
+/** An endpoint answered with an error status. */
 export class SourceRefusal extends Error {
   readonly status: number
   constructor(message: string, status: number) {
@@ -54,7 +54,10 @@ export class SourceRefusal extends Error {
   }
 }
 
-/** How long an endpoint may take, in ms. A metadata service is near, or not there: it is asked twice. */
+/**
+ * The time limit of an endpoint, in ms. A metadata service is near or absent: its limit is short, and it is asked
+ * twice.
+ */
 const askMs = 10_000
 const metadataMs = 1_000
 const answerBytesMax = 65_536
@@ -166,7 +169,11 @@ export function readMembers<Name extends string>(
   return members as Record<Name, string> & Record<string, unknown>
 }
 
-/** The rest of a life that ends at a moment. @param end as it is written. @throws Error if it is no moment */
+/**
+ * Returns the time until a credential expires, in ms.
+ * @param end the time, as it is written.
+ * @throws Error if it is not a time
+ */
 export function lifeUntil(end: unknown, { nowMs }: SourceAround, where: string): number | undefined {
   if (end === undefined || end === null || end === '') return undefined
   const endMs = Date.parse(String(end))
@@ -174,14 +181,14 @@ export function lifeUntil(end: unknown, { nowMs }: SourceAround, where: string):
   return endMs - nowMs()
 }
 
-/** The body of a form and its header. */
+/** Makes the body of a form, and its header. */
 export function formOf(fields: Record<string, string | undefined>): Pick<FetchRequest, 'method' | 'headers' | 'body'> {
   const said = Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined)
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   return { method: 'POST', headers, body: new URLSearchParams(said).toString() }
 }
 
-/** An answer of OAuth. `expires_in` is seconds, as a number or as text. @throws Error if it has no token */
+/** Reads an answer of OAuth. `expires_in` is in seconds, as a number or as text. @throws Error if it has no token */
 export function readOAuth(text: string, where: string): { bearer: string; lifeMs: number } {
   const answer = readMembers(text, where, ['access_token'])
   const seconds = Number(answer['expires_in'])
