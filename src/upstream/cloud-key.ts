@@ -188,7 +188,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   #take(token: CloudToken): void {
     const { lifeMs } = token
     if (lifeMs !== undefined && lifeMs <= 0) {
-      this.#fail(`${token.source} gives a credential that has ended`)
+      this.#fail(`${token.source} gives a credential that has expired`)
       return
     }
     const nowMs = this.#parts.clockMs()

@@ -97,7 +97,7 @@ export class HttpWay implements ConnectionHost {
     const lines = linesOf(headers)
     const flight = new WayFlight(listener)
     if (lines === undefined) {
-      const error = new Error('a header has a character that none may have')
+      const error = new Error('a header has a character that is not allowed')
       process.nextTick(() => flight.fail(judgeTransport(error), error))
       return flight
     }

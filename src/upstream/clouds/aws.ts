@@ -281,7 +281,7 @@ async function resolveRole(
     seconds: profile.get('duration_seconds'),
   }
   if (profile.has('mfa_serial'))
-    throw new Error(`the profile ${name} wants a code (mfa_serial), which nobody can type here`)
+    throw new Error(`the profile ${name} asks for an MFA code (mfa_serial), which cannot be entered here`)
   const file = profile.get('web_identity_token_file')
   if (file !== undefined) return assumeByToken({ ...wish, file }, around)
   const source = profile.get('source_profile')

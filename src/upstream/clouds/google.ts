@@ -94,7 +94,7 @@ async function takeMetadata(around: SourceAround): Promise<CloudToken> {
   try {
     const answer = await askSource(around, `${address}token`, asked)
     if (answer.header('metadata-flavor') !== 'Google')
-      throw new Error(`what answers at ${host} is not the metadata server`)
+      throw new Error(`the server at ${host} is not the metadata server`)
     const { bearer, lifeMs } = readOAuth(answer.text, 'the answer of the metadata server')
     const email = await askSource(around, `${address}email`, asked).then(
       ({ text }) => text.trim(),

@@ -79,7 +79,7 @@ export async function askSource(
   { metadata, ...request }: Asked,
 ): Promise<{ text: string; header(name: string): string | undefined }> {
   const url = URL.parse(address)
-  const where = url ? url.host : 'an address that is no URL'
+  const where = url ? url.host : 'an address that is not a URL'
   if (!url || !isAllowed(url, metadata))
     throw new Error(
       `${where} is not asked: it must be https://, or http:// on loopback${metadata ? ' or a metadata address' : ''}`,
@@ -162,7 +162,7 @@ export function readMembers<Name extends string>(
   try {
     value = JSON.parse(text)
   } catch {}
-  if (typeof value !== 'object' || value === null) throw new Error(`${where} is no JSON object`)
+  if (typeof value !== 'object' || value === null) throw new Error(`${where} is not a JSON object`)
   const members = value as Record<string, unknown>
   for (const name of names)
     if (typeof members[name] !== 'string' || members[name] === '') throw new Error(`${where} has no ${name}`)
@@ -177,7 +177,7 @@ export function readMembers<Name extends string>(
 export function lifeUntil(end: unknown, { nowMs }: SourceAround, where: string): number | undefined {
   if (end === undefined || end === null || end === '') return undefined
   const endMs = Date.parse(String(end))
-  if (Number.isNaN(endMs)) throw new Error(`${where} has an end that is no time`)
+  if (Number.isNaN(endMs)) throw new Error(`${where} has an invalid expiry time`)
   return endMs - nowMs()
 }
 
