@@ -39,7 +39,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell who asks: an operator, or the owner of a key with his balance, what the key spent, and the models
+         * tell who asks: an operator, or the owner of a key with their balance, what the key spent, and the models
          * @description Owners of a key and operators may.
          */
         get: operations["me"];
@@ -2949,7 +2949,7 @@ export interface components {
             upstream: string;
             account: string | null;
             priority: number;
-            /** @description `disabled` by an operator, until he enables it; `off` by the configuration */
+            /** @description `disabled` by an operator, until one enables it; `off` by the configuration */
             state: components["schemas"]["UpstreamState"];
             /** @description what it is left alone for, in the words of the log */
             cause: string | null;
@@ -3000,7 +3000,7 @@ export interface components {
             model?: string;
         };
         /**
-         * @description `disabled` by an operator, until he enables it; `off` by the configuration
+         * @description `disabled` by an operator, until one enables it; `off` by the configuration
          * @enum {string}
          */
         UpstreamState: "ready" | "trial" | "cooling" | "disabled" | "no_key" | "off";

@@ -75,10 +75,10 @@ const boundOptions = {
   metadata: '--metadata <words>',
 } satisfies Record<keyof typeof bounds, string>
 
-/** Every field is named, so that a bound of an account that is missing here does not compile. */
+/** Names every bound of an account, so that a bound that `wishesOf` omits is a type error. */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
-/** The wishes of a request, in the words of the books. */
+/** Converts the fields of a request to the wishes that the books take. */
 function wishesOf(
   { budget, rpm, warn, plan, grant, lapse, external_id: externalId, metadata }: AccountFields,
   { running }: Context,

@@ -6,13 +6,13 @@ import { ProblemError, type ProblemName } from './problem.ts'
 type BookErrorWords = {
   problem: ProblemName
   say(subject: string): string
-  /** The field that the rule is about, if it is about one. All operations use the same name for it. */
+  /** The field that the rule is about, if there is one. It has the same name in all operations. */
   field?: string
-  /** The cure for a person at the command line. */
+  /** The cure, for a person at the command line. */
   cure?: string
 }
 
-/** The problem and the sentence for each rule of the books. */
+/** The problem and the message for each rule of the books. */
 const words: Record<BookErrorCode, BookErrorWords> = {
   name_invalid: {
     problem: 'invalid_request',
@@ -237,7 +237,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   },
 }
 
-/** Makes the problem for programs: the refusal of a rule, or a silent store. Any other error is returned as it is. */
+/** Makes a problem of a rule's refusal, or of a store that does not respond. Returns any other error as it is. */
 export function problemOf(error: unknown): unknown {
   if (error instanceof StoreSilent)
     return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })
@@ -247,7 +247,7 @@ export function problemOf(error: unknown): unknown {
   return new ProblemError(problem, detail, { cause: error, mistakes: field ? [{ pointer: `/${field}`, detail }] : [] })
 }
 
-/** Makes a sentence with its cure, for a person at the command line. */
+/** Returns the message and the cure of an error, for a person at the command line. */
 export function sentenceOf(error: BookError): string {
   const { cure } = words[error.code]
   return sayWhere(error) + (cure === undefined ? '' : `: ${cure}`)

@@ -1,10 +1,10 @@
 import { noCursor, readPlace } from './cursor.ts'
 import type { Context } from './operation.ts'
 
-/** The value of `order` for this order. */
+/** The value of `order` that sorts by spend. */
 export const bySpend = '-spent'
 
-/** The number of days that count: today in the reporting zone, and the days before it. */
+/** The number of days whose spend counts, the last of which is today in the reporting zone. */
 const daysMax = 30
 
 /** The most rows of a ranking. Longer ones are not useful to a person. */
@@ -19,14 +19,13 @@ type SpendQuery<Row> = {
   by: 'account' | 'key'
   accountId?: string | undefined
   limit: number
-  /** Returns those of the ids that match the other filters, in any order. */
+  /** Returns the rows with these ids that match the other filters, in any order. */
   find(ids: readonly string[]): Promise<readonly Row[]>
 }
 
 /**
- * Returns a page of accounts or keys by what they spent, from the figures for reports. Reads no entries, and no more rows than
- * it returns.
- * @returns one row more than the page has, if there is one, and the place of each
+ * Returns a page of accounts or keys, those that spent most first. It reads the figures for reports and no entries.
+ * @returns up to one row more than the page has, and a function that returns the place of a row for the cursor
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,
@@ -45,7 +44,7 @@ export async function pageBySpend<Row extends { id: string }>(
   return { rows: rows.slice(0, limit + 1), placeOf: ({ id }) => [`${spent.get(id)}`, id] }
 }
 
-/** Sorts the most first, equal ones by id. @throws ProblemError for a place of another order */
+/** Makes the test whether a row follows the place of the cursor. @throws ProblemError for a place of another order */
 function behind(beyond: Context['beyond']): (nanos: bigint, id: string) => boolean {
   const place = readPlace(beyond, ['string', 'string'])
   if (!place) return () => true

@@ -1,17 +1,15 @@
-/*
- * Names the schemas of an OpenAPI document, so that clients which are generated from it have one type for one thing.
- */
+/* Names the schemas of an OpenAPI document, so that generated clients have one type for each kind of object. */
 
 type Node = { [key: string]: unknown }
 
-/** Members of a schema that hold schemas, or tables of them. `items` adds nothing to a name. */
+/** Members of a schema that contain another schema. They add nothing to its name. */
 const children = ['items', 'additionalProperties'] as const
 
 /**
- * Moves each object and each enumeration of a document into `components`. Equal ones become one component. A component has the
- * `title` of its schema; without one its name is made of the place where it occurs first, such as `AccountState`.
- * @param roots schemas by the names that they have if they have no title
- * @returns the components by name, and the references that replace the roots, in their order
+ * Moves each object and each enumeration of a document into `components`. Equal ones become one component. Its name is
+ * the `title` of the schema, or else the path at which it occurs first, such as `AccountState`.
+ * @param roots schemas, each with the name to use if it has no title
+ * @returns the components by name, and a reference for each root, in the same order
  */
 export function nameSchemas(roots: readonly (readonly [hint: string, schema: Node])[]): {
   schemas: Record<string, Node>
@@ -19,7 +17,7 @@ export function nameSchemas(roots: readonly (readonly [hint: string, schema: Nod
 } {
   const names = new Map<string, string>()
   const schemas: Record<string, Node> = {}
-  // Titled schemas come first, the smallest before others: what is within them is named after them, wherever else it occurs.
+  // Schemas with a title come first, the smallest before others. Schemas within them are named after them.
   const titled = roots.flatMap(([, schema]) => [...findTitled(schema)])
   const bySize = new Map(titled.map((one) => [JSON.stringify(one), one])).entries()
   for (const [, one] of [...bySize].sort(([a], [b]) => a.length - b.length)) visit(one, one['title'] as string)
@@ -52,7 +50,7 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Objects with members, tables of values, and enumerations; not a schema that takes any object. */
+/** Whether a schema becomes a component: an object with members, a map of values, or an enumeration. */
 function isNameable(schema: Node): boolean {
   const isTable = isNode(schema['additionalProperties']) && Object.keys(schema['additionalProperties']).length > 0
   return 'properties' in schema || isTable || (Array.isArray(schema['enum']) && schema['enum'].length > 1)
@@ -65,7 +63,7 @@ function* findTitled(value: unknown): Generator<Node> {
   for (const one of Object.values(value)) yield* findTitled(one)
 }
 
-/** `may_choose` becomes `MayChoose`, and `account.create` becomes `AccountCreate`. */
+/** Converts a name to Pascal case: `may_choose` becomes `MayChoose`, and `account.create` becomes `AccountCreate`. */
 export function pascal(name: string): string {
   return name.replace(/(?:^|[._-])(\w)/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -1,12 +1,12 @@
 /**
- * The beginning of a text that a spreadsheet may take for a formula, full-width characters included. Blanks or invisible
- * characters may precede it, because many programs remove them first. Characters that separate cells count as well.
+ * Matches a text that a spreadsheet may run as a formula, full-width characters included. Blanks or invisible
+ * characters may precede it, because many programs remove them. Characters that separate cells count too.
  */
 const formula = /^(?:[\t\r\n]|[\p{Z}\p{C}]*[=+\-@＝＋－＠])/u
 
 /**
- * Formats one line of comma-separated values. A spreadsheet runs formulas when it opens a file, so a text that may be one gets
- * an apostrophe before it. Numbers are our own and stay as they are.
+ * Formats one line of comma-separated values. A spreadsheet runs formulas when it opens a file, so a text that may be
+ * one gets a leading apostrophe. Numbers cannot be formulas and are not changed.
  */
 export function formatCsvRow(cells: readonly { value: string | number | null; isNumber: boolean }[]): string {
   const texts = cells.map(({ value, isNumber }) => {
@@ -17,17 +17,17 @@ export function formatCsvRow(cells: readonly { value: string | number | null; is
   return `${texts.join(',')}\r\n`
 }
 
-/** The media type of rows of JSON, one on each line. */
+/** The media type of JSON lines. */
 export const jsonLines = 'application/jsonl'
 
-/** Writes a row of JSON on each line. */
+/** Formats each row as a line of JSON. */
 export async function* formatJsonLines(rows: AsyncIterable<object>): AsyncIterable<string> {
   for await (const row of rows) yield `${JSON.stringify(row)}\n`
 }
 
 /**
- * Writes a table as comma-separated values, with its head.
- * @param amounts the columns whose texts are decimals, and so are numbers there
+ * Formats a table as comma-separated values, with a header line.
+ * @param amounts the columns whose texts are decimals; they are written as numbers
  */
 export async function* formatCsvTable<Row extends Readonly<Record<string, string | number | null | undefined>>>(
   columns: readonly (keyof Row & string)[],

@@ -2,20 +2,20 @@ import { sha256Base62 } from '../ids/digest.ts'
 import { ProblemError } from './problem.ts'
 
 /*
- * A cursor is the place where a page ended: the sort key and the id of its last row. So rows that are added or removed meanwhile
- * do not move other rows between pages. A digest of the question makes a cursor useless for another list.
+ * A cursor is the place where a page ended: the sort key and the id of its last row. So rows that are added or removed
+ * between two pages do not move other rows. A digest of the query makes a cursor invalid for another list.
  */
 
 type CursorKey = readonly (string | number)[]
 
 const digestChars = 10
 
-/** @param asked all fields of the question except those of the page */
+/** @param asked all fields of the query except `limit` and `cursor` */
 export function formatCursor(operation: string, asked: object, place: CursorKey): string {
   return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
 }
 
-/** @throws ProblemError for an invalid cursor, or one of another list */
+/** @returns the place in the cursor @throws ProblemError for an invalid cursor, or one of another list */
 export function readCursor(operation: string, asked: object, cursor: string): CursorKey {
   let read: unknown
   try {
@@ -39,8 +39,8 @@ export function noCursor(): ProblemError {
 type Kinds = { number: number; string: string }
 
 /**
- * Checks the types in a place. The digest in a cursor is not a signature, so a client can send any place. A store must get only
- * values of the types that it expects.
+ * Checks the types in a place, because the store relies on them. The digest in a cursor is not a signature, so a client
+ * can send any place.
  * @throws ProblemError for a place with other types
  */
 export function readPlace<const Shape extends readonly (keyof Kinds)[]>(

@@ -1,7 +1,7 @@
 import { demoShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
 
-/** The demo of the console, which the real store has no part in but for the records of these acts. */
+/** Operations on the demo of the console. It has a store of its own; the real store only has audit records of these. */
 export const demoOperations = [
   operation({
     id: 'demo.show',

@@ -23,7 +23,7 @@ const originShape = {
 
 const cost = 'only finance and admins are shown it; others get null'
 
-/** The fields that only entries of form 3 have; each null if unused (docs/ledger.md). */
+/** The fields that only entries of form 3 have. An unused one is null (docs/ledger.md). */
 const detailShape = {
   list: text.describe('the digest of the price list, if it has bands, tiers or geographies'),
   band: text,
@@ -58,7 +58,7 @@ export const debitShape = named('Debit', {
   ...detailShape,
 })
 
-/** Any ledger entry, as flat fields, in the order of the columns of an export. */
+/** A ledger entry of any kind as flat fields, in the order of the columns of an export. */
 export const lineShape = named('LedgerEntry', {
   account: z.string(),
   account_name: text,
@@ -81,7 +81,7 @@ export const lineShape = named('LedgerEntry', {
   ...detailShape,
 })
 
-/** Converts an entry to the debit that programs rely on. @param seesCosts whether its reader may see costs (ruling Y22) */
+/** Converts the entry of a debit to a `Debit`. @param seesCosts whether the reader may see costs (ruling Y22) */
 export function toDebit(entry: ListedEntry, seesCosts: boolean): z.output<typeof debitShape> {
   const { requestId, usage, usageSource, outcome } = entry.bill!
   return {
@@ -101,7 +101,7 @@ export function toDebit(entry: ListedEntry, seesCosts: boolean): z.output<typeof
   }
 }
 
-/** Converts any entry to flat fields. Fields of the other kind are null. @param seesCosts see `toDebit` */
+/** Converts an entry of any kind to flat fields. Fields of other kinds are null. @param seesCosts see `toDebit` */
 export function toLine(entry: ListedEntry, seesCosts: boolean): EntryLine {
   const { bill, returned } = entry
   return {
@@ -163,7 +163,7 @@ function toOrigin({ bill, returned, keyPrefix, keyLabel }: ListedEntry) {
   }
 }
 
-/** Writes entries as comma-separated values, with the fields of a line as columns. */
+/** Formats entries as comma-separated values. The columns are the fields of `lineShape`. */
 export function formatCsv(entries: AsyncIterable<ListedEntry>, seesCosts: boolean): AsyncIterable<string> {
   return formatCsvTable(
     Object.keys(lineShape.shape) as (keyof EntryLine)[],

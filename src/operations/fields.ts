@@ -18,13 +18,13 @@ export { formatTime } from '../accounts/calendar.ts'
 
 /* Fields that several operations share. Their error texts are read by programs and by people. */
 
-/** The most rows that a program may ask for at once. */
+/** The most rows of a page. */
 export const pageMax = 200
 
-/** A whole number as people write it: `010` may be 8 or 10, so it is neither. */
+/** Matches an integer of up to 15 digits. `010` is invalid, because it may mean 8 or 10. */
 const wholeNumber = /^(?:0|[1-9]\d{0,14})$/
 
-/** @param usual the default */
+/** A field for an integer. @param usual the default */
 export function count(least: number, most: number, usual: number) {
   const error = `must be a whole number from ${least} to ${most}`
   const number = z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error }).default(usual)
@@ -35,7 +35,7 @@ export const limit = count(1, pageMax, 50).describe('how many at most')
 
 export const cursor = z.string().optional().describe('`next` of the page before')
 
-/** How much of the ledger figures are made of, while much of it is not folded. */
+/** The part of the ledger that figures include, while much of it is not folded yet. */
 export const folding = z
   .object({
     folded: z.number().describe('entries that figures of reports are made of'),
@@ -57,7 +57,7 @@ export function split(value: string): string[] {
     .filter(Boolean)
 }
 
-/** A list of some of the known words, each at most once, separated by commas. */
+/** A field for a list of known words, separated by commas. Repetitions are removed. @param most the most words */
 export const someOf = <Word extends string>(known: readonly Word[], most: number, error: string) =>
   text(error).transform((value, context) => {
     const all = [...new Set(split(value))]
@@ -66,7 +66,7 @@ export const someOf = <Word extends string>(known: readonly Word[], most: number
     return z.NEVER
   })
 
-/** The outcomes of the requests to select. */
+/** Selects requests by their outcomes. */
 export const outcome = someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
   .optional()
   .describe('only with one of these outcomes, separated by commas')
@@ -103,12 +103,12 @@ export const timeLength = text('must be a text such as "24h" or "1mo"').transfor
   }),
 )
 
-/** A calendar month. */
+/** A field for a calendar month. */
 export const month = text('must be a month such as "2026-10"').regex(/^\d{4}-(0[1-9]|1[0-2])$/, {
   error: 'must be a month such as "2026-10"',
 })
 
-/** A moment, or a day in a zone that is not known yet. */
+/** A moment in Unix milliseconds, or a day whose time zone is not known yet. */
 export type DayOrTime = { date: string } | { ms: number }
 
 export const dayOrTime = text('must be a day such as "2026-11-21" or a time such as "2026-11-21T08:30:00Z"').transform(
@@ -124,7 +124,7 @@ export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): 
   return 'ms' in said ? said.ms : calendar.startOf(said.date)
 }
 
-/** Returns the day after a day, or the end of the last possible day. A moment is returned as it is. @throws RangeError */
+/** Converts an inclusive end to an exclusive one: a day to the next day. A moment stays. @throws RangeError */
 export function nextDay(value: string): string {
   const startMs = readDay(value)
   if (startMs === undefined) return value
@@ -138,10 +138,12 @@ export function nextDay(value: string): string {
 export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/)
 export const when = z.iso.datetime()
 
-/** Marks a member that the gateway determines. A request may contain it, as it was read, and it changes nothing. */
+/**
+ * Marks a member that only the gateway sets. It is ignored in a request, so that programs can send back what they read.
+ */
 const readOnly = { readOnly: true }
 
-/** A budget, with what is spent of it. */
+/** A budget, and how much of it is spent. */
 export const budgetShape = named('Budget', {
   credits: amount,
   per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
@@ -160,15 +162,15 @@ export const grantShape = named('Grant', {
 /** Labels by their dimensions. */
 export const labelsShape = z.record(z.string(), z.string()).meta({ title: 'Labels' })
 
-/** An object of answers with a name, which is that of its component in the OpenAPI document. */
+/** An object in answers. @param title the name of its component in the OpenAPI document */
 export function named<Members extends z.ZodRawShape>(title: string, members: Members) {
   return z.object(members).meta({ title })
 }
 
-/** The word that removes a limit on the command line, which has no null. */
+/** The word that removes a value on the command line, where null cannot be typed. */
 const none = 'none'
 
-/** A field that the word `none` or null empties. */
+/** A field that `none` or null empties. @param read converts any other text. @throws RangeError */
 export function orNone<T>(error: string, read: (text: string) => T) {
   return text(error)
     .transform((value, context) => tryTo<T | null>(context, () => (value === none ? null : read(value))))
@@ -176,15 +178,15 @@ export function orNone<T>(error: string, read: (text: string) => T) {
 }
 
 /**
- * The shapes that fields of requests share with answers. The OpenAPI document shows a field in its shape alone, although texts
- * are accepted too: a program can then send back what it has read.
+ * The shapes that fields of requests share with answers, so that programs can send back what they read. The OpenAPI
+ * document shows only the shape of a field, although the field also accepts texts.
  */
 export const sharedShapes = z.registry<{ shape: unknown }>()
 
 /**
- * A field as `orNone`, which is also accepted in the shape that answers have.
- * @param read reads the text that a person writes
- * @param take reads the shape. @throws RangeError
+ * Makes a field like `orNone` that also accepts the shape of answers.
+ * @param read converts the text that a person types
+ * @param take converts the shape; throws RangeError
  */
 function orShape<T, S extends z.ZodType>(
   error: string,
@@ -203,7 +205,7 @@ function orShape<T, S extends z.ZodType>(
   return field.register(sharedShapes, { shape })
 }
 
-/** The shape as a request may have it: without members that are read only, and those that may be null. */
+/** Returns the shape for requests: members that are read-only or can be null are optional. */
 function askable<S extends z.ZodType>(shape: S): S {
   if (!(shape instanceof z.ZodObject)) return shape
   const members = Object.entries<z.ZodType>(shape.shape).map(([name, member]) => [
@@ -213,7 +215,7 @@ function askable<S extends z.ZodType>(shape: S): S {
   return z.strictObject(Object.fromEntries(members)) as unknown as S
 }
 
-/** A list in an answer, read by the reader of the text in which commas divide it. */
+/** Returns a converter for a list in a request that uses the converter of the text with commas. */
 function fromList<T>(read: (text: string) => T): (list: readonly string[]) => T {
   return (list) => {
     if (list.some((one) => one.includes(','))) throw new RangeError('A member of the list must not contain a comma.')
@@ -232,15 +234,15 @@ export const budget = orShape<Budget, typeof budgetShape>(
 /** A filter of lists. */
 export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
 
-/** Whose key it is. */
+/** The person whose key it is. */
 export const person = orNone('must be a text', (text) => text).describe(
   'whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody',
 )
 
-/** The largest number of levels that an account warns at. */
+/** The most balances at which an account can warn. */
 const levelsMax = 10
 
-/** Balances at which an account warns. @returns nano-credits */
+/** The balances at which an account warns. @returns nano-credits */
 export const warn = orShape('must be a text such as "50,10"', readWarn, z.array(amount), fromList(readWarn)).describe(
   'when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says',
 )
@@ -258,7 +260,7 @@ export const plan = orNone('must be a text such as "gold"', (text) => {
   return text
 })
 
-/** The monthly grant of an account. @returns nano-credits; a text leaves `lapses` to a field of its own */
+/** The monthly grant of an account. @returns nano-credits; for a text without `lapses`, which is a field of its own */
 export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantShape>(
   'must be a text such as "100/month"',
   readGrant,
@@ -272,7 +274,7 @@ function readGrant(text: string): { nanos: bigint } {
   return { nanos: budget.nanos }
 }
 
-/** Labels of a key's requests. */
+/** The labels of a key's requests. */
 export const labels = orShape('must be a text such as "project=apollo"', parseLabels, labelsShape, (labels) =>
   fromList(parseLabels)(Object.entries(labels).map((pair) => pair.join('='))),
 ).describe(
@@ -288,12 +290,12 @@ export const mayChoose = orShape(
   'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
 )
 
-/** The limit makes a component of its own: without it the document has one for labels and metadata. */
+/** The limit distinguishes the component from that of labels, which would otherwise be the same schema. */
 export const metadataShape = z
   .record(z.string(), z.string())
   .meta({ title: 'Metadata', description: 'words of yours', maxProperties: metadataMax })
 
-/** Words of the operator. */
+/** Metadata of the operator, which the gateway does not interpret. */
 export const metadata = orShape<Metadata, typeof metadataShape>(
   'must be an object such as {"team":"red"}',
   parseMetadata,
@@ -301,7 +303,7 @@ export const metadata = orShape<Metadata, typeof metadataShape>(
   checkMetadata,
 ).describe('words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away')
 
-/** The id of something in a system of the operator. */
+/** The id of an object in a system of the operator. */
 export const externalId = orNone('must be a text', checkExternalId).describe(
   'the id in a system of yours; several may have the same; `none` takes it away',
 )
@@ -317,7 +319,7 @@ export const models = orShape(
   fromList(parseModels),
 ).describe('what it may ask for: ids with commas between them, such as large,small-*; `none`: everything')
 
-/** The most requests a minute that a limit may allow. */
+/** The largest limit of requests per minute. */
 export const rateMax = 1_000_000
 const rateError = `must be a whole number from 1 to ${rateMax}`
 
@@ -332,10 +334,10 @@ export const rate = z
   .register(sharedShapes, { shape: z.int().min(1).max(rateMax) })
   .describe('how many requests it may make in a minute, below what its account may; `none`: as many')
 
-/** The end of something: after a while, at a moment, or at the beginning of a day. */
+/** The end of a key or a token: after a duration, at a moment, or at the beginning of a day. */
 type End = { afterMs: number } | DayOrTime
 
-/** @param calendar of the reporting zone. @returns Unix milliseconds */
+/** Returns an end in Unix milliseconds. @param calendar that of the reporting zone */
 export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startOf'>): number {
   return 'afterMs' in end ? nowMs + end.afterMs : momentOf(end, calendar)
 }
@@ -352,18 +354,18 @@ function readDay(value: string): number | undefined {
   return /^\d{4}-\d\d-\d\d$/.test(value) ? readDate(`${value}T00:00:00.000Z`) : undefined
 }
 
-/** Reads a time in the form of RFC 3339. */
+/** Reads a time in the form of RFC 3339. @returns Unix milliseconds @throws RangeError */
 export function readInstant(value: string): number {
   const [, date, clock, fraction = '', sign, hours, minutes] =
     /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/.exec(value) ?? []
   if (date === undefined) throw new RangeError('Write a day like 2026-11-21 or a time like 2026-11-21T08:30:00Z.')
   const offsetMs = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000 * (sign === '-' ? -1 : 1)
-  // Digits beyond milliseconds round the time up.
+  // A fraction of a millisecond is rounded up.
   const ms = Math.ceil(Number(`0${fraction}`) * 1_000)
   return readDate(`${date}T${clock}.000Z`) + ms - offsetMs
 }
 
-/** Refuses a day or an hour that does not exist. `Date.parse` would make another one of it. */
+/** Parses a time. A day that does not exist, which `Date.parse` would convert, is an error. */
 function readDate(iso: string): number {
   const ms = Date.parse(iso)
   if (Number.isNaN(ms) || new Date(ms).toISOString() !== iso) throw new RangeError('There is no such day or time.')
@@ -379,7 +381,7 @@ function tryTo<T>(context: z.RefinementCtx, read: () => T): T {
   }
 }
 
-/** @param view when, and by whose days */
+/** Describes a budget and its spend at a moment, with the days of a calendar. */
 export function tellBudget(
   spend: Spend | undefined,
   budget: Budget,

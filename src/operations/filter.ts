@@ -19,8 +19,8 @@ type FilterInput = {
 }
 
 /**
- * @param calendar of the reporting zone, in which days begin (ruling X12)
- * @throws ProblemError with the field that matches nothing, and its cure
+ * Converts a query to a filter of entries. Days are those of the reporting zone (ruling X12).
+ * @throws ProblemError that names a field which matches nothing, and the cure
  */
 export async function readFilter(
   { books, calendar }: Pick<Context, 'books' | 'calendar'>,
@@ -33,7 +33,7 @@ export async function readFilter(
   return { accountId, keyIds, model, sinceMs, untilMs }
 }
 
-/** @throws ProblemError for a span that ends before it begins */
+/** @throws ProblemError if a span does not end after it begins */
 export function refuseBackwards(fromMs: number, toMs: number): void {
   if (fromMs >= toMs) throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
 }
@@ -58,7 +58,7 @@ export async function findAccountId(books: Books, account: string): Promise<stri
   }
 }
 
-/** @throws ProblemError if no person is called so, or several are */
+/** @throws ProblemError if no person has this name or id, or several have */
 export async function findPersonId(books: Books, person: string): Promise<string> {
   try {
     return (await books.findPerson(person)).id
@@ -67,7 +67,7 @@ export async function findPersonId(books: Books, person: string): Promise<string
   }
 }
 
-/** Finds keys. A label means all keys of one account that have it, such as a rotated key and its successors. */
+/** Finds keys by an id, first characters or label. A label can match several keys, such as a key and its successors. */
 async function findKeyIds(books: Books, key: string, accountId: string | undefined): Promise<string[]> {
   const shown = withoutKeys(key)
   const found = await books.findKeys(nameOfKey(key), accountId)
@@ -82,7 +82,7 @@ async function findKeyIds(books: Books, key: string, accountId: string | undefin
 
 async function refuseUnknownModel(books: Books, model: string): Promise<void> {
   const models = await books.listModels()
-  // While much of the ledger is not folded, nobody knows all of its models.
+  // The list of models is incomplete while much of the ledger is not folded.
   if (models.includes(model) || isFolding(await books.readFolding())) return
   const those = models.length ? `it has ${models.join(', ')}` : 'it has no debits yet'
   throw wrongField('model', `The ledger has no entry of "${model}": ${those}`)

@@ -86,7 +86,7 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
   }
 }
 
-/** The context in which a key is described: a moment, a calendar, and the running gateway. */
+/** The parts of the context that the description of a key depends on. */
 type KeyView = Pick<Context, 'nowMs' | 'calendar' | 'running'>
 
 const one = (row: KeyRow, context: KeyView) => ({ body: tellKey(row, context), version: versionOfKey(row) })
@@ -122,10 +122,10 @@ const boundOptions = {
   expires: '--expires <time>',
 } satisfies Record<keyof typeof bounds, string>
 
-/** Every field is named, so that a bound of a key that is missing here does not compile. */
+/** Names every bound of a key, so that a bound that `wishesOf` omits is a type error. */
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
-/** The wishes of a request, in the words of the books. */
+/** Converts the fields of a request to the wishes that the books take. */
 function wishesOf(asked: KeyFields, context: Context): WholeWishes {
   const {
     label,

@@ -24,7 +24,7 @@ export const filterFields = {
   to: field.dayOrTime.optional().describe('posted before then'),
 }
 
-/** The options of these fields on the command line, where an end day is included. */
+/** The options for these fields. On the command line an end day is inclusive. */
 export const filterFlags = {
   options: {
     account: '--account <account>',
@@ -48,7 +48,7 @@ const totalsInput = z.strictObject({
 
 type TotalsInput = z.output<typeof totalsInput>
 
-/** The values that a row of sums is grouped by. */
+/** The fields by which sums can be grouped. */
 const groupShape = {
   day: z.string().optional().describe('of the reporting zone'),
   model: named,
@@ -119,7 +119,7 @@ function toGroup(total: Total) {
   }
 }
 
-/** Costs are for finance and admins (ruling Y22). Everyone who may read the store itself is one. */
+/** Whether a caller sees costs (ruling Y22): finance, admins, and the command line, which reads the store itself. */
 function seesCosts(who: Principal | undefined): boolean {
   return who === undefined || (who.kind === 'operator' && who.role !== 'viewer')
 }
@@ -132,17 +132,17 @@ async function sumTotals(context: Context, { by = [], ...input }: TotalsInput): 
   return books.sumEntries(filter, by, shifts)
 }
 
-/** A row of sums, by its columns. */
+/** A row of sums; its members are the columns. */
 type SumCells = Readonly<Record<string, string | number | null | undefined>>
 
 type SumWords<Shape extends z.ZodObject> = Pick<Operation, 'id' | 'role' | 'text'> & {
   output: Shape
   tell(total: Total): z.output<Shape> & SumCells
-  /** The columns of CSV whose texts are decimals. */
+  /** The columns of CSV that have decimals as texts. */
   amounts: readonly string[]
 }
 
-/** An operation that sums entries by the same groupings and filters. `ledger.totals` is `GET /ledger/totals`. */
+/** Makes an operation that sums entries, with common groupings and filters. `ledger.totals` is `GET /ledger/totals`. */
 function sumOperation<Shape extends z.ZodObject>({ tell, amounts, ...words }: SumWords<Shape>): Operation {
   const command = words.id.replace('.', ' ')
   const rowsOf = async (context: Context, input: TotalsInput) => (await sumTotals(context, input)).map(tell)

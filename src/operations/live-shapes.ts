@@ -3,12 +3,15 @@ import { clientWireNames } from '../catalog/wire-names.ts'
 import { amount, folding, named, when } from './fields.ts'
 import { type NeedName, needNames, severities } from './needs.ts'
 
-/* Answers about requests, the process, and current events: names, counts, times and fixed words (ruling U5). */
+/*
+ * Answers about requests, the process and current events. They have no content, only names, counts and times (ruling
+ * U5).
+ */
 
 const count = z.number().nullable()
 const name = z.string().nullable()
 
-/** One request. A value that is unknown, or does not apply, is null. */
+/** A request. A value that is unknown or does not apply is null. */
 export const requestRow = named('Request', {
   request_id: z.string(),
   at: when.describe('when it was over; of the ledger, when its debit was made'),
@@ -119,7 +122,7 @@ export type DemoState = z.output<typeof demoShape>
 /** The demo of a running server. */
 export type DemoDesk = {
   state(): Promise<DemoState>
-  /** @throws ProblemError while it is not offered */
+  /** @throws ProblemError if no demo is offered */
   make(): Promise<DemoState>
   remove(): Promise<DemoState>
 }
@@ -134,7 +137,7 @@ const refusal = z.object({
   body: z.string().describe('as its client is told'),
 })
 
-/** The translation of a request and of an answer, or the refusal. */
+/** The translation of a request and of an answer, or the error response. */
 export const translationShape = named('Translation', {
   ok: z.boolean(),
   refusal: refusal.optional().describe('where `ok` is false, and nothing else then'),
@@ -166,7 +169,7 @@ export const clientRow = named('Client', {
 
 export type ClientRow = z.output<typeof clientRow>
 
-/** The settings of an agent or SDK. The key is `$TRIWIRE_API_KEY` in them, and in lines the variable as that shell reads it. */
+/** The settings of an agent or SDK. The key is written as `$TRIWIRE_API_KEY`, in `lines` in the syntax of the shell. */
 export const setupShape = named('Setup', {
   client: z.string(),
   title: z.string(),

@@ -3,68 +3,70 @@ import { formatCredits, nanosPerCredit } from '../accounts/credit.ts'
 import type { OperatorRole } from '../accounts/operators.ts'
 
 /*
- * "Needs you" (CON-P3): what an operator should act on now. This file is pure: facts go in, lines come out. `src/live/needs.ts`
- * gathers the facts.
+ * The list "Needs you" (CON-P3): what an operator should act on now. This module computes its lines from facts, without
+ * I/O. `src/live/needs.ts` collects the facts.
  */
 
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
-/** The thresholds of the rules. Amounts in nano-credits, times in ms. */
+/** The thresholds of the rules. Amounts are in nano-credits, times in ms. */
 export const needLimits = {
-  /** An account whose credit lasts for less than this at the spend of its last week. */
+  /** An account is listed if its credit lasts for less than this, at the rate of the last week. */
   dryMs: 3 * dayMs,
-  /** A young account has spent for a day at least: an hour of trials is no rate. */
+  /** The shortest time over which a rate of spend is computed. An hour of trials in a new account is not a rate. */
   spendingMs: dayMs,
   unusedMs: 90 * dayMs,
-  /** The spend of an hour against that of the same hour a week ago. */
+  /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /** Hours that cost less are no leap, and a smaller hour a week ago counts as this much. */
+  /** The least cost of the hour a week ago in that comparison: a smaller cost counts as this much. */
   tinyNanos: nanosPerCredit,
-  /** An upstream account that is not ready for so long. */
+  /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
-  /** Failures in a row: an account that failed once may wait for its next request for days. */
+  /** The least failures in a row. An account that failed once may get its next request only days later. */
   failuresMin: 3,
   certificateMs: 21 * dayMs,
   certificateSoonMs: 3 * dayMs,
   pricesMs: 30 * dayMs,
-  /** Lines of one rule; the rest is one more line. */
+  /** The most lines of one rule. One further line counts the rest. */
   linesMax: 10,
 } as const
 
 type NamedKey = { id: string; name: string; accountName: string }
 
-/** @property until when the budget renews, in Unix ms; undefined: never */
+/** A budget that is spent. @property untilMs when it renews, in Unix ms; undefined: never */
 type SpentBudget = { id: string; name: string; fromMs: number; untilMs: number | undefined; budgetNanos: bigint }
 
 export type NeedFacts = {
   nowMs: number
-  /** Active accounts that spent in the last week. @property sinceMs of that spend, or of the account's beginning */
+  /** Active accounts that spent in the last week. @property sinceMs the beginning of that week, or of the account */
   accounts: readonly {
     id: string
     name: string
     balanceNanos: bigint
     spentNanos: bigint
     sinceMs: number
-    /** The next monthly grant, if it has one. */
+    /** The time of the next monthly grant, if there is one. */
     grantMs: number | undefined
   }[]
   spentAccounts: readonly SpentBudget[]
   spentKeys: readonly (SpentBudget & { accountName: string })[]
-  /** People whose bounds have a budget over all their keys (Y20). */
+  /** Spent budgets of people, each over all keys of the person (Y20). */
   spentPersons: readonly (SpentBudget & { accountId: string })[]
-  /** Keys that may be used, and since when they are not. */
+  /** Valid keys that are not used. @property sinceMs the last use, or the creation */
   unusedKeys: readonly (NamedKey & { sinceMs: number })[]
-  /** The present hour, then the one before it, each with the spend of the same hour a week ago. */
+  /** The current hour and the one before it, each with the spend of the same hour a week ago. */
   hours: readonly {
     fromMs: number
     spentNanos: bigint
     weekAgoNanos: bigint
-    /** Whether there was any spend around that hour: a store of a few days has nothing to compare with. */
+    /** Whether anything was spent around that hour. A store that is a few days old has nothing to compare with. */
     hasWeekAgo: boolean
     key: (NamedKey & { spentNanos: bigint }) | undefined
   }[]
   failingModels: readonly string[]
-  /** Upstream accounts that are in use and not ready. @property failures in a row @property sinceMs since when this server finds it so */
+  /**
+   * Upstream accounts in use that are not ready. `failures` are those in a row; `sinceMs` is when this server noticed.
+   */
   services: readonly {
     model: string
     upstream: string
@@ -74,39 +76,39 @@ export type NeedFacts = {
     failures: number
     sinceMs: number
   }[]
-  /** Receivers that did not take the last message, which waits to be sent again. */
+  /** Webhooks that did not accept the last message. `pending` counts messages that will be sent again. */
   webhooks: readonly { url: string; pending: number; sinceMs: number }[]
   ledger: { isWritable: boolean; blockedAccounts: number }
   clock: string | null
   certificates: readonly { listener: 'admin' | 'client'; endsMs: number }[]
-  /** Rows of price lists that are not in force yet. */
+  /** Rows of price lists that will come into force. */
   prices: readonly { model: string; fromMs: number }[]
 }
 
 type NeedSeverity = 'bad' | 'warn' | 'note'
 
-/** A line as a rule makes it. @property subject tells it from others of the rule */
+/** A line that a rule makes. @property subject distinguishes it from other lines of the rule */
 type FoundNeed = {
   subject: string
   severity: NeedSeverity
   text: string
   sinceMs?: number
-  /** Below the console's address. */
+  /** The page, relative to the console's address. */
   link: string
   command: string
 }
 
-/** @property about money is what finance sees too (Y22) @property rest the page of the lines beyond `linesMax`, and their words */
+/** A rule. Finance sees those about money too (Y22). `rest` has the page and the text for lines beyond `linesMax`. */
 type NeedRule = {
   about: 'money' | 'operation'
   rest?: readonly [link: string, words: string]
   find(facts: NeedFacts): FoundNeed[]
 }
 
-/** Codes by which a provider refuses our account, as the log has them: no valid key, no money, no permission. */
+/** Matches causes of which the provider refuses our account: an invalid key, no credit, or no permission. */
 const refusals = /^upstream_(?:401|402|403|account_(?:key|spent|denied))$/
 
-/** Every rule. The worst lines come first within a rule. */
+/** All rules. Within a rule the worst lines come first. */
 const rules = {
   ledger_blocked: {
     about: 'operation',
@@ -294,7 +296,7 @@ export const needNames = Object.keys(rules) as NeedName[]
 
 export const severities = ['bad', 'warn', 'note'] as const satisfies NeedSeverity[]
 
-/** A line of the list, as `needShape` has it. */
+/** A line of the list. Its shape is `needShape`. */
 export type Need = {
   id: string
   rule: NeedName
@@ -305,7 +307,7 @@ export type Need = {
   command: string
 }
 
-/** Makes the list of facts: the worst first, then in the order of the rules. */
+/** Makes the list from facts: the worst lines first, then in the order of the rules. */
 export function listNeeds(facts: NeedFacts): Need[] {
   const lines = needNames.flatMap((rule) => {
     const { find, rest } = rules[rule] as NeedRule
@@ -324,7 +326,7 @@ export function listNeeds(facts: NeedFacts): Need[] {
   return worstFirst(lines)
 }
 
-/** The lists of all servers as one: a line that several servers find is there once, since the first of them found it. */
+/** Merges the lists of all servers. Of a line that several servers have, the one with the earliest `since` is taken. */
 export function mergeNeeds(lists: readonly (readonly Need[])[]): Need[] {
   const lines = new Map<string, Need>()
   for (const one of lists.flat()) {
@@ -338,7 +340,7 @@ function worstFirst(lines: readonly Need[]): Need[] {
   return severities.flatMap((severity) => lines.filter((one) => one.severity === severity))
 }
 
-/** The lines that an operator of a role sees (Y22). Finance has one page. */
+/** Returns the lines that a role sees (Y22). For finance all link to its only page. */
 export function needsFor(role: OperatorRole | undefined, needs: readonly Need[]): Need[] {
   if (role !== 'finance') return [...needs]
   return needs.filter(({ rule }) => rules[rule].about === 'money').map((one) => ({ ...one, link: 'finance' }))
@@ -357,13 +359,13 @@ function lineOf(rule: NeedName, { subject, sinceMs, ...line }: FoundNeed): Need 
   }
 }
 
-/** Whether an hour costs so much more than that of a week ago. A store of a few days has nothing to compare with. */
+/** Whether an hour cost `leapTimes` as much as the same hour a week ago. False if there is nothing to compare with. */
 export function isLeap({ spentNanos, weekAgoNanos, hasWeekAgo }: Omit<NeedFacts['hours'][number], 'key'>): boolean {
   const base = weekAgoNanos > needLimits.tinyNanos ? weekAgoNanos : needLimits.tinyNanos
   return hasWeekAgo && spentNanos >= needLimits.leapTimes * base
 }
 
-/** How long the credit of an account lasts, in ms; 0 if there is none. */
+/** Returns how long the credit of an account lasts, in ms. It is 0 without credit. */
 function lastsMs({ balanceNanos, spentNanos, sinceMs }: NeedFacts['accounts'][number], nowMs: number): number {
   if (balanceNanos <= 0n) return 0
   const spendingMs = Math.max(needLimits.spendingMs, nowMs - sinceMs)
@@ -380,7 +382,7 @@ function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean
   return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
 }
 
-/** One line for an account, whatever the number of its models: the model that has waited longest. */
+/** Selects one service of each upstream account: that of the model which is not ready for the longest time. */
 function byAccount(services: readonly NeedyService[]): NeedyService[] {
   const groups = Map.groupBy(services, nameOf)
   return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))
@@ -394,7 +396,7 @@ function count(many: number, word: string): string {
   return `${many} ${word}${many === 1 ? '' : 's'}`
 }
 
-/** With two places, or all of a small amount. */
+/** Formats credits with two decimal places, and an amount below 0.01 with all. */
 function sayCredits(nanos: bigint): string {
   const cent = nanosPerCredit / 100n
   return nanos > -cent && nanos < cent ? formatCredits(nanos) : (Number(nanos) / Number(nanosPerCredit)).toFixed(2)
@@ -406,7 +408,9 @@ function sayTime(ms: number): string {
   return count(Math.max(1, Math.floor(ms / 60_000)), 'minute')
 }
 
-/** The line of a spent budget. @param kind the command whose `set` changes it @param begins the text as far as the word budget */
+/**
+ * Makes the line of a spent budget. `kind` is the command whose `set` changes it, `begins` the text before "budget".
+ */
 function spentNeed(one: SpentBudget, kind: 'account' | 'person' | 'key', begins: string, link: string): FoundNeed {
   return {
     ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link },

@@ -7,8 +7,8 @@ import { operations } from './table.ts'
 import { webhookShapes } from './webhook-shapes.ts'
 
 /**
- * Makes the OpenAPI document (3.1) from the table.
- * @param groups only these groups of operations, by the names that `groupOf` returns, and no webhooks
+ * Makes the OpenAPI 3.1 document from the table of operations.
+ * @param groups limits the document to these groups of operations, as `groupOf` names them, without webhooks
  */
 export function describeApi(version: string, groups?: readonly string[]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
@@ -49,7 +49,7 @@ export function describeApi(version: string, groups?: readonly string[]): Record
   }
 }
 
-/** Documents by version and groups. Making one takes a hundred times as long as finding it, and anyone who may read may ask. */
+/** Documents by version and groups. They are cached, because any operator may request one and making it takes long. */
 const documents = new Map<string, Record<string, unknown>>()
 const documentsMax = 64
 
@@ -85,7 +85,7 @@ const documentOperation = operation({
   },
 })
 
-/** The table, and the operation that returns its OpenAPI document. */
+/** The operations of the table, and the one that returns the OpenAPI document. */
 export const allOperations: readonly Operation[] = [...operations, documentOperation]
 
 const pathField = /\{(\w+)\}/g
@@ -95,12 +95,12 @@ export function pathFields({ path }: Operation): string[] {
   return [...path.matchAll(pathField)].map(([, name]) => name!)
 }
 
-/** Returns the first part of an operation's name. */
+/** Returns the first part of an operation's id, such as `account`. */
 export function groupOf({ id }: Operation): string {
   return id.split('.')[0]!
 }
 
-/** The messages of webhooks, signed after Standard Webhooks 1.0.0. */
+/** Describes the messages of webhooks, which are signed by Standard Webhooks 1.0.0. */
 function describeWebhooks() {
   const headers = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
   const described = Object.entries(webhookShapes).map(([event, shape]) => {
@@ -122,7 +122,7 @@ function describeWebhooks() {
   return Object.fromEntries(described)
 }
 
-/** The problems that any operation with an identified caller may return. */
+/** The problems that every operation with an identified caller may return. */
 const common: readonly ProblemName[] = [
   'unauthenticated',
   'forbidden',
@@ -163,10 +163,10 @@ function describeOperation(one: Operation): Described {
   }
 }
 
-/** A place of a document that has a schema. @property hint the name of the schema's component if it has no title */
+/** A part of the document with a schema. @property hint the name of the schema's component if it has no title */
 type SchemaPlace = { hint: string; in: { schema: OpenApiSchema } }
 
-/** Lists the schemas of an operation: of its parameters, its body and its answers. */
+/** Lists the schemas of an operation: those of parameters, body and answers. */
 function placesOf({ id }: Operation, { parameters = [], requestBody, responses }: Described): SchemaPlace[] {
   const name = pascal(id)
   const contents = (parts: readonly WithContent[]) => parts.flatMap(({ content = {} }) => Object.values(content))
@@ -185,7 +185,7 @@ type Described = Record<string, unknown> & {
   responses: Record<string, WithContent>
 }
 
-/** The role in words. */
+/** Describes in a sentence who may use operations of a role. */
 export function roleText(role: Operation['role']): string {
   return {
     anyone: 'Anyone may.',
@@ -216,7 +216,9 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): OpenApiSchema {
 
 type Overriding = { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }
 
-/** Shows fields in the shape of answers. A member that is read only is not required, so that both are one component. */
+/**
+ * Shows fields in the shape of answers. Read-only members are not required, so that requests use the same component.
+ */
 function override({ zodSchema, jsonSchema }: Overriding): void {
   const shared = field.sharedShapes.get(zodSchema)
   if (shared) jsonSchema.anyOf = [toSchema(shared.shape as z.ZodType, 'output'), { type: 'null' }]
@@ -311,7 +313,7 @@ const locationHeader = {
   schema: { type: 'string', format: 'uri-reference' },
 }
 
-/** Describes content without a schema of ours. Errors of an operation that answers like a wire have no schema either. */
+/** Describes content that has no schema here. */
 function mediaOf(media: readonly string[]) {
   const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
   return { description: 'As it comes.', content: Object.fromEntries(content) }
@@ -325,7 +327,7 @@ function problemResponses(one: Operation): Described['responses'] {
   }
   const content = {
     'application/problem+json': { schema: problemSchema },
-    // A wire refuses in its own words, with the same statuses.
+    // A wire's errors have its own form, with the same statuses.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
   return Object.fromEntries(

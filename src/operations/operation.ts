@@ -13,56 +13,57 @@ import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } 
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
 
 /**
- * One thing that an operator can do. The command line, the HTTP routes, the OpenAPI document and the reference are made from
- * this entry. `run` does the work, with the books and the state of the running gateway.
+ * Something that operators or owners of keys can do. Its command, HTTP route, OpenAPI document and reference are made
+ * from this entry. `run` does the work, with the books and the state of the running gateway.
  *
- * For a list, `run` returns one page and the place where it ends. HTTP wraps it as `{items, next}`; the command line prints rows.
+ * For a list, `run` returns a page and the place where it ends. HTTP returns `{items, next}`; the command line prints
+ * rows.
  */
 export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> = {
-  /** The name, in the audit and as `operationId`: `account.create`. */
+  /** The name in the audit, and the `operationId`, such as `account.create`. */
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below /api/v1; `{name}` is the field of that name. */
+  /** The path below /api/v1. `{name}` stands for the field of that name. */
   path: string
   role: Role
   /** `creates`: returns 201 for a new object, and honours `Idempotency-Key`. `edits`: requires `If-Match`. */
   kind: 'one' | 'list' | 'creates' | 'edits'
-  /** Of a creation: the path below which the new object is shown, such as `/accounts`. The answer names it in `Location`. */
+  /** For `creates`: the path of `Location`, below which the new object can be read, such as `/accounts`. */
   madeAt?: string
-  /** All fields by name: those of the path, then of the query (GET) or the body. Each accepts a text. */
+  /** The fields of the path and of the query (GET) or the body, by name. Each accepts a text. */
   input: Input
-  /** The answer, or an item of it if it is a list. */
+  /** The answer, or one item of a list. */
   output: Output
   /** Problems besides those that any operation may return. */
   problems: readonly ProblemName[]
   /** The operation in one sentence, which is also its help on the command line. */
   text: string
   cli: readonly Face[]
-  /** The media types of the answer, if it is not the JSON of `output`. A wire also has errors of its own. */
+  /** The media types of an answer that is not the JSON of `output`. A wire also has its own errors. */
   media?: readonly string[]
-  /** Whether its body may contain a client's request, and be as large. */
+  /** Whether the body may be as large as a client's request, because it may contain one. */
   isLarge?: boolean
-  /** Forms of the answer beside JSON, as media types. */
+  /** Media types of further forms of the answer. */
   texts?: readonly string[]
-  /** Returns the whole list as comma-separated values, if it exists in that form. */
+  /** Returns the whole list as comma-separated values, if the operation has that form. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
-  /** The most runs at the same time for one operator. Further ones are refused. */
+  /** The most concurrent runs for one operator. Further ones are refused. */
   atOnce?: number
-  /** The source of the answer if it is not the store. Such operations do not need the store of a server. */
+  /** The source of the answer if it is not the store. These operations work while the store does not respond. */
   asks?: 'server' | 'configuration'
-  /** Answered for all servers of the store that can be reached. The answer names the others in a header. */
+  /** The answer combines all servers of the store that can be reached. A header names the others. */
   isOfAll?: true
   run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
 
 /**
- * Callers that an operation serves (Y22). `anyone`: shows nothing. `owner`: a client that shows a key of an account, for its
- * own data. `own`: nobody else, because operators have the same of everybody. `lead`: a lead, for the people of their account.
- * `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
+ * Callers that may use an operation (Y22). `anyone`: also without a token. `owner`: owners of a key, for their own
+ * data, and operators. `own`: only owners of a key, because operators have it for all. `lead`: leads, for the people of
+ * their account. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
  */
 type Role = 'anyone' | 'owner' | 'own' | 'lead' | 'reader' | 'viewer' | 'finance' | 'admin'
 
-/** The operations that each caller may use. */
+/** The roles of operations that each caller may use. */
 const served = {
   nobody: ['anyone'],
   owner: ['anyone', 'owner', 'own'],
@@ -73,108 +74,108 @@ const served = {
   admin: ['anyone', 'owner', 'reader', 'viewer', 'finance', 'admin'],
 } as const satisfies Record<OperatorRole | OwnerRole | 'owner' | 'nobody', readonly Role[]>
 
-/** The roles of operations that exist for owners of keys. */
+/** The roles of operations that serve owners of keys. */
 export const ownRoles: ReadonlySet<Role> = new Set(served.lead)
 
-/** Whether an operation of a role serves a caller. */
+/** Whether a caller may use operations of a role. */
 export function serves(role: Role, who: Principal | undefined): boolean {
   const caller = who === undefined ? 'nobody' : (who.role ?? 'owner')
   return served[caller].some((one) => one === role)
 }
 
-/** One way in which the command line offers an operation. */
+/** A command for an operation. */
 export type Face = {
   /** The command, such as `account credit`. */
   command: string
   /** Whether the last word of the command may be left out. */
   isDefault?: true
-  /** Fields that are arguments, in this order; `name?` may be left out. */
+  /** Fields that are arguments, in this order. `name?` is optional. */
   arguments?: readonly string[]
-  /** Fields that are options, each with its flag: `--reference <text>`. */
+  /** Fields that are options, each with its flag, such as `--reference <text>`. */
   options?: Readonly<Record<string, string>>
   /** Defaults of fields, if they differ from those of the operation. */
   usual?: Readonly<Record<string, string>>
   /** Values of the field `form`, each with a flag of its own. */
   forms?: Readonly<Record<string, string>>
-  /** Fields that the command itself determines. */
+  /** Fields whose values the command sets. */
   fixed?: Readonly<Record<string, unknown>>
-  /** The command in one sentence, if that differs from the operation's text. */
+  /** The help of the command, if it differs from `text` of the operation. */
   text?: string
-  /** Converts the typed text of fields. @throws RangeError with a text for the person */
+  /** Converts typed texts, by field. @throws RangeError with a message for people */
   reads?: Readonly<Record<string, (text: string) => string>>
-  /** Arguments that name a file: its text is the field. */
+  /** Arguments that are the path of a file whose text is the value. */
   files?: readonly string[]
   /** The number of rows of a list that are printed by default. */
   rows?: 'all' | number
 }
 
 export type Context = {
-  /** Bound to the caller, for the audit. */
+  /** The books, which record the caller in the audit. */
   books: Books
-  /** Opens the books, for an operation that needs them only in some cases. @throws StoreSilent */
+  /** Opens the books, for an operation that does not always need them. @throws StoreSilent */
   openBooks(): Promise<Books>
   running: Running
   who: Principal | undefined
-  /** The id of this request, as in its answer. */
+  /** The id of this request, which is also in the answer. */
   requestId: string
-  /** The last event that the reader of a stream had before. */
+  /** The id of the last event that the reader of a stream received before. */
   lastEventId?: string | undefined
   nowMs: number
   /** The calendar of the reporting zone. */
   calendar: Calendar
   /** The version of triwire. */
   version: string
-  /** Whether it was asked on the listener of clients, where no operator signs in. */
+  /** Whether the request came to the clients' listener, where operators cannot sign in. */
   isForOwners?: boolean | undefined
-  /** The digest of the cookie that was shown. */
+  /** The digest of the cookie in the request. */
   cookie?: string | undefined
-  /** The place where the page before ended. */
+  /** The place where the previous page ended. */
   beyond?: readonly (string | number)[] | undefined
 }
 
-/** The questions that the running gateway answers, and the commands that it takes. */
+/** The state of the running gateway that operations can read, and the commands that they can give. */
 export type Running = {
   explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'>
   listUpstreams(): Promise<readonly UpstreamState[]>
   listModels(): readonly ModelRow[]
-  /** The labels of the configuration. */
+  /** The labels that the configuration declares. */
   declaredLabels(): DeclaredLabels
-  /** How long a session of a person lives that nobody refreshes, in ms. */
+  /** How long a person's session lasts without a refresh, in ms. */
   sessionIdleMs(): number
-  /** The names of its plans. */
+  /** The names of the plans that the configuration declares. */
   declaredPlans(): readonly string[]
-  /** How credits are called on statements. */
+  /** The name of credits on statements. */
   readCreditWords(): Promise<CreditWords>
   listWebhooks(): Promise<readonly WebhookState[]>
   listNeeds(): Promise<readonly Need[]>
   /** The demo of the console. */
   demo: DemoDesk
-  /** The nano-credits of a key's budget that running requests hold, as far as this process knows; or of its person's. */
+  /** The nano-credits of a key's or its person's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
-  /** The same of people, by their ids; those of whom nothing is held may be missing. */
+  /** The same for people, by id. A person without holds may be missing. */
   heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether the store has keys of another gateway, as far as this process knows. */
   hasForeignKeys(): boolean
-  /** Whether no other server uses the store, so that its own memory has the last requests. */
+  /** Whether no other server uses the store. Then the memory of this one has all last requests. */
   isAlone: boolean
-  /** Since this time, in Unix milliseconds, memory has all billed requests of this server. */
+  /** The time from which memory has all billed requests of this server, in Unix milliseconds. */
   rememberedSinceMs(): number
   /** Returns the last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
-  /** Returns the ids that are in memory. */
+  /** Returns those of the ids that are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
-  /** Yields events as they occur, until it is ended. @param lastEventId the last one that was read before */
+  /** Yields events as they occur, until the reader ends it. @param lastEventId the last event that was read before */
   watch(lastEventId: string | undefined): AsyncIterable<string>
   readStatus(): Promise<Status>
   readHolds(): Promise<Holds>
-  /** The names of other servers of the store that could not be asked when operators last asked all of them. */
+  /** The names of servers of the store that did not respond when all were last asked. */
   listUnreached(): readonly string[]
   /**
-   * Writes counters of free requests, and measured times, into the store, if that is quickly possible.
+   * Writes counters of free requests, and measured times, to the store, if it responds quickly.
    * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>
-  /** @returns the state of the selected accounts afterwards; an empty list if nothing matches */
+  /** @returns the new state of the selected accounts; an empty list if none matches */
   steer(steering: SteeringWord, place: UpstreamPlace): Promise<readonly UpstreamState[]>
   translate(asked: TranslationAsked): Promise<TranslationTold>
   listClients(): Promise<readonly ClientRow[]>
@@ -195,13 +196,13 @@ export type SetupAsked = {
   model: string | undefined
   wire: ClientWire | undefined
   url: string | undefined
-  /** An owner of a key does not see which wire a model speaks (ruling X14). */
+  /** Whether an owner of a key asks, who may not see the wire of a model (ruling X14). */
   isOwner: boolean
 }
 
 /**
- * A request that the gateway serves for an account, although no key of it was shown to its wire.
- * @property keyDigest the key whose limits apply and which is billed; undefined: none
+ * A request that the gateway serves for an account without a key in the request.
+ * @property keyDigest the key that is billed and whose limits apply; undefined: none
  */
 export type Play = {
   account: { id: string; name: string; state: 'active' | 'suspended' }
@@ -212,28 +213,28 @@ export type Play = {
 }
 
 export type OperationResult<T> =
-  /** @property isNew for a creation: it is not a repetition. @property version of an object that can be edited */
+  /** `isNew` is false if a creation repeats an earlier one. `version` is that of an object that can be edited. */
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /**
-   * @property next the place after which the next page begins, if there is one
-   * @property away of a last page: months that were detached, whose rows would follow
+   * @property next the place after which the next page begins; undefined on the last page
+   * @property away on the last page: detached months whose rows would follow
    */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined; away?: readonly string[] | undefined }
-  /** A text of its own form. @property name of a file for it */
+  /** A text that is not JSON. @property name a file name for it */
   | { text: string; type: string; name: string }
-  /** All rows of a table, sent as JSON lines. */
+  /** All rows of a table. HTTP sends them as JSON lines. */
   | { rows: AsyncIterable<object> }
-  /** A stream that goes on until it is ended. */
+  /** A stream of events without an end. */
   | { events: AsyncIterable<string> }
-  /** A request that the gateway answers like a client's. */
+  /** A request that the gateway serves like one of a client. */
   | { play: Play }
 
-/** The change of the cookie. */
+/** A cookie to set, or to remove. */
 type SessionCookie = { token: string; expiresMs: number } | 'ended'
 
 type Method = Operation['method']
 
-/** The members that an entry of the table leaves out if they have these values. */
+/** The defaults of members that an entry of the table may leave out. */
 const usual = { kind: 'one', input: z.strictObject({}), problems: [], cli: [] } as const satisfies Partial<Operation>
 
 type OperationEntry<Input extends z.ZodObject, Output extends z.ZodType> = Omit<
@@ -245,7 +246,7 @@ type OperationEntry<Input extends z.ZodObject, Output extends z.ZodType> = Omit<
     http: `${Method} /${string}`
   }
 
-/** Makes an operation of an entry of the table, and checks that the types of the entry belong together. */
+/** Makes an operation from an entry of the table. Its type parameters check that the members fit together. */
 export function operation<Input extends z.ZodObject = typeof usual.input, Output extends z.ZodType = z.ZodType>({
   http,
   ...entry
@@ -254,7 +255,7 @@ export function operation<Input extends z.ZodObject = typeof usual.input, Output
   return { ...usual, ...entry, method, path } as unknown as Operation
 }
 
-/** Names the detached months whose entries a list of a span would go on with, for its last page. Undefined if there are none. */
+/** Returns the detached months whose entries would follow the last page of a list. Undefined if there are none. */
 export async function awayOf(
   books: Pick<Books, 'listArchives'>,
   { sinceMs, untilMs }: { sinceMs?: number | undefined; untilMs?: number | undefined },
@@ -263,7 +264,7 @@ export async function awayOf(
   return away.length > 0 ? away.map(({ month }) => month) : undefined
 }
 
-/** Makes a page of rows. The caller must have read one row more than the page has. */
+/** Makes a page. `rows` must have a row more than the page if there is a next page. */
 export function page<Row, T>(
   rows: readonly Row[],
   limit: number,

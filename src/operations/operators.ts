@@ -11,7 +11,7 @@ import { keyShape, tellKey } from './keys.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/* Operators, the audit of their actions, and the data that the owner of a key may see. */
+/* Operations on operators and the audit, and the one that describes the caller. */
 
 const role = z.enum(operatorRoles).meta({ title: 'OperatorRole' })
 
@@ -150,7 +150,9 @@ export const operatorOperations = [
   }),
 ]
 
-/** A key as its owner sees it: named fields, so that a new field of an operator's answer does not reach an owner (ruling Y22). */
+/**
+ * A key as its owner sees it (ruling Y22). Fields are listed, so that new ones for operators stay hidden from owners.
+ */
 const ownKeyShape = keyShape.pick({
   ...{ id: true, prefix: true, label: true, account: true, account_name: true, budget: true, rpm: true, models: true },
   ...{ person: true, person_name: true, person_budget: true, person_rpm: true, labels: true, may_choose: true },
@@ -177,7 +179,7 @@ const meShape = field.named('Me', {
   time_zone: z.string().describe('whose days budgets and figures are of'),
 })
 
-/** The pages of the console for owners. Sessions are those of a person. */
+/** Returns the console's pages for an owner. Only the key of a person has sessions. */
 function pagesOf({ key, role }: Extract<Principal, { kind: 'owner' }>): string[] {
   const ofPerson = key.bounds.person === undefined ? [] : ['sessions']
   return [
@@ -193,7 +195,7 @@ export const meOperations = [
     http: 'GET /me',
     role: 'owner',
     output: meShape,
-    text: 'tell who asks: an operator, or the owner of a key with his balance, what the key spent, and the models',
+    text: 'tell who asks: an operator, or the owner of a key with their balance, what the key spent, and the models',
     async run({ books, running, who, nowMs, calendar }) {
       if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
       if (who.kind === 'operator') {
@@ -212,7 +214,7 @@ export const meOperations = [
           expires: field.formatTime(key.expiresMs),
           account: { id, name, state, balance: formatCredits(balanceNanos) },
           key: { ...ownKeyShape.parse(tellKey(key, { nowMs, calendar, running })), spent },
-          // Owners of keys see no prices, wires or upstreams (ruling X14).
+          // Owners of keys do not see prices, wires or upstreams (ruling X14).
           models: running
             .listModels()
             .flatMap((model) => [model.id, ...model.also])

@@ -1,13 +1,13 @@
 import type { Explanation } from './shapes.ts'
 
-/* The reasons of refusals in sentences for the person whose request it was, each with its cure (ruling Y22). */
+/* Texts for the person whose request was refused or failed: why, and what to do (ruling Y22). */
 
 const advice = (why: string, cure: string) => ({ why, cure })
 
 const again = 'Send it again.'
 const operator = 'Ask the operator of the gateway.'
 
-/** By the reason of a 402 or 429, where one code has several. */
+/** Texts by the reason of a 402 or 429, for codes that have several reasons. */
 const byReason: Readonly<Record<string, ReturnType<typeof advice>>> = {
   spent: advice('The account has no credit left.', 'Ask the operator of the gateway to add credit.'),
   held: advice(
@@ -44,7 +44,7 @@ const byReason: Readonly<Record<string, ReturnType<typeof advice>>> = {
   ),
 }
 
-/** By the code of the error. */
+/** Texts by the code of the error. */
 const byCode: Readonly<Record<string, ReturnType<typeof advice>>> = {
   insufficient_credits: byReason['spent']!,
   rate_limit_exceeded: byReason['upstream']!,
@@ -59,7 +59,7 @@ const byCode: Readonly<Record<string, ReturnType<typeof advice>>> = {
   request_too_large: advice('The request was too large.', 'Send less text, or fewer images and files, in one request.'),
 }
 
-/** By the outcome of an answer that had begun. */
+/** Texts by the outcome of an answer that had begun. */
 const byOutcome: Readonly<Record<string, ReturnType<typeof advice>>> = {
   client_abort: advice('The client left before the answer was complete.', 'What came until then is billed.'),
   client_stall: advice('The client stopped reading the answer.', 'Look at the connection of the client.'),
@@ -73,7 +73,7 @@ const byOutcome: Readonly<Record<string, ReturnType<typeof advice>>> = {
 
 const none = { why: null, cure: null }
 
-/** Returns the sentences about a request; null if it was answered. A refusal that names a field is its own explanation. */
+/** Returns the texts about a request. They are null if it was answered. */
 export function adviceOf({ outcome, code, reason }: Pick<Explanation['settlement'], 'outcome' | 'code' | 'reason'>): {
   why: string | null
   cure: string | null

@@ -22,9 +22,9 @@ import { measures, usageShape } from './usage-shape.ts'
 import { json } from './workbench.ts'
 
 /*
- * The owner of a key sees their own requests, tokens and credits, and the reasons of their refusals (ruling Y22). Every answer
- * is made of named fields, so that a new field of an operator's answer does not reach an owner. None has prices, bands, tiers,
- * plans, wires of models, upstreams, or anything of other people.
+ * Operations for the owner of a key, who sees their own requests, tokens, credits and the reasons of refusals (ruling
+ * Y22). Every answer lists its fields, so that new fields for operators stay hidden from owners. No answer has prices,
+ * bands, tiers, plans, wires of models, upstreams, or data of other people.
  */
 
 const requestFields = requestRow.pick({
@@ -40,10 +40,10 @@ export const ownRow = requestFields.extend({
   person: personShown.nullable().describe('whose request it was, for a lead'),
 })
 
-/** A person as a lead sees them. */
+/** A person as a lead of their account sees them. */
 export const ledPerson = personShown.extend({ email: z.string().nullable() })
 
-/** A session of a person on a machine. */
+/** A session of the owner on a machine. */
 export const ownSession = field.named('OwnSession', {
   id: z.string(),
   agent: z.string().nullable().describe('the program, as it called itself'),
@@ -68,13 +68,13 @@ export const ownExplanation = explanation.pick({ request_id: true, model: true, 
 
 export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
 
-/** The requests that a caller may see: those of an account, or of some of its keys only. */
+/** The requests that a caller may see: those of an account, or only of some of its keys. */
 type OwnScope = { accountId: string; keyIds?: string[] }
 
-/** Finds the scope of a caller. @param person of a lead: only this person of the account */
+/** Finds the scope of a caller. @param person only for a lead: limits the scope to this person of the account */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
-/** The keys of the owner's person in the account, and those that the shown key was rotated from and to. */
+/** Returns the keys of the owner's person in the account, and all keys in the line of rotations of the shown key. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)
@@ -82,20 +82,20 @@ export const findOwn: FindScope = async ({ books, who }) => {
   return { accountId: account.id, keyIds: [...new Set([...ofLine, ...(await keysOf(books, account.id, person))])] }
 }
 
-/** The account of a lead. */
+/** Returns the account of a lead, or the keys of one person in it. */
 const findLed: FindScope = async ({ books, who }, person) => {
   const { id: accountId } = ownerOf(who).account
   return { accountId, ...(person !== undefined && { keyIds: await keysOf(books, accountId, person) }) }
 }
 
-/** The keys of a person, the newest ones if sessions have become so many. */
+/** Returns the keys of a person, at most the newest `keysNamedMax`: each session adds one. */
 async function keysOf(books: Books, accountId: string, personId: string | undefined): Promise<string[]> {
   if (personId === undefined) return []
   const keys = await books.pageKeys({ accountId, personId, sort: '-created', limit: keysNamedMax })
   return keys.map(({ id }) => id)
 }
 
-/** @throws ProblemError for an operator, whom the table does not serve */
+/** @throws ProblemError if the caller is an operator */
 function ownerOf(who: Principal | undefined): Extract<Principal, { kind: 'owner' }> {
   if (who?.kind !== 'owner') throw new ProblemError('forbidden', 'This is for the owners of keys.')
   return who
@@ -110,14 +110,14 @@ function select<Name extends string, Row extends Record<Name, unknown>>(
   return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Row, Name>
 }
 
-/** Operations that an owner has for what is theirs, and a lead for their whole account. */
+/** The callers of the operations below: an owner for their own data, and a lead for the whole account. */
 type Audience = {
   group: 'own' | 'people'
   http: '/me' | '/me/people'
   role: 'own' | 'lead'
   whose: string
   find: FindScope
-  /** Only for a lead. */
+  /** The field that selects a person. Only leads have it. */
   person: { person?: typeof personId }
   groupings: readonly UsageGrouping[]
 }
@@ -183,7 +183,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
             ? await (await context.openBooks()).findArchived(request)
             : undefined
         if (archived?.accountId === accountId) throw new BookError('month_away', archived.month)
-        // The request of another owner is as unknown as one that never was.
+        // A request of another owner gets the same error as one that does not exist.
         const isTheirs =
           found !== 'unknown' &&
           found.account?.id === accountId &&
@@ -226,7 +226,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
   ]
 }
 
-/** Returns the people of the keys in rows, by the ids of the keys. */
+/** Returns the person of each key in the rows, by the id of the key. */
 async function namePeople(books: Books, rows: readonly { key: { id: string | null } | null }[]) {
   const ids = [...new Set(rows.flatMap(({ key }) => key?.id ?? []))]
   const keys = ids.length > 0 ? await books.pageKeys({ ids, limit: ids.length }) : []
@@ -360,7 +360,7 @@ export const ownOperations = [
   }),
 ]
 
-/** The most sessions that an owner is shown. */
+/** The most sessions in a list for an owner. */
 const sessionsShownMax = 100
 
 function tellSession(

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { PersonLine } from '../accounts/person-rules.ts'
 import { budget, rate } from './fields.ts'
 
-/** The columns of a list of people, by the fields of a person. */
+/** The fields of a person, by the columns of a list. */
 const columns = {
   name: 'name',
   external_id: 'externalId',
@@ -14,16 +14,16 @@ const columns = {
 
 type ColumnName = keyof typeof columns
 
-/** Columns whose cells are more than texts. An empty cell leaves the bound as it is, and `none` takes it away. */
+/** Columns whose cells are parsed. An empty cell does not change the bound, and `none` removes it. */
 const bounds = { budget, rpm: rate } as const
 
-/** Everybody of a list is changed in one transaction, while no other change of the books is made. */
+/** The most people in a list. All are changed in one transaction, which blocks other changes of the books. */
 const linesMax = 10_000
 
-/** Mistakes that are reported at once. */
+/** The most mistakes that are reported together. */
 const mistakesMax = 5
 
-/** Reads a list of people (RFC 4180), for a field of an operation. Each mistake is reported with its line. */
+/** Reads a list of people as CSV (RFC 4180). Each mistake is added to `context` with its line. */
 export function readPersonLines(text: string, context: z.RefinementCtx): PersonLine[] {
   const mistakes: string[] = []
   const [head, ...rows] = cutRows(text.replace(/^\ufeff/, ''), mistakes)
@@ -49,7 +49,7 @@ export function readPersonLines(text: string, context: z.RefinementCtx): PersonL
   return []
 }
 
-/** An empty cell says nothing. */
+/** Reads a person from a row. Empty cells are left out. */
 function personOf(names: readonly ColumnName[], { cells, line }: CsvLine, mistakes: string[]): PersonLine {
   const person: Record<string, unknown> = {}
   for (const [at, name] of names.entries()) {
@@ -65,8 +65,8 @@ function personOf(names: readonly ColumnName[], { cells, line }: CsvLine, mistak
 type CsvLine = { cells: string[]; line: number }
 
 /**
- * Cuts a text of comma-separated values (RFC 4180) into rows, and adds mistakes to the list.
- * @returns the lines that have a text, each with the number at which it begins, from 1 on
+ * Splits comma-separated values (RFC 4180) into rows, and adds mistakes to the list.
+ * @returns the rows that are not empty, each with the number of its first line, from 1 on
  */
 export function cutRows(text: string, mistakes: string[]): CsvLine[] {
   const rows: CsvLine[] = []

@@ -71,7 +71,7 @@ const options = {
   rpm: '--rpm <count>',
 }
 
-/** Every field is named, so that a bound of a person that is missing here does not compile. */
+/** Names every field of a person, so that a field that is omitted below is a type error. */
 type WholePersonWishes = { [Name in keyof Required<PersonWishes>]: PersonWishes[Name] }
 
 function wishesOf(asked: z.output<z.ZodObject<typeof fields>>): WholePersonWishes {

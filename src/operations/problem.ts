@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { withoutKeys } from '../accounts/keys.ts'
 
-/** The name of each refusal, with its status and its title (RFC 9457). */
+/** The problems by name, each with its status and title (RFC 9457). */
 export const problems = {
   invalid_request: [400, 'Invalid request'],
   cursor_invalid: [400, 'Invalid cursor'],
@@ -26,16 +26,16 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems
 
-/** A mistake in a request. @property pointer to the field, as in a JSON document of all fields: `/limit` */
+/** A mistake in a request. @property pointer a JSON pointer to the field among all fields, such as `/limit` */
 type Mistake = { pointer: string; detail: string }
 
-/** A refusal by an operation. Programs get it as a problem object, people as its text. */
+/** An error of an operation. Programs get it as a problem object, and people get its message. */
 export class ProblemError extends Error {
   readonly problem: ProblemName
-  /** The status of the problem, unless the refusal came from the HTTP server with another one. */
+  /** The status of the problem, or another one if the HTTP server refused the request with it. */
   readonly status: number
   readonly mistakes: readonly Mistake[]
-  /** The current state, for a client that edited an older one. */
+  /** The current version, for a client that edited an older one. */
   readonly current: unknown
   readonly headers: Readonly<Record<string, string>>
 
@@ -50,7 +50,7 @@ export class ProblemError extends Error {
       status?: number
     } = {},
   ) {
-    // A typed text may be a key (ruling U5).
+    // The message may quote a typed text, which may be a key (ruling U5).
     super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
     this.problem = problem
     this.status = more.status ?? problems[problem][0]
@@ -63,7 +63,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** Makes the problem of one wrong field. */
+/** Makes the problem for one invalid field. */
 export function wrongField(field: string, detail: string, cause?: unknown): ProblemError {
   return new ProblemError('invalid_request', detail, { mistakes: [{ pointer: `/${field}`, detail }], cause })
 }
@@ -80,7 +80,7 @@ const kinds: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** The error text of a field whose schema has none of its own. It says what is right, and never quotes the value. */
+/** Returns the error text of a field whose schema has none. It names what is valid, and never quotes the value. */
 export function sayIssue(issue: InputIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -103,7 +103,7 @@ function sayBound(origin: string, how: string, bound: number): string {
   return origin === 'array' || origin === 'map' ? `have ${how} ${bound} members` : `be ${how} ${bound}`
 }
 
-/** Makes a problem of all mistakes, each with its field. Each unknown field is a mistake of its own. */
+/** Makes the problem for all mistakes of a request, each with its field. Each unknown field is a separate mistake. */
 export function invalidFields(issues: readonly z.core.$ZodIssue[]): ProblemError {
   const mistakes = issues.flatMap((issue): Mistake[] => {
     const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path]

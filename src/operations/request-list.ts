@@ -2,10 +2,10 @@ import { formatCsvTable } from './csv.ts'
 import { type RequestRow, requestRow } from './live-shapes.ts'
 import type { RequestPlace } from './rows.ts'
 
-/** One page of requests, the latest first. `end` is the place after which the next page begins. */
+/** A page of requests, the latest first. `end` is the place after which the next page begins, if there is one. */
 export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
 
-/** Reads the page after a place. @param limit the most rows; after a long search a page has fewer, although more follow */
+/** Reads the page after a place. @param limit the most rows; a long search ends with fewer, although more follow */
 export type ReadRequests = (limit: number, beyond: RequestPlace | undefined) => Promise<RequestPage>
 
 /** The values by which requests can be sorted. */
@@ -21,17 +21,17 @@ const values = {
 
 const names = Object.keys(values) as (keyof typeof values)[]
 
-/** The orders of a list of requests; with a minus sign the largest comes first. */
+/** The orders of a list of requests. With a minus sign the largest value comes first. */
 export const requestSorts = names.flatMap((name) => [`-${name}` as const, name])
 
 type RequestOrder = (typeof requestSorts)[number]
 
-/** The most requests that are sorted: neither memory nor ledger is sorted by such values. */
+/** The most requests that are sorted, because neither memory nor ledger is indexed by these values. */
 export const sortedMax = 5_000
-/** Requests that are read at once, and the most reads: matches may be rare in a long ledger. */
+/** The number of requests in one read, and the most reads. Matches may be rare in a long ledger. */
 const [rowsAtOnce, readsMax] = [500, 20]
 
-/** Sorts the last requests that match, `sortedMax` at most. Rows without a value come last. */
+/** Sorts the last matching requests, at most `sortedMax`. Rows without a value come last. */
 export async function sortLast(read: ReadRequests, sort: RequestOrder): Promise<RequestRow[]> {
   const rows: RequestRow[] = []
   let beyond: RequestPlace | undefined
@@ -50,7 +50,7 @@ export async function sortLast(read: ReadRequests, sort: RequestOrder): Promise<
 
 const parts = { account: ['account', 'account_name'], key: ['key_id', 'key_prefix', 'key_label'] } as const
 
-/** The columns of the export: the fields of a row in their order, those of the account and the key one by one. */
+/** The columns of the export: the fields of a row in their order, with a column for each field of account and key. */
 const columns = requestRow
   .keyof()
   .options.flatMap((name): readonly (keyof ReturnType<typeof flatten>)[] =>
@@ -68,9 +68,9 @@ function flatten({ account, key, ...row }: RequestRow) {
   }
 }
 
-/** Writes all requests that match as comma-separated values; with another order than by time, those of `sortLast`. */
+/** Formats all matching requests as CSV, or those of `sortLast` if the order is not by time. */
 export async function* exportRequests(read: ReadRequests, sort: RequestOrder): AsyncIterable<string> {
-  // A mistake in the question appears before the first line.
+  // The first read comes first, so that an invalid query is reported before any output.
   const first =
     sort === '-at' ? await read(rowsAtOnce, undefined) : { rows: await sortLast(read, sort), end: undefined }
   yield* formatCsvTable(columns, ['credits'], eachRow(read, first))

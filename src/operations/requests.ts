@@ -119,7 +119,7 @@ export const requestOperations = [
   }),
 ]
 
-/** Returns a page of the last requests that fit, after the place where the page before ended. */
+/** Returns a page of the last matching requests, after the place where the previous page ended. */
 export async function listLast(context: Context, filter: RequestFilter, limit: number) {
   const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
   const beyond = id === undefined ? undefined : { atMs: atMs!, id }
@@ -135,7 +135,7 @@ async function readerOf(context: Context, asked: RequestQuery): Promise<ReadRequ
   return (limit, beyond) => lastRequests(context, filter, limit, beyond)
 }
 
-/** Converts a question to a filter. Names become ids, for which the books are needed. */
+/** Converts a query to a filter. Names become ids, for which the books are read. */
 async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): Promise<RequestFilter> {
   const { account, key } = asked
   const isNamed = account !== undefined || key !== undefined
@@ -151,12 +151,12 @@ async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): 
   }
 }
 
-/** The number of entries that are read at once, and the most reads for one page: matches may be rare in a long ledger. */
+/** The number of entries in one read, and the most reads for a page. Matches may be rare in a long ledger. */
 const [entriesAtOnce, readingsMax] = [250, 20]
 
 /**
- * Returns the last requests after a place, from memory and ledger together. A request in both comes from memory.
- * @returns fewer rows than there are, if a search of the ledger takes too long; `end` is then the place to continue
+ * Returns the last requests after a place, from memory and ledger. A request that is in both comes from memory.
+ * @returns fewer rows than `limit` if a search of the ledger takes too long; the next page then continues at `end`
  */
 async function lastRequests(
   context: Context,
@@ -166,25 +166,25 @@ async function lastRequests(
 ): Promise<RequestPage> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
-  // Requests without an account are kept separately, and may be older than billed requests that memory has dropped.
+  // Memory keeps requests without an account separately. They may be older than billed ones that it has dropped.
   const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
   if (context.running.isAlone && isWhole && recent.length > limit)
     return { rows: recent.slice(0, limit), end: placeOf(last) }
-  // Requests of other servers are only in the ledger.
+  // Requests of other servers are in the ledger only.
   const { rows: posted, edge } = await readLedger(context, filter, limit + 1, beyond).catch((error: unknown) => {
     if (error instanceof StoreSilent && recent.length > 0) return { rows: [], edge: undefined }
     throw error
   })
   const known = await context.running.findRequests(posted.map(({ request_id }) => request_id))
   const merged = [...recent, ...posted.filter(({ request_id }) => !known.has(request_id))].sort(compareRows)
-  // The ledger was not searched beyond the edge.
+  // The ledger was not searched past the edge, so rows after it may be missing.
   const seen = edge === undefined ? merged : merged.filter((row) => !isBeyond(row, edge))
   const rows = seen.slice(0, limit)
   if (seen.length > limit) return { rows, end: placeOf(rows.at(-1)!) }
   return { rows, end: edge }
 }
 
-/** @returns the last matching requests of the ledger, and the edge of the search; without `edge`, that is all */
+/** @returns the last matching requests of the ledger; `edge` is where the search stopped, or undefined at the end */
 async function readLedger(
   context: Context,
   filter: RequestFilter,
@@ -192,7 +192,7 @@ async function readLedger(
   beyond: RequestPlace | undefined,
 ): Promise<{ rows: RequestRow[]; edge: RequestPlace | undefined }> {
   const rows: RequestRow[] = []
-  // The ledger has no statuses, so nothing in it can match.
+  // Entries of the ledger have no status, so none can match.
   if (filter.statuses !== undefined) return { rows, edge: undefined }
   const books = await context.openBooks()
   const { accountId, keyIds, models, sinceMs } = filter
@@ -201,7 +201,7 @@ async function readLedger(
     accountId,
     keyIds,
     model: models?.length === 1 ? models[0] : undefined,
-    // The ledger is sorted by the time of posting, which is at most `lateMs` away.
+    // The ledger is sorted by the time of posting, which differs from `at` by at most `lateMs`.
     sinceMs: sinceMs === undefined ? undefined : sinceMs - lateMs,
     untilMs: Number.isFinite(endMs) ? endMs + lateMs : undefined,
   }
@@ -224,16 +224,16 @@ async function readLedger(
     place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
     if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
   }
-  // The empty id sorts after all others, so requests at exactly that time are still to come.
+  // The empty id comes after all others in this order, so the next page includes requests at exactly this time.
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 
-/** Whether a page that ends here gets further than it began, so that paging comes to an end. */
+/** Whether a page that ends here makes progress, without which paging would not end. */
 function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
-/** The latest time at which requests with later entries in this order were over. */
+/** The latest possible `at` of requests whose entries follow this place. */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs
 }
@@ -242,7 +242,7 @@ function placeOf({ at, request_id: id }: RequestRow): RequestPlace {
   return { atMs: Date.parse(at), id }
 }
 
-/** Makes the row of a request that only the ledger knows. */
+/** Makes the row of a request that is only in the ledger. */
 function rowOfDebit(entry: ListedEntry & { bill: NonNullable<ListedEntry['bill']> }): RequestRow {
   const { bill, keyPrefix, keyLabel } = entry
   const { cache_write_1h_tokens: _, ...tokens } = toTokens(bill.usage)

@@ -5,9 +5,9 @@ import { setAt } from '../catalog/price-list.ts'
 import type { RequestRow } from './live-shapes.ts'
 import type { ModelRow } from './shapes.ts'
 
-/* Rows of requests and models, their filter and order. They stand apart because a server needs them even if no operator asks. */
+/* Rows of requests and models, their filter and order. A server needs this module even if no operator uses the API. */
 
-/** Selects requests that match all given fields. Of a list, one value must match. */
+/** Selects requests that match all given fields. A list matches if it contains the value. */
 export type RequestFilter = {
   accountId?: string | undefined
   keyIds?: readonly string[] | undefined
@@ -15,13 +15,13 @@ export type RequestFilter = {
   upstreams?: readonly string[] | undefined
   outcomes?: readonly string[] | undefined
   statuses?: readonly string[] | undefined
-  /** Requests that were over at this time or later. */
+  /** Selects requests that ended at this time or later. */
   sinceMs?: number | undefined
-  /** Requests that were over before this time. */
+  /** Selects requests that ended before this time. */
   untilMs?: number | undefined
 }
 
-/** The request after which a page begins. Requests are sorted by both members, the latest first. */
+/** The request before the first one of a page. Requests are sorted by both members, the latest first. */
 export type RequestPlace = { atMs: number; id: string }
 
 export function fits(row: RequestRow, filter: RequestFilter): boolean {
@@ -58,17 +58,17 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The tolerance for a different clock of the store, and for a late debit, in ms. A later debit is listed at another place. */
+/** The tolerance for the store's clock and for late debits, in ms. A later debit is listed at another place. */
 export const lateMs = 5_000
 
-/** The time when the request was over by the server's clock, limited to what the entry's place in the ledger allows. */
+/** Returns when a request ended by the server's clock, within `lateMs` of the time at which its entry was posted. */
 export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }
 
 type Tokens = Omit<NonNullable<ListedEntry['bill']>['usage'], 'estimated'>
 
-/** Converts counters of tokens to the fields of answers. */
+/** Converts token counts to the fields of answers. */
 export function toTokens(tokens: Tokens) {
   return {
     input_tokens: tokens.inputTokens,
@@ -80,7 +80,7 @@ export function toTokens(tokens: Tokens) {
   }
 }
 
-/** The same fields without figures. */
+/** The same fields with null, for requests without token counts. */
 export const noTokens: Record<keyof ReturnType<typeof toTokens>, null> = {
   input_tokens: null,
   cache_read_tokens: null,
@@ -90,20 +90,20 @@ export const noTokens: Record<keyof ReturnType<typeof toTokens>, null> = {
   reasoning_tokens: null,
 }
 
-/** The sums that running requests hold, in nano-credits, by account id. */
+/** The nano-credits that running requests hold, by account id. */
 export type Holds = ReadonlyMap<string, bigint>
 
-/** An operator's command for an upstream account: try it now, do not use it, or use it again. */
+/** An operator's commands for an upstream account: try it now, stop using it, or use it again. */
 export const steerings = ['retry', 'disable', 'enable'] as const
 
 export type SteeringWord = (typeof steerings)[number]
 
-/** Selects services of an upstream. A missing member matches all. */
+/** Selects the accounts and models of an upstream. A missing member matches all. */
 export type UpstreamPlace = { upstream: string; account?: string | undefined; model?: string | undefined }
 
 /**
- * Lists the models that clients can name, for operators, with the base prices of this moment.
- * @param isFailing undefined: no running server is asked
+ * Lists the models that clients can name, with the current base prices, for operators.
+ * @param isFailing undefined if no server is running
  */
 export function listModels(
   { entries, chains }: Pick<Catalog, 'entries' | 'chains'>,

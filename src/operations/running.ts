@@ -15,7 +15,7 @@ import { modelRow, upstreamState } from './shapes.ts'
 
 /* Operations on the state of the running gateway. */
 
-/** A store that cannot be read so quickly keeps no status waiting, in ms. */
+/** The longest wait for the store in a status, in ms. Without a response the status lacks `folding`. */
 const foldingMs = 1_000
 
 type BooksState = { progress?: FoldProgress; away?: string[] | undefined }
@@ -40,7 +40,7 @@ const texts: Record<SteeringWord, string> = {
   enable: 'end that an upstream was disabled',
 }
 
-/** Of the operator who asks. */
+/** Returns the role of an operator; undefined for any other caller. */
 function roleOf(who: Principal | undefined): OperatorRole | undefined {
   return who?.kind === 'operator' ? who.role : undefined
 }
@@ -178,7 +178,7 @@ export const runningOperations = [
   ),
 ]
 
-/** Listed after the requests. */
+/** A list of its own, because the table has it after the operations on requests. */
 export const webhookOperations = [
   operation({
     id: 'webhook.list',

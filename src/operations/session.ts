@@ -6,7 +6,7 @@ import * as field from './fields.ts'
 import { operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/** Returns the digest of a token or a key; undefined if the text has another form. @param takesForeign see `digestOfKey` */
+/** Returns the digest of a token or a key. Undefined if the text is neither. @param takesForeign see `digestOfKey` */
 export function digestOf(shown: string, takesForeign: boolean): string | undefined {
   return readToken(shown) ?? digestOfKey(shown, takesForeign)
 }
@@ -16,12 +16,12 @@ export function digestOfCookie(value: string): string | undefined {
   return readToken(value) === undefined ? undefined : digestKey(value)
 }
 
-/** The answer to signing in, with the cookie. */
+/** Makes the answer to a sign-in, with the cookie. */
 function toldSession<Who extends object>({ session: { expiresMs }, token }: IssuedSession, who: Who) {
   return { body: { ...who, expires: field.formatTime(expiresMs)! }, session: { token, expiresMs } }
 }
 
-/** Signing in and out for browsers, with a cookie that stands for the token or key. */
+/** Sign-in and sign-out for browsers. A cookie replaces the token or key. */
 export const sessionOperations = [
   operation({
     id: 'session.create',

@@ -3,9 +3,9 @@ import type { WebhookEvent } from '../accounts/warnings.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
 import { amount, named } from './fields.ts'
 
-/* Answers of the running gateway, for programs: names, counts, times and fixed words, and no content (ruling U5). */
+/* Answers about the running gateway. They have no content, only names, counts, times and fixed words (ruling U5). */
 
-/** An upstream account's service of one model. */
+/** The state of an upstream account for one model. */
 export const upstreamState = named('Upstream', {
   model: z.string(),
   upstream: z.string(),
@@ -13,7 +13,7 @@ export const upstreamState = named('Upstream', {
   priority: z.number(),
   state: z
     .enum(['ready', 'trial', 'cooling', 'disabled', 'no_key', 'off'])
-    .describe('`disabled` by an operator, until he enables it; `off` by the configuration'),
+    .describe('`disabled` by an operator, until one enables it; `off` by the configuration'),
   cause: z.string().nullable().describe('what it is left alone for, in the words of the log'),
   heard: z.boolean().describe('another server of the store has met that, and told this one'),
   wait_ms: z.number().nullable().describe('until it is tried again; null while it is not left alone'),
@@ -33,7 +33,7 @@ export type WebhookState = {
   below_nanos: bigint | undefined
   last: WebhookSendRow | undefined
   pending: number
-  /** The numbers since the process began. */
+  /** Counts of accepted and failed messages since the process started. */
   told: number
   failed: number
   last_failure: WebhookSendRow | undefined
@@ -108,7 +108,7 @@ export const tokens = {
   reasoning_tokens: z.number(),
 }
 
-/** The same for what may have no figures. */
+/** The same fields, which can be null. */
 export const maybeTokens = Object.fromEntries(
   Object.entries(tokens).map(([name, count]) => [name, count.nullable()]),
 ) as Record<keyof typeof tokens, z.ZodNullable<z.ZodNumber>>
@@ -117,7 +117,7 @@ export const usage = named('TokenCounts', { ...tokens, calls: z.record(z.string(
 
 const settlementStates = ['pending', 'waiting', 'in the ledger', 'spooled', 'refused', 'returned', 'none'] as const
 
-/** The facts that explain the answer to a request. A value that is unknown, or does not apply, is null. */
+/** The facts that explain the answer to a request. A value that is unknown or does not apply is null. */
 export const explanation = named('Explanation', {
   request_id: z.string(),
   account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),

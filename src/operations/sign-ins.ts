@@ -23,7 +23,7 @@ const sessionShape = field.named('Session', {
   why: z.string().nullable().describe('why it has ended'),
 })
 
-/** A session as operators see it. */
+/** A person's session as operators see it. */
 export type SessionDetails = z.output<typeof sessionShape>
 
 function tellSession(row: ListedSession): SessionDetails {
@@ -46,7 +46,7 @@ function tellSession(row: ListedSession): SessionDetails {
   }
 }
 
-/** Sessions of people, for operators. Their owners have `own.sessions`. */
+/** Operations on people's sessions, for operators. People have `own.sessions`. */
 export const signInOperations = [
   operation({
     id: 'session.list',

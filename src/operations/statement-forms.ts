@@ -10,7 +10,7 @@ const counted = [
 
 const words = ['date', 'reference', 'model', 'tier', 'band', 'key', 'person', 'labels'] as const
 
-/** The lines of a statement in their order: what each is, its words, and its figures. */
+/** Yields the lines of a statement in their order, each with its kind, its words and its figures. */
 function* eachLine(
   told: ToldStatement,
 ): Iterable<[kind: string, words: Partial<Record<string, string | null>>, figures: Partial<LineFigures>]> {
@@ -26,8 +26,8 @@ function* eachLine(
 }
 
 /**
- * Formats a statement as comma-separated values. The amounts from `opening` to `closing` add up, with those of `use` taken away.
- * Lines that begin with `by` are the same use less returns in other parts. The last lines name what proves it.
+ * Formats a statement as CSV. `closing` is the sum of the amounts before it, with those of `use` subtracted. Lines that
+ * begin with `by` divide use less returns in other ways. The last lines have the digests that prove it.
  */
 export function formatStatementCsv(told: ToldStatement): string {
   const row = (cells: readonly (string | number | null | undefined)[], numbersFrom = cells.length) =>
@@ -57,7 +57,7 @@ table{border-collapse:collapse;width:100%;margin:1em 0}th,td{padding:.25em .5em;
 .n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}tfoot td{font-weight:bold}
 address,.proof td+td{white-space:pre-line;overflow-wrap:anywhere}@media print{body{margin:0;max-width:none;font-size:11px}tr{break-inside:avoid}}`
 
-/** Formats a statement as a page that can be printed. It loads nothing and runs nothing. */
+/** Formats a statement as an HTML page for printing. The page loads no resources and runs no scripts. */
 export function formatStatementHtml(told: ToldStatement): string {
   const { symbol, currency, seller, buyer, month, closed } = told
   const money = (amount: string) => [symbol, amount].filter(Boolean).join(' ')
@@ -117,7 +117,7 @@ ${parts(
 `
 }
 
-/** @param numbersFrom the first column of figures */
+/** Formats a table in HTML. @param numbersFrom the first column of figures */
 function table(
   title: string,
   head: readonly string[],

@@ -5,20 +5,20 @@ import * as field from './fields.ts'
 const text = z.string().nullable()
 const entry = z.number().nullable()
 
-/** Counts of tokens by their kinds. */
+/** Token counts by kind. */
 export const counts = Object.fromEntries(tokenNames.map((name) => [`${name}_tokens`, z.number()])) as Record<
   `${(typeof tokenNames)[number]}_tokens`,
   z.ZodNumber
 >
 /** The figures of a line. */
 export const lineShape = z.object({ requests: z.number(), ...counts, amount: field.amount })
-/** Credits for a million tokens. */
+/** A price in credits per million tokens. */
 export const priceShape = z.object({
   ...{ input: field.amount, cache_read: field.amount, cache_write: field.amount, cache_write_1h: field.amount },
   ...{ output: field.amount, has_steps: z.boolean().describe('whether it depends on the size of a request') },
 })
 
-/** A statement for programs; amounts are decimal texts. */
+/** A statement for programs. Amounts are decimal texts. */
 export const statementShape = field.named('Statement', {
   account: z.string(),
   buyer: z.string().describe('the name of the account'),

@@ -42,7 +42,7 @@ const ownShape = field.named('OwnStatement', {
 
 const media = { csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' } as const
 
-/** A statement is for finance and admins, and viewers, who see its entries (ruling Y22). */
+/** Operations that return statements. All operators may use them: viewers see the entries anyway (ruling Y22). */
 export const statementOperations = [
   operation({
     id: 'statement.show',
@@ -84,7 +84,7 @@ const ownSums = [
   ...(['cost', 'requests', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'output_tokens'] as const),
 ]
 
-/** The owner of a key sees credits and tokens, and neither prices nor what else an amount follows from (ruling Y22). */
+/** Reads the statement for the owner of a key. It has credits and tokens, and no prices or tiers (ruling Y22). */
 async function readOwn(context: Context, asked: string | undefined): Promise<z.output<typeof ownShape>> {
   const { books, who, nowMs } = context
   const zone = await books.readUsageState()
@@ -97,7 +97,7 @@ async function readOwn(context: Context, asked: string | undefined): Promise<z.o
     bounds: bounds.map((ms) => ms / quarterMs),
     ...{ daysOf: zone, isWhole: true, by: ['model'], sums: ownSums, times: [], sort: 'cost' },
     top: Number.POSITIVE_INFINITY,
-    // An operator has no requests of their own.
+    // An operator has no requests, so an empty list of keys is selected.
     only: { key: who?.kind === 'owner' ? ((await findOwn(context)).keyIds ?? []) : [] },
   })
   const tell = ([cost, requests, ...tokens]: readonly bigint[]) => ({
@@ -202,7 +202,7 @@ function tellLine({ requests, tokens, amountNanos }: StatementLine): z.output<ty
   }
 }
 
-/** Credits for a million tokens. */
+/** Describes a price in credits per million tokens. */
 function tellPrice(prices: Prices | undefined): z.output<typeof priceShape> | null {
   if (!prices) return null
   return {

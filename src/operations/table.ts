@@ -15,7 +15,7 @@ import { usageOperations } from './usage.ts'
 import { usageTable } from './usage-table.ts'
 import { workbenchOperations } from './workbench.ts'
 
-/** Everything that operators and owners of keys can do over HTTP, each once. The command line uses the same table. */
+/** All operations of the API for operators and owners of keys. The command line uses the same table. */
 export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...meOperations,

@@ -6,7 +6,7 @@ import * as field from './fields.ts'
 import { readFilter, refuseBackwards } from './filter.ts'
 import { wrongField } from './problem.ts'
 
-/** The fields that select a time. */
+/** The fields that select a range of time. */
 export const rangeFields = {
   from: field.dayOrTime
     .optional()
@@ -18,7 +18,7 @@ export const rangeFields = {
   month: field.month.optional().describe('instead of all of them: a calendar month such as 2026-10'),
 }
 
-/** The options of these fields on the command line, where an end day is included. */
+/** The options for these fields. On the command line an end day is inclusive. */
 export const rangeFlags = {
   from: '--since <time>',
   to: '--until <time>',
@@ -26,7 +26,7 @@ export const rangeFlags = {
   month: '--month <month>',
 }
 
-/** A list of words, separated by commas. */
+/** A field for a list of words, separated by commas. */
 const words = (what: string) =>
   field
     .text('must be a text')
@@ -34,7 +34,7 @@ const words = (what: string) =>
     .optional()
     .describe(`only of ${what}; several with commas between them`)
 
-/** The fields that select figures by their words. */
+/** The fields that select figures by account, key, model and so on. */
 export const wordFields = {
   account: words('these accounts, by name or id'),
   key: words('these keys, by id, first characters or label'),
@@ -56,10 +56,14 @@ export const wordFlags = {
 type RangeInput = z.output<z.ZodObject<typeof rangeFields>>
 type WordInput = z.output<z.ZodObject<typeof wordFields>>
 
-/** Unix milliseconds. */
+/** A range in Unix milliseconds. `toMs` is exclusive. */
 export type TimeRange = { fromMs: number; toMs: number }
 
-/** @param usual how long a range is that nothing says. @throws ProblemError */
+/**
+ * Reads a range.
+ * @param usual returns the default start for an end
+ * @throws ProblemError
+ */
 export function readRange(
   { from, to, last, month }: RangeInput,
   calendar: Calendar,
@@ -80,7 +84,7 @@ export function readRange(
   return bounded({ fromMs, toMs })
 }
 
-/** A month before the 31st of March is the last day of February. */
+/** Returns the moment a length of time before another one. A month before 31 March is the last day of February. */
 function before(toMs: number, length: field.TimeLength, calendar: Calendar): number {
   if ('ms' in length) return toMs - length.ms
   const [year, month, day] = calendar.dateOf(toMs).split('-').map(Number)
@@ -90,10 +94,10 @@ function before(toMs: number, length: field.TimeLength, calendar: Calendar): num
   return startMs + toMs - calendar.periodOf(toMs, 'day').startMs
 }
 
-/** The end of the year 9998. Later times may have years of five digits, which programs do not read. */
+/** The end of the year 9998. Later times may have years of five digits, which programs cannot parse. */
 const lastMs = Date.UTC(9999, 0)
 
-/** Limits a range to the years from 1970 to 9998. @throws ProblemError if nothing is left of it */
+/** Limits a range to the years from 1970 to 9998. @throws ProblemError if it is outside */
 function bounded({ fromMs, toMs }: TimeRange): TimeRange {
   const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
   if (range.fromMs < range.toMs) return range
@@ -115,7 +119,7 @@ export async function readOnly(books: Books, calendar: Calendar, input: WordInpu
   return only
 }
 
-/** Returns the names of the accounts and keys in groups, by their ids, for people. */
+/** Returns the names of the accounts and keys in groups, by id. */
 export async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const idsOf = (name: UsageGrouping) => [
     ...new Set(by.includes(name) ? groups.map((of) => of[by.indexOf(name)]!) : []),

@@ -14,7 +14,7 @@ import {
 import { formatCsvRow } from './csv.ts'
 import { amount, folding, formatTime, named, when } from './fields.ts'
 
-/** The sums and times that each measure is made of. */
+/** The stored sums and times from which each measure is computed. */
 const made = {
   credits: { sums: ['cost'] },
   requests: { sums: ['requests'] },
@@ -91,7 +91,7 @@ export const usageShape = named('Usage', {
 
 export type ToldUsage = z.output<typeof usageShape>
 
-/** Returns the questions to a store that the measures need. */
+/** Returns what to read from the store for the measures. The first measure determines the order of groups. */
 export function neededOf(asked: readonly Measure[]): { sums: SumName[]; times: TimeName[]; sort: SumName } {
   const sums = [...new Set(asked.flatMap((measure): readonly SumName[] => made[measure].sums))]
   const times = [...new Set(asked.flatMap((measure) => timeOf(measure) ?? []))]
@@ -110,7 +110,7 @@ type UsageView = {
   bucket: string
   buckets: string[]
   completeMs: number
-  /** Names by the ids of accounts and keys. */
+  /** Names of accounts and keys by id. */
   named: ReadonlyMap<string, string>
 }
 
@@ -140,7 +140,7 @@ export function tellUsage({ groups, other, total, keptFrom, folding }: UsageAnsw
   }
 }
 
-/** Returns figures. A bucket that is not kept any more has null, not 0. */
+/** Converts a series to figures. A bucket whose figures are no longer kept is null, not 0. */
 function tellFigures({ sums, times }: Series, { question, measures }: UsageView, keptFrom: number): ToldUsage['total'] {
   const { bounds } = question
   const isKept = (at: number) => bounds[at]! >= keptFrom
@@ -173,7 +173,7 @@ function tellTimes(buckets: readonly BucketCounts[], isKept: (at: number) => boo
   }
 }
 
-/** Whether people call it by another word than its id. */
+/** Whether the values of a grouping are ids that have a name. */
 function isNamed(name: string): name is 'account' | 'key' | 'person' {
   return name === 'account' || name === 'key' || name === 'person'
 }
@@ -185,8 +185,8 @@ type UsageRow = ToldUsage['series'][number] | NonNullable<ToldUsage['other']> | 
 type Cell = { value: string | number | null; isNumber: boolean }
 
 /**
- * Formats a line for each bucket of each series. The first column marks the lines of `other` and `total`.
- * @param dimensions the groupings that were asked for, which are columns even without figures
+ * Formats a line of CSV for each bucket of each series. The first column marks the lines of `other` and `total`.
+ * @param dimensions the requested groupings, which are columns even if there are no figures
  */
 export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGrouping[] = []): Iterable<string> {
   const { series, other, total, buckets } = told

@@ -10,10 +10,10 @@ import * as field from './fields.ts'
 import { type Context, operation } from './operation.ts'
 import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, wordFlags } from './usage-range.ts'
 
-/** The accounts whose figures are read at once; more if the ledger itself is read for them. */
+/** The number of accounts in one read of figures, and the larger one for reads of ledger entries. */
 const [accountsAtOnce, accountsOfEntries] = [500, 5_000]
 
-/** Columns of many words, whose figures are read account by account. A person may be of several. */
+/** Columns that can have very many values. Their figures are read account by account. */
 const ofOneAccount: readonly UsageGrouping[] = ['account', 'key']
 
 const sums = [
@@ -22,7 +22,7 @@ const sums = [
 
 const words = [...dimensions, 'tier', 'band', 'person'] as const
 
-/** The name of a column of labels begins with it. */
+/** The prefix of a column for a dimension of labels. */
 const labelColumn = 'label:'
 
 const columnsCure = `must be any of ${words.join(', ')}, label:NAME`
@@ -30,7 +30,7 @@ const isColumn = new RegExp(`^(?:${words.join('|')}|${labelColumn}[^\\s,=]{1,64}
 
 const cell = z.string().nullable().optional()
 
-/** A row: the columns that were asked for, in their order, then the figures. */
+/** A row: the requested columns in their order, then the figures. */
 export const usageRowShape = field.named('UsageTableRow', {
   ...(Object.fromEntries(words.map((name) => [name, cell])) as Record<(typeof words)[number], typeof cell>),
   credits: field.amount,
@@ -76,12 +76,12 @@ export const usageTable = operation({
   run: async (context, input) => ({ rows: await openTable(context, input) }),
 })
 
-/** Opens the rows of a table of the current month, or of the range that is named. @throws ProblemError */
+/** Opens the rows for the requested range, or for the current month. @throws ProblemError */
 async function openTable({ books, nowMs }: Context, input: TableInput): Promise<AsyncIterable<TableRow>> {
   const zone = await books.readUsageState()
   const calendar = createCalendar(zone)
   const range = readRange(input, calendar, nowMs, (toMs) => calendar.periodOf(toMs - 1, 'month').startMs)
-  // The end of a day that has not ended has no entries.
+  // Bounds are rounded to whole days, or to hours if a time is given. The rest of the current day has no entries yet.
   const isOfTimes = [input.from, input.to, input.last].some((said) => said !== undefined && 'ms' in said)
   const unit = isOfTimes ? 'hour' : 'day'
   const boundsMs = [calendar.periodOf(range.fromMs, unit).startMs, calendar.periodOf(range.toMs - 1, unit).endMs]
@@ -96,10 +96,10 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   return eachRow(books, question, input.by)
 }
 
-/** Rows in the order of their accounts' names, then of their words. Each is a sum, so that the total is that of the rows. */
+/** Yields rows by account name, then by their words, and last the total. Entries with the same words become one row. */
 async function* eachRow(books: Books, question: UsageQuestion, columns: readonly string[]): AsyncIterable<TableRow> {
   const total = sums.map(() => 0n)
-  // Entries without a key may be of any account.
+  // Rows that name neither an account nor a key may have entries of several accounts, so they come last.
   const unnamed = new Map<string, RowSums>()
   for await (const only of eachSlice(books, question)) {
     const { groups } = await books.readUsage({ ...question, only })
@@ -127,7 +127,7 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
   )
 }
 
-/** @property place sorts rows, and tells those apart that are called alike */
+/** @property place sorts rows, and distinguishes those with the same words */
 type RowSums = { words: readonly string[]; ids: readonly string[]; place: string; sums: bigint[] }
 
 function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {
@@ -135,13 +135,13 @@ function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[
   const isAlike = (at: number, other: number) => sorted[at]!.words.join('\n') === sorted[other]?.words.join('\n')
   for (const [at, { words, ids, sums }] of sorted.entries()) {
     const isShared = isAlike(at, at - 1) || isAlike(at, at + 1)
-    // People of one name differ by their ids.
+    // People with the same name get their id.
     const withId = (word: string, n: number) => (columns[n] === 'person' && ids[n] ? `${word} (${ids[n]})` : word)
     yield tellRow(columns, isShared ? words.map(withId) : words, sums)
   }
 }
 
-/** Returns a function that makes the cells of a group's words. */
+/** Returns a function that makes the cells for the words of a group. */
 async function readWords(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const names = await namesOf(books, by, groups)
   const persons = by.includes('person')
@@ -163,7 +163,7 @@ async function readWords(books: Books, by: readonly UsageGrouping[], groups: rea
   }
 }
 
-/** The value of a dimension in the labels of an entry, such as `project=apollo,team=core`. */
+/** Returns the value of a dimension in an entry's labels, such as `project=apollo,team=core`. Empty if it has none. */
 function labelIn(labels: string, dimension: string): string {
   const found = labels.split(',').find((one) => one.startsWith(`${dimension}=`))
   return found?.slice(dimension.length + 1) ?? ''
@@ -182,7 +182,7 @@ function tellRow(
   }
 }
 
-/** The filters of one reading after the other, so that memory does not grow with the number of accounts. */
+/** Yields the filter of each read. With many accounts there are several reads, so that memory use is bounded. */
 async function* eachSlice(books: Books, { by, only }: UsageQuestion): AsyncIterable<UsageQuestion['only']> {
   if (!by.some((name) => ofOneAccount.includes(name))) return yield only
   const { folded, entries } = await books.readFolding()

@@ -27,17 +27,17 @@ import { formatUsageCsv, measures, neededOf, tellUsage, usageShape } from './usa
 
 const bucketNames = ['auto', ...periods, 'all'] as const
 
-/** The most buckets that a chart can show, and that an answer may have. */
+/** The most buckets that `auto` chooses for a chart, and the most in an answer. */
 const [plottedMax, bucketsMax] = [400, 2_000]
 const [groupsUsual, groupsMax] = [6, 50]
 
-/** A longer range is read by days, in ms. */
+/** A range longer than this is read by days, in ms. */
 const longMs = 35 * 86_400_000
 
-/** The longest range that is summed from the entries, in ms. */
+/** The longest range that can be summed from entries, in ms. */
 const entriesMs = 7 * 86_400_000
 
-/** The longest time that counters of free requests may wait in the memory of another server, in ms. */
+/** The longest time for which another server may keep counters of free requests in memory only, in ms. */
 const trafficLagMs = 10_000
 
 export const usageInput = z.strictObject({
@@ -69,7 +69,7 @@ export const usageInput = z.strictObject({
 
 type Input = z.output<typeof usageInput>
 
-/** The question without its words, which the caller of `showUsage` may determine. */
+/** The part of the query that is not `only`. The caller of `showUsage` determines `only`. */
 type FigureInput = Pick<Input, 'from' | 'to' | 'last' | 'month' | 'bucket' | 'tz' | 'top' | 'by' | 'measures'>
 
 export const usageOperations = [
@@ -110,7 +110,7 @@ async function showAll(context: Context, input: Input): Promise<z.output<typeof 
   return showUsage(context, input, await readOnly(context.books, context.calendar, input))
 }
 
-/** @param only selects the figures by words of their groupings. @throws ProblemError for a range that is too large */
+/** @param only selects figures by their groupings. @throws ProblemError for a range that is too long */
 export async function showUsage(
   { books, running, nowMs }: Context,
   input: FigureInput,
@@ -158,7 +158,7 @@ const lengthsMs: Record<PeriodName, number> = {
   month: 30 * 86_400_000,
 }
 
-/** @throws ProblemError for a range that has too many entries to sum: figures are kept by hours of one zone */
+/** Figures are kept by hours of one zone. @throws ProblemError for a range with too many entries to sum */
 function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone: string): void {
   if (toMs - fromMs <= entriesMs) return
   const instead = name === 'tz' ? 'leave `tz` out' : 'name a longer `bucket`'
@@ -177,7 +177,7 @@ function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: TimeRange): Buck
   return periods.find((period) => period !== 'quarter' && isShort(period)) ?? 'month'
 }
 
-/** Returns the beginnings of all buckets, and the end of the last one. @throws ProblemError */
+/** Returns the start of each bucket, and the end of the last one. @throws ProblemError for too many buckets */
 function boundsOf({ fromMs, toMs }: TimeRange, bucket: Bucket, calendar: Calendar): number[] {
   if (bucket === 'all') {
     const unit = toMs - fromMs > longMs ? 'day' : 'hour'

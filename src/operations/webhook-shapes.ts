@@ -3,7 +3,7 @@ import { type WebhookEvent, webhookEvents } from '../accounts/warnings.ts'
 import { amount, named, when } from './fields.ts'
 import { severities } from './needs.ts'
 
-/* The messages that webhooks send, for the OpenAPI document. `src/webhooks/messages.ts` makes them. */
+/* Shapes of the messages of webhooks, for the OpenAPI document. `src/webhooks/messages.ts` makes the messages. */
 
 const account = z.object({ id: z.string(), name: z.string() })
 
@@ -57,7 +57,7 @@ const data = {
   clock_wrong: z.object({ problem: z.enum(['moved', 'rest', 'ahead']), text: z.string() }),
 } satisfies Record<WebhookEvent, z.ZodType>
 
-/** The body of a message of each event. */
+/** The shape of the message for each event. */
 export const webhookShapes = Object.fromEntries(
   webhookEvents.map((event) => [
     event,

@@ -6,13 +6,13 @@ import { operation } from './operation.ts'
 import { wrongField } from './problem.ts'
 import type { ModelRow } from './shapes.ts'
 
-/* Operations to try things: a request, a translation, the settings of an agent. */
+/* Operations for trying out a request, a translation, and the settings of an agent. */
 
 const word = field.text('must be a text').optional()
 
 const wire = z.enum(clientWireNames)
 
-/** JSON as a text, which is used unchanged, or as an object, which is serialized again and may spell numbers differently. */
+/** A field for JSON: a text, used unchanged, or an object, which is serialized and may spell numbers differently. */
 export const json = (what: string) =>
   z
     .union([z.string(), z.record(z.string(), z.unknown())], { error: 'must be an object, or a text of JSON' })
@@ -55,7 +55,7 @@ export const workbenchOperations = [
     }),
     output: translationShape,
     text: 'show what a model would be sent for a request, and what its client would see of an answer; nothing is sent',
-    // The command line has its own command, which reads files.
+    // The command line has a separate command, which reads files.
     asks: 'server',
     async run({ running }, { from, model, upstream, body, answer }) {
       if (body === undefined && answer === undefined) throw wrongField('body', 'must be there, or an answer')
@@ -93,7 +93,7 @@ export const workbenchOperations = [
   }),
 ]
 
-/** Returns the model of a request for the audit if it is one of ours; nothing else of the request is recorded (ruling U5). */
+/** Returns the model of a request for the audit if the catalog has it. Nothing else is recorded (ruling U5). */
 function modelOf(body: string, models: readonly ModelRow[]): string | null {
   try {
     const { model } = JSON.parse(body) as { model?: unknown }
