@@ -4,13 +4,15 @@ import { every } from './timers.ts'
 
 const everyMs = 1_000
 
-/** File descriptors that are open besides connections: the store's files, the log, Node's own. */
+/** File descriptors besides those of connections: the store's files, the log, Node's own. */
 const ownMax = 100
 
-/** The descriptors of a request: its client's connection, its upstream's, and perhaps an idle one beside them (ruling Y14). */
+/**
+ * The descriptors of a request: its client's connection, its upstream's, and perhaps an idle one besides (ruling Y14).
+ */
 const perConnection = 3
 
-/** The sources that are watched; a test passes its own. */
+/** The sources to watch; a test passes its own. */
 type DescriptorSources = {
   /** Opens something and closes it again. @throws with the error code of the system */
   tryOpen: () => void
@@ -18,9 +20,10 @@ type DescriptorSources = {
 }
 
 /**
- * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without one, the system closes
- * new connections and does not report that to the process. So this function tries to open a file once a second.
- * @param clockMs monotonic. @returns a function that stops it
+ * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without one, the system
+ * closes new connections and does not report that to the process. So this function tries to open a file once a second.
+ * @param clockMs monotonic
+ * @returns a function that stops it
  */
 export function watchDescriptors(
   tell: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void,
@@ -47,7 +50,7 @@ export function watchDescriptors(
   })
 }
 
-/** Returns the limit and the number needed for these connections; undefined if the limit is high enough or unknown. */
+/** Returns the limit and the number that these connections need; undefined if the limit is high enough or unknown. */
 export function missingDescriptors(
   connectionsMax: number,
   limit = readDescriptorLimit(),
@@ -56,7 +59,10 @@ export function missingDescriptors(
   return limit !== undefined && limit < needed ? { limit, needed } : undefined
 }
 
-/** Reads the limit, which Node raises to the hard limit at its start. @returns undefined without a limit or the system's file */
+/**
+ * Reads the limit. Node raises it to the hard limit when it starts.
+ * @returns undefined if there is none, or if it is unknown
+ */
 function readDescriptorLimit(): number | undefined {
   limitAtStart ??= readLimit()
   return limitAtStart.limit

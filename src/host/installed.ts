@@ -3,14 +3,14 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /*
- * The files of a release, and what is installed. A release has a manifest in the form of `sha256sum`, and a signature of it
- * (Ed25519, RFC 8032). So both can be checked without code of ours too: see SECURITY.md.
+ * The files of a release, and those that are installed. A release has a manifest in the format of `sha256sum`, and a
+ * signature of it (Ed25519, RFC 8032). So both can also be checked without our code: see SECURITY.md.
  */
 
 export const manifestName = 'SHA256SUMS'
 export const signatureName = 'SHA256SUMS.sig'
 
-/** The digests of files by their paths, which have slashes on every platform. */
+/** The digests of files by their paths. Paths have slashes on every platform. */
 type FileSums = ReadonlyMap<string, string>
 
 type InstalledFiles = {
@@ -22,10 +22,10 @@ type InstalledFiles = {
   added: string[]
 }
 
-/** Thrown if nothing can be said about the installed files. The text names the cure. */
+/** Thrown if the installed files cannot be verified. The message names the cure. */
 export class NotVerifiable extends Error {}
 
-/** Writes digests as `sha256sum` does. */
+/** Writes digests in the format of `sha256sum`. */
 export function formatSums(sums: FileSums): string {
   return [...sums]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -33,7 +33,10 @@ export function formatSums(sums: FileSums): string {
     .join('')
 }
 
-/** The inverse of `formatSums`. @throws NotVerifiable for a line of another form, or a path that leads elsewhere */
+/**
+ * Reads digests in the format of `sha256sum`.
+ * @throws NotVerifiable for an invalid line, or a path that leads out of the folder
+ */
 export function parseSums(text: string): Map<string, string> {
   const sums = new Map<string, string>()
   for (const line of text.split('\n').slice(0, -1)) {
@@ -46,7 +49,10 @@ export function parseSums(text: string): Map<string, string> {
   return sums
 }
 
-/** The public key in a text such as SECURITY.md; undefined if there is none. @throws NotVerifiable for one that is no Ed25519 key */
+/**
+ * Finds the public key in a text such as SECURITY.md; undefined if there is none.
+ * @throws NotVerifiable if it is not an Ed25519 key
+ */
 export function findPublicKey(text: string): KeyObject | undefined {
   const [pem] = /-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----/.exec(text) ?? []
   if (pem === undefined) return undefined
@@ -54,12 +60,12 @@ export function findPublicKey(text: string): KeyObject | undefined {
     const key = createPublicKey(pem.replace(/^[ \t]+/gm, ''))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch {
-    // The reason of OpenSSL says nothing to the reader.
+    // The reason that OpenSSL gives does not help the reader.
   }
   throw new NotVerifiable('The public key is not an Ed25519 key in PEM form.')
 }
 
-/** The SHA-256 of a public key, in hex: what people compare. */
+/** The SHA-256 of a public key, in hex, for people to compare. */
 export function fingerprintOf(key: KeyObject): string {
   return createHash('sha256')
     .update(key.export({ format: 'der', type: 'spki' }))
@@ -67,10 +73,10 @@ export function fingerprintOf(key: KeyObject): string {
 }
 
 /**
- * Compares the files of an installed package with its signed manifest.
- * @param root the folder of the package. Its `node_modules` is left out: the manifest is of our files alone. Modes are not compared.
+ * Compares the files of an installed package with its signed manifest. It does not compare modes.
+ * @param root the folder of the package; its `node_modules` is skipped, because the manifest lists only our files
  * @param keyText a text with the public key; undefined: SECURITY.md of the package
- * @throws NotVerifiable if there is no manifest, no key, or a signature by another key
+ * @throws NotVerifiable if there is no manifest or key, or if the signature is by another key
  */
 export function verifyInstalled(root: string, keyText?: string): InstalledFiles {
   const manifest = readMaybe(join(root, manifestName))
@@ -97,7 +103,7 @@ export function verifyInstalled(root: string, keyText?: string): InstalledFiles 
   }
 }
 
-/** @returns undefined for anything but a file, such as a link to one */
+/** @returns undefined for anything but a regular file, such as a link to one */
 function digestOf(path: string): string | undefined {
   const data = readMaybe(path)
   return data && createHash('sha256').update(data).digest('hex')
@@ -112,7 +118,7 @@ export function readKeyFile(file: string): string {
   return readable(file, () => readFileSync(file, 'utf8'), 'name a file with the public key')
 }
 
-/** @throws NotVerifiable for what this user cannot read: nothing can be said about it */
+/** @throws NotVerifiable if this user cannot read it, because then it cannot be verified */
 function readable<T>(
   path: string,
   read: () => T,
@@ -126,8 +132,8 @@ function readable<T>(
 }
 
 /**
- * Lists everything but folders below a folder, without the `node_modules` that npm makes at its top. A deeper one is listed: Node
- * would take packages from it first.
+ * Lists everything but folders below a folder. It skips the `node_modules` that npm creates at the top. A deeper one is
+ * listed, because Node would take packages from it first.
  */
 export function listFiles(root: string, below = ''): string[] {
   const folder = join(root, below)

@@ -4,14 +4,20 @@ import { hostname } from 'node:os'
 import type { Address } from '../config/config.ts'
 
 /**
- * The most connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by
- * default). Further connections are dropped silently, and their clients try again after one second, then three. One
- * connection is accepted in each turn of the event loop (libuv, pull request 3696). During a flood that leaves time for the
- * accepted ones.
+ * The most connections that wait to be accepted. The system has its own limit (on Linux `net.core.somaxconn`, 4,096 by
+ * default). Further connections are dropped silently, and their clients try again after one second, then three.
+ *
+ * One connection is accepted in each turn of the event loop (libuv, pull request 3696). During a flood that leaves time
+ * for the accepted ones.
  */
 const backlog = 4_096
 
-/** @param isShared whether all workers of the parent process share the port. @throws the system's error */
+/**
+ * Starts listening.
+ * @param isShared whether all workers of the parent process share the port
+ * @returns the address with the actual port
+ * @throws the system's error
+ */
 export function listen(server: Server, { host, port }: Address, { isShared = false } = {}): Promise<Address> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -23,25 +29,27 @@ export function listen(server: Server, { host, port }: Address, { isShared = fal
   })
 }
 
-/** The option TCP_NOTSENT_LOWAT and its level in Linux (tcp(7), include/uapi/linux/tcp.h). */
+/** The option TCP_NOTSENT_LOWAT and its level on Linux (tcp(7), include/uapi/linux/tcp.h). */
 const [tcpLevel, notSentLowWater] = [6, 25]
 
 /**
- * Bytes that the system keeps of an answer for a client whose window is full. Otherwise it takes up to 4 MB, on loopback within a
- * second, before anybody notices that the client does not read (docs/decisions/0052-stopped-readers.md). Bytes that are on
- * their way are not bounded, so a long way is as fast as before.
+ * The bytes of an answer that the system keeps for a client whose window is full. By default it takes up to 4 MB, on
+ * loopback within a second, before anyone notices that the client does not read
+ * (docs/decisions/0052-stopped-readers.md). Bytes that are already sent are not limited, so distant clients are as fast
+ * as before.
  */
 const unsentBytesMax = 16_384
 
 /**
- * Bounds what the system takes for a client that does not read, on each connection that a listening server accepts. Needs Linux and
- * `node:ffi`, which Node 26 has. Elsewhere nothing happens: the sysctl `net.ipv4.tcp_notsent_lowat` does the same.
+ * Limits what the system takes for a client that does not read, on each connection that a listening server accepts.
+ * This needs Linux and `node:ffi`, which Node 26 has. Elsewhere it does nothing; the sysctl
+ * `net.ipv4.tcp_notsent_lowat` has the same effect.
  */
 function boundUnsent(server: Server): void {
   const { _handle: handle } = server as unknown as { _handle?: { fd?: number } | null }
   if (process.platform !== 'linux' || handle?.fd === undefined || handle.fd < 0) return
   const { emitWarning } = process
-  // Node says that `node:ffi` is an experiment. Nothing depends on it here.
+  // Node warns that `node:ffi` is experimental. Without it only this limit is missing.
   process.emitWarning = () => {}
   try {
     const ffi = process.getBuiltinModule('node:ffi')
@@ -57,8 +65,9 @@ function boundUnsent(server: Server): void {
 }
 
 /**
- * Names the loopback interface of this process: two processes with one name reach each other at 127.0.0.1. Containers of one
- * machine have network namespaces of their own (Linux, network_namespaces(7)). Other systems have one interface for each host.
+ * Names the loopback interface of this process. Two processes with the same name reach each other at 127.0.0.1.
+ * Containers of one machine have their own network namespaces (Linux, network_namespaces(7)). Other systems have one
+ * interface per host.
  */
 export function nameLoopback(): string {
   try {

@@ -6,7 +6,7 @@ import { every } from './timers.ts'
 /** If the event loop is this late for this long, the process is overloaded (reliability §7). */
 const lagMaxMs = 200
 const lagForMs = 5_000
-/** If the event loop is this late once, clients notice it, so free requests give way to paid ones (ruling R18). */
+/** If the event loop is this late once, clients notice it. Then free requests give way to paid ones (ruling R18). */
 const strainMs = 50
 const heapShareMax = 0.85
 /** The largest share of the available memory. Memory outside the heap, such as bodies and buffers, counts too (B10). */
@@ -14,26 +14,28 @@ const memoryShareMax = 0.85
 const everyMs = 500
 
 /**
- * The most memory that request bodies may take in one process, in bytes (ruling R18): a quarter of the heap's limit. Bodies
- * are outside the heap, and a translated body takes twice its size.
+ * The most memory that request bodies may take in one process, in bytes (ruling R18): a quarter of the heap's limit.
+ * Bodies are outside the heap, and a translated body takes twice its size.
  */
 export function bodiesBytesMax(): number {
   return getHeapStatistics().heap_size_limit / 4
 }
 
-/** Watches whether the process keeps up. While it does not, new requests are refused so that running streams can go on. */
+/**
+ * Watches whether the process is overloaded. If it is, new requests are refused so that running streams can continue.
+ */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
-/** The figures that are watched; a test passes its own. */
+/** The figures to watch; a test passes its own. */
 type LoadSources = {
   /** Heap in use, as a share of its limit. */
   readHeapShare: () => number
-  /** Resident memory, as a share of what this process may have. */
+  /** Resident memory, as a share of what this process may use. */
   readMemoryShare: () => number
   every: typeof every
 }
 
-/** @param clockMs monotonic. */
+/** Creates the watch. @param clockMs monotonic */
 export function createLoadWatch(clockMs: () => number, sources: LoadSources = ofThisProcess): LoadWatch {
   let lateSinceMs: number | undefined
   let isLate = false
@@ -70,5 +72,5 @@ const ofThisProcess: LoadSources = {
   every,
 }
 
-/** The memory limit of the container if there is one, or else the memory of the machine, in bytes. */
+/** The memory limit of the container if there is one, otherwise the memory of the machine, in bytes. */
 const memoryMax = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())

@@ -1,4 +1,7 @@
-/** Resolves with the result of `work`, or after `ms` without one. @throws the error of `work` if it fails before that */
+/**
+ * Resolves with the result of `work`, or with undefined after `ms`.
+ * @throws the error of `work` if it fails before that
+ */
 export async function within<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
@@ -11,7 +14,7 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T | undef
   }
 }
 
-/** Calls `tick` repeatedly, which keeps no process alive. @returns a function that stops it */
+/** Calls `tick` every `ms`, without keeping the process alive. @returns a function that stops it */
 export function every(ms: number, tick: () => void): () => void {
   const timer = setInterval(tick, ms)
   timer.unref()

@@ -13,9 +13,9 @@ import { dirname } from 'node:path'
 import { syncFolder } from '../store/files/sync.ts'
 
 /**
- * Writes a file so that at every moment the old text or the new one is there, whole: under another name first, then renamed. A link
- * stays a link, and a file keeps its mode; a new one has 0600.
- * @throws an error of the file system; the file is then as it was
+ * Writes a file by writing another one and renaming it. At every moment the path has either the whole old text or the
+ * whole new one. A link stays a link, and a file keeps its mode; a new file has mode 0600.
+ * @throws an error of the file system; the file is then unchanged
  */
 export function writeWhole(path: string, text: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
