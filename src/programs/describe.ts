@@ -3,7 +3,7 @@ import type { SetupSource } from './figures.ts'
 import type { Program, Settings } from './program.ts'
 import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
 
-/** Makes the text that a person copies: files unless they were shown already, variables, commands. */
+/** Makes the text that a person copies: files unless they were already shown, variables, and commands. */
 export function describe({ files = [], steps = [], code, ...rest }: Settings, shell: ShellName, isShown: boolean) {
   const lines = linesOf(rest, shell)
   return [
@@ -22,7 +22,7 @@ export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName)
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 
-/** Makes the same for programs. `run` is for a POSIX shell, and `lines` has the lines for each shell. */
+/** Makes the settings as data for programs. `run` is for a POSIX shell, and `lines` has the lines for each shell. */
 export function toData({ files = [], env, commands, steps, code }: Settings) {
   const written = files.map(({ path, text }) => ({ path, text }))
   return {
@@ -37,7 +37,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** Makes a sentence about the context window: its source, or the window that the program assumes. */
+/** Makes a sentence about the context window: its source, or what the program assumes. Undefined if none is needed. */
 export function describeWindow(
   { assumes }: Program,
   name: string,
@@ -52,7 +52,10 @@ export function describeWindow(
   return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: another window is said with --context-window`
 }
 
-/** Makes the command that an operator sends to a colleague without the file. It has the figures, because no list has them. */
+/**
+ * Makes the command that an operator sends to a colleague who has no configuration file. It contains the figures,
+ * because the list of models lacks them.
+ */
 export function colleagueLine(
   name: string,
   wire: ClientWire,

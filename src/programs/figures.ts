@@ -4,23 +4,25 @@ import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
 
-/** The figures of a model, and their source. The list of a gateway has neither window nor maximum (spec 2.9). */
+/**
+ * The figures of a model, and their source. The list of a gateway has neither the window nor the maximum (spec 2.9).
+ */
 type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
-/** A model of a list, with what decides for which work it is set. */
+/** A model of a list, with the facts that decide which work it is used for. */
 export type Candidate = OfferedModel & {
-  /** Its own wire; undefined if neither the operator's file nor a preset has the model. */
+  /** The model's own wire; undefined if neither the operator's file nor a preset has the model. */
   wire: ModelWire | undefined
-  /** Credits for a million tokens of input and as many of output. Only for comparisons. */
+  /** Credits for a million input tokens plus a million output tokens. Used only to compare models. */
   price: number | undefined
 }
 
-/** Returns whether no character of an id could end a text in one of the dozen formats of settings, programs included. */
+/** Whether an id can be written in every format of settings and source code: no character of it could end a string. */
 export function isWritable(id: string): boolean {
   return !/[\p{C}'"`\\]/u.test(id)
 }
 
-/** Describes each model that a program can be given. Figures of the operator's file win over those of presets. */
+/** Describes each model that a program can use. Figures of the operator's file win over those of presets. */
 export function listCandidates(ids: readonly string[], models: ReadonlyMap<string, Model> | undefined): Candidate[] {
   return ids.map((id) => {
     const model = models?.get(id)
@@ -42,11 +44,11 @@ function comparable({ inputNanos, outputNanos }: Prices): number {
 export type SetupSource = {
   access: Access
   figures: SourcedFigures
-  /** The model's own wire, if it is known from the operator's file; a list does not have it (spec 2.9). */
+  /** The model's own wire, if the operator's file has the model; a gateway's list does not contain it (spec 2.9). */
   modelWire: ModelWire | undefined
   /** Whether the command runs beside the operator's file. */
   isOperator: boolean
-  /** The address at which clients on other machines reach the gateway, if somebody has named it. */
+  /** The address at which clients on other machines reach the gateway, if it was given. */
   publicUrl: string | undefined
   /** Sentences for the person. */
   notes: string[]
@@ -64,7 +66,7 @@ export function findFigures(id: string, asked: Partial<Figures>, model: Model | 
   return { contextWindow: undefined, outputTokensMax }
 }
 
-/** Finds a preset by the model's id, also if that begins with a provider's name. */
+/** Finds a preset by the model's id, even if a provider's name precedes it. */
 function findPreset(id: string) {
   const bare = id.slice(id.lastIndexOf('/') + 1)
   for (const [name, { wire, models }] of Object.entries(presets)) {
@@ -78,8 +80,8 @@ function findPreset(id: string) {
 }
 
 /**
- * Chooses the model for a program if none was named. A model of the program's families comes first, then one that answers on a
- * wire of the program, then the first of the list.
+ * Chooses the model for a program if none was named. A model of the program's families comes first, then one that
+ * answers on a wire of the program, then the first of the list.
  */
 export function chooseModel<M extends Candidate>({ families = [], wires }: Program, list: readonly M[]): M | undefined {
   for (const family of families) {
@@ -90,8 +92,9 @@ export function chooseModel<M extends Candidate>({ families = [], wires }: Progr
 }
 
 /**
- * Chooses the model for titles and other small work: the program's family for it, else the cheapest whose price is known. The
- * large model is the first of the list. Of two with one price, the large one wins, then one of its wire.
+ * Chooses the model for titles and other small work: the program's family for it, otherwise the cheapest with a known
+ * price. The large model is the first of the list. Of two with the same price, the large one wins, then one of its
+ * wire.
  */
 export function chooseSmall<M extends Candidate>({ small }: Program, list: readonly M[]): M {
   const large = list[0]!
@@ -104,8 +107,8 @@ export function chooseSmall<M extends Candidate>({ small }: Program, list: reado
 }
 
 /**
- * Finds the model of a family by its name, which must stand as a word in the id. The chosen model wins if it is of the family.
- * Otherwise the newest does, by the numbers of its id.
+ * Finds the model of a family by its name, which must be a word in the id. The chosen model wins if it is of the
+ * family. Otherwise the newest wins, by the numbers in its id.
  */
 export function findFamily<M extends OfferedModel>(family: string, list: readonly M[], chosen?: string): M | undefined {
   const word = new RegExp(String.raw`(?<![a-z\d])${family}(?![a-z])`, 'i')
@@ -119,7 +122,7 @@ function compareVersions(a: string, b: string): number {
   return place === -1 ? left.length - right.length : left[place]! - (right[place] ?? -1)
 }
 
-/** The numbers of an id. Days, such as 20251101, are left out, because they say nothing of another version. */
+/** The numbers in an id. Dates, such as 20251101, are skipped, because they do not mark a new version. */
 function versionOf(id: string): number[] {
   return (id.match(/\d+/g) ?? []).map(Number).filter((number) => number < 1_000)
 }

@@ -1,11 +1,11 @@
-/** The shells for which lines are printed. `posix` is sh, bash, zsh and similar ones. */
+/** The shells for which lines are printed. `posix` is sh, bash, zsh and similar shells. */
 export const shellNames = ['posix', 'fish', 'powershell'] as const
 export type ShellName = (typeof shellNames)[number]
 
-/** A word of a command: itself, or a path below the home folder. */
+/** A word of a command: a text, or a path below the home folder. */
 export type Word = string | { home: string }
 
-/** The characters that end a single-quoted string in PowerShell, typographic quotes included. Each is doubled to escape it. */
+/** The characters that end a single-quoted string in PowerShell, typographic ones too. Doubling escapes them. */
 const powershellQuotes = /['\u2018\u2019\u201a\u201b]/g
 
 const quotes: Record<ShellName, (text: string) => string> = {
@@ -17,17 +17,19 @@ const quotes: Record<ShellName, (text: string) => string> = {
 /** The variable with the key, for programs that let the user choose its name. */
 export const keyVariable = 'TRIWIRE_API_KEY'
 
-/** Stands where a key belongs in settings that are shown to people without one. */
+/** Stands in for a key in settings that are shown to people without one. */
 export const keyPlaceholder = `$${keyVariable}`
 
-/** How each shell reads the variable with the key. Single quotes would make its name the key (CON-3). */
+/** How each shell reads the variable of the key. In single quotes, its name would become the key (CON-3). */
 const keyReads: Record<ShellName, string> = {
   posix: `"${keyPlaceholder}"`,
   fish: `"${keyPlaceholder}"`,
   powershell: `"$env:${keyVariable}"`,
 }
 
-/** Quotes a text. A placeholder in it becomes the variable's value; PowerShell needs `+` between the parts of one word. */
+/**
+ * Quotes a text. A placeholder in it becomes the variable's value; PowerShell needs `+` between the parts of one word.
+ */
 function quote(shell: ShellName, text: string): string {
   const parts = text.split(keyPlaceholder).map((part) => (part === '' ? '' : quotes[shell](part)))
   if (parts.length === 1) return quotes[shell](text)
@@ -51,7 +53,7 @@ export function commandLine(shell: ShellName, words: readonly Word[]): string {
   return words.map((word) => writeWord(shell, word)).join(' ')
 }
 
-/** Words that need no quotes in any of the three shells, and are easier to read without. */
+/** Words that need no quotes in any of the three shells, and are easier to read without them. */
 const plainWord = /^(?:--?[A-Za-z][\w-]*|[A-Za-z0-9_/][\w./-]*)$/
 
 function writeWord(shell: ShellName, word: Word): string {

@@ -25,11 +25,13 @@ export const copilot: Program = {
   },
 }
 
-/** The id of the chosen model for `-m`. Without an id, a model is named by its index among the user's models. */
+/**
+ * The id of the chosen model, for `-m`. Without such an id, Droid names a model by its index among the user's models.
+ */
 const droidId = 'custom:triwire-0'
 
 /**
- * Droid shortens a session by `compactionTokenLimitPerModel` only. It ignores `maxContextLimit`, although its makers document it
+ * Droid compacts a session by `compactionTokenLimitPerModel` only, and ignores the documented `maxContextLimit`
  * (0.215.0).
  */
 export const droid: Program = {
@@ -47,7 +49,7 @@ export const droid: Program = {
           text: json({
             customModels: models.map(({ model, contextWindow, outputTokensMax }, index) => ({
               ...{ id: index === 0 ? droidId : others[index - 1], model },
-              // The name by which an earlier setup's entry of the chosen model is found.
+              // The name by which a later setup finds the entry of the chosen model.
               displayName: index === 0 ? 'triwire' : `triwire ${model}`,
               baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
               apiKey: `\${${keyVariable}}`,
@@ -127,7 +129,7 @@ export const qwenCode: Program = {
       ...(wire === 'responses' ? { wireApi: 'responses' } : {}),
       generationConfig: {
         contextWindowSize: choice.contextWindow,
-        // Its own session id would be sent only with a setting that affects all of the user's providers.
+        // Qwen Code's own session id would need a setting that affects all of the user's providers.
         customHeaders: sessionHeader('qwen-code', access),
         ...(wire === 'messages' ? thinkingOf(choice) : {}),
       },

@@ -18,15 +18,16 @@ export const claudeCode: Program = {
         path: '~/.claude/settings.json',
         format: 'json',
         text: json({
-          // Its own sign-in at a gateway. In user settings it works as in managed ones (2.1.332).
+          // Claude Code's own sign-in at a gateway. It works in user settings as in managed ones (2.1.332).
           forceLoginMethod: isSignIn ? 'gateway' : undefined,
           forceLoginGatewayUrl: isSignIn ? origin : undefined,
           apiKeyHelper: tokenCommand && commandLine('posix', tokenCommand),
           env: {
-            // Without /v1: this client adds it. With this variable it would want a key, and not sign in.
+            // Without /v1: this client adds it. If this variable were set, Claude Code would want a key instead of
+            // signing in.
             ANTHROPIC_BASE_URL: isSignIn ? undefined : origin,
             ANTHROPIC_MODEL: model,
-            // The models for these names in `--model opus`, in `/model` and in the user's agents.
+            // The models for these names in `--model opus`, in `/model`, and in the user's agents.
             ANTHROPIC_DEFAULT_OPUS_MODEL: findFamily('opus', models, model)?.model ?? model,
             ANTHROPIC_DEFAULT_SONNET_MODEL: findFamily('sonnet', models, model)?.model ?? model,
             ANTHROPIC_DEFAULT_FABLE_MODEL: findFamily('fable', models, model)?.model ?? model,
@@ -36,7 +37,8 @@ export const claudeCode: Program = {
             CLAUDE_CODE_SUBAGENT_MODEL: model,
             [windowVariable]: tokensText(contextWindow),
             [outputVariable]: tokensText(outputTokensMax),
-            // Adds models of the gateway's list to `/model`: those whose ids begin with `claude` or `anthropic` (2.1.330).
+            // Adds models of the gateway's list to `/model`: those whose ids begin with `claude` or `anthropic`
+            // (2.1.330).
             CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
           },

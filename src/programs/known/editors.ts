@@ -1,6 +1,6 @@
 import { contextTokens, json, keyVariable, outputTokens, type Program, promptOf } from '../program.ts'
 
-/** The editor. It reads no settings file, and its makers' servers call the gateway. We could not run it. */
+/** The editor Cursor. It reads no settings file, and its makers' servers call the gateway. It could not be tested. */
 export const cursor: Program = {
   wires: ['chat'],
   assumes: 'a window of its own',
@@ -24,8 +24,8 @@ const codePaths = { chat: 'chat/completions', messages: 'messages', responses: '
 const codeTypes = { chat: 'chat-completions', messages: 'messages', responses: 'responses' }
 
 /**
- * The chat of VS Code, with a custom endpoint (1.122 and later). Its keys come from the makers' own test plan
- * (microsoft/vscode#316916). We could not run it.
+ * The chat of VS Code, with a custom endpoint (1.122 and later). The names of its settings come from its makers' test
+ * plan (microsoft/vscode#316916). It could not be tested.
  */
 export const vscode: Program = {
   wires: ['chat', 'messages', 'responses'],
@@ -55,10 +55,10 @@ export const vscode: Program = {
   },
 }
 
-/** The provider's name. Zed reads the key from a variable with this name in capitals and `_API_KEY`, or from its own store. */
+/** The provider's name. Zed reads the key from its own store, or from `TRIWIRE_API_KEY`: this name and `_API_KEY`. */
 const zedProvider = 'triwire'
 
-/** The editor. Its keys come from Zed's own types (crates/settings_content). We could not run it. */
+/** The editor Zed. Its settings come from Zed's own types (crates/settings_content). It could not be tested. */
 export const zed: Program = {
   wires: ['chat', 'responses'],
   assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
