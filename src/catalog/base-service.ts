@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words for service at the base price, by the member of an answer or of its usage that has them (ruling Y17). Sources are
- * the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7. `not_available` is the
- * geography of models that have no choice of one.
+ * The words for service at the base price, by the member of an answer or its usage that contains them (ruling Y17).
+ * Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
+ * `not_available` is the geography of models without a choice of one.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
@@ -16,28 +16,28 @@ const baseWords: Readonly<Record<string, readonly string[]>> = {
 /** The words for service at the base price that a request may send as `service_tier` to any model (ruling C7). */
 export const freeTierWords: readonly string[] = ['auto', 'default', 'standard_only', 'standard']
 
-/** Words for tiers that may have a price of their own; OpenAI renamed `priority` to `fast` on 30 July 2026. */
+/** Words for tiers that may have their own price. OpenAI renamed `priority` to `fast` on 30 July 2026. */
 const tierWords: Readonly<Record<string, Tier>> = {
   ...{ flex: 'flex', priority: 'priority', fast: 'priority', ultrafast: 'ultrafast' },
 }
 
-/** The tier that a word names; null for the base, undefined for a word that is not known. */
+/** The tier that a word names; null for the base, undefined for an unknown word. */
 export function tierOf(said: string): Tier | null | undefined {
   const word = said.trim().toLowerCase()
   if (word === '' || baseWords['service_tier']!.includes(word)) return null
   return Object.hasOwn(tierWords, word) ? tierWords[word] : undefined
 }
 
-/** Words of one wire that name capacity which was paid for before, and so cost nothing more. */
+/** Words of one wire for capacity that was paid in advance, and so costs nothing more. */
 const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: ['service_tier priority'] }
 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
 export const tierHeader = 'x-gemini-service-tier'
 
-/** The words by which a request asks for a service, or an answer reports one, by their member. */
+/** The words with which a request asks for a service, or an answer reports one, by their member. */
 export type ServiceWords = Readonly<Record<string, string>>
 
-/** The meaning of a word: the base (neither member is set), a tier, a geography, or something that is not known. */
+/** The meaning of a word: the base (no member is set), a tier, a geography, or unknown. */
 type Served = { tier?: Tier; geo?: string; isUnknown?: true }
 
 function readWord(member: string, said: string, wire: ModelWire): Served {
@@ -48,14 +48,14 @@ function readWord(member: string, said: string, wire: ModelWire): Served {
   return tier ? { tier } : { isUnknown: true }
 }
 
-/** The tier and the geography by which an answer is billed, and whether it names something without a price. */
+/** The tier and the geography by which an answer is billed, and whether it names a service without a price. */
 type ServedFacts = { tier: Tier | undefined; geo: string | undefined; isUnpriced: boolean }
 
 /**
- * Reads the service of an answer (ruling Y17). A word of the answer counts before the request's, by its member. What has no price
- * at this moment is billed at the base, and reported if the answer names it.
- * @param said by the answer
- * @param asked as it was sent to the model
+ * Reads the service of an answer (ruling Y17). For each member, a word of the answer wins over the request's. A service
+ * without a price at this moment is billed at the base. If the answer names it, that is reported.
+ * @param said the words of the answer
+ * @param asked the words of the request, as it was sent to the model
  */
 export function readService(
   said: ServiceWords | undefined,
@@ -77,14 +77,14 @@ export function readService(
   return facts
 }
 
-/** Members that a wire has for its service. */
+/** The members for services of each wire. */
 const wireMembers: Readonly<Record<ModelWire, readonly string[]>> = {
   chat: ['service_tier'],
   responses: ['service_tier'],
   messages: ['service_tier', 'speed', 'inference_geo'],
 }
 
-/** Whether a request may ask a model for a service, because its list has a price of that very word now (ruling C7). */
+/** Whether a request may ask a model for a service: its list must have a price for that very word now (ruling C7). */
 export function isPricedWord(
   member: string,
   word: unknown,
@@ -96,12 +96,14 @@ export function isPricedWord(
   return tier !== undefined || geo !== undefined
 }
 
-/** The tiers that a request asks for, as it is sent. */
+/** The tiers that a request asks for, by the words that are sent. */
 export function askedTiers(asked: ServiceWords | undefined, wire: ModelWire): Tier[] {
   return Object.entries(asked ?? {}).flatMap(([member, word]) => readWord(member, word, wire).tier ?? [])
 }
 
-/** The field by which a request of a wire asks for a tier, and the word for each; undefined where the wire has none. */
+/**
+ * The field with which a request of a wire asks for a tier, and the word for each tier; undefined if the wire has none.
+ */
 const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier, word: string): string | undefined }>> =
   {
     chat: { field: 'service_tier', wordOf: tierWordOf },
@@ -109,22 +111,24 @@ const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier,
     messages: { field: 'speed', wordOf: (tier) => (tier === 'priority' ? 'fast' : undefined) },
   }
 
-/** The field by which clients of a wire ask for a tier. */
+/** The field with which clients of a wire ask for a tier. */
 export function tierFieldOf(wire: ModelWire): string {
   return tierFields[wire].field
 }
 
-/** The name between the wires of the scalar that asks for a tier. */
+/** The scalar of the hub's request that asks for a tier. */
 export const tierScalar = 'service_tier'
 
-/** The wires with one field have the same words for tiers. */
+/** On wires with `service_tier`, the words for tiers are the same. */
 function tierWordOf(tier: Tier, word: string): string {
   return tierOf(word) === tier ? word : tier
 }
 
 /**
- * Spells the tier that a client of another wire asks for, if the list prices it now (ruling C7). Words for the base that pass on
- * one wire are sent as well where the list has tiers, since a project may have another default.
+ * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7).
+ *
+ * If the list has tiers, words for the base are sent too between wires with the same field, because a project may have
+ * another default.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(
@@ -137,14 +141,20 @@ export function spellTier(
   const { tier, isUnknown } = readWord(asked, word, from)
   const isPriced = tiers.some((one) => (tier ?? one) === one && setAt(prices, { at, tier: one }).tier === one)
   if (isUnknown || !isPriced) return undefined
-  // `fast` of the messages wire is a speed, and providers of the others may know the tier by its first name alone.
+  // `fast` of the messages wire is a speed, and providers of the other wires may know the tier only by its first name.
   const isSame = asked === field
   const free = isSame && freeTierWords.includes(word) ? word : undefined
   const said = tier === undefined ? free : wordOf(tier, isSame ? word : tier)
   return said === undefined ? undefined : { [field]: said }
 }
 
-/** The service of an answer in the words of a client's wire; each null where the answer has named nothing of the kind. */
+/**
+ * The service of an answer in the words of a client's wire; null for what the answer has not named.
+ *
+ * If the list has tiers, words for the base are sent too between wires with the same field, because a project may have
+ * another default.
+ * @returns the words to send, by their field; undefined if nothing is sent
+ */
 export type RetoldService = {
   /** For chat and responses. */
   tier: string | null
@@ -154,7 +164,10 @@ export type RetoldService = {
   geo: string | null
 }
 
-/** Tells clients of other wires what an answer has said of its service (ruling Y17). @param wire of the model */
+/**
+ * Translates what an answer reports of its service for clients of other wires (ruling Y17).
+ * @param wire the model's wire
+ */
 export function retellService(said: ServiceWords | undefined, wire: ModelWire): RetoldService {
   const { field } = tierFields[wire]
   const word = said?.[field] || undefined

@@ -1,12 +1,12 @@
-/** So many are named at most (ruling R17). */
+/** The most ids to name (ruling R17). */
 const nearMax = 3
 const distanceMax = 2
-/** No id of a list is longer than a person would type. */
+/** A longer id is compared with none, because no person would type it. */
 const idCharactersMax = 100
 
 /**
- * The ids of a list that a client may have meant who asked for an unknown one (ruling R17), the nearest first. Ids that differ in
- * case, punctuation, a date or the vendor's prefix come before those that differ by one or two characters.
+ * Finds the ids of a list that a client may have meant by an unknown one (ruling R17), the nearest first. Ids that
+ * differ in case, punctuation, a date or the vendor's prefix come before those that differ by one or two characters.
  */
 export function findNearIds(asked: string, ids: Iterable<string>): string[] {
   if (asked.length > idCharactersMax) return []
@@ -28,14 +28,14 @@ export function didYouMean(asked: string, ids: Iterable<string>): string | undef
   return near.length > 0 ? `did you mean ${near.join(' or ')}?` : undefined
 }
 
-/** The rest of an id without the parts that people leave out, add or spell in their own way. */
+/** Returns an id without the parts that people omit, add or spell differently. */
 function essenceOf(id: string): string {
   const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()
   const undated = name.replace(/[-@:]?(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$/, '')
   return undated.replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** How many characters to put in, take out or change; anything above `distanceMax` is one more than that. */
+/** How many characters to insert, delete or change to make `b` of `a`; at most `distanceMax + 1`. */
 function distanceOf(a: string, b: string): number {
   const far = distanceMax + 1
   if (Math.abs(a.length - b.length) > distanceMax) return far

@@ -3,18 +3,20 @@ import data from './presets.json' with { type: 'json' }
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The entries that `triwire catalog add` writes: providers, and models of theirs with figures that can be looked up. One credit
- * stands for one US dollar. The figures are in `presets.json`.
+ * The entries that `triwire catalog add` writes: providers, and models of theirs with figures that can be looked up.
+ * One credit stands for one US dollar. The figures are in `presets.json`.
  *
- * Each price has a day on which its source was read, and the source. A price without a dated source is not there. The operator
- * prices a model without `prices`.
+ * Each price has its source, and the day on which that was read. Presets contain no price without a dated source. The
+ * operator sets the price of a model without `prices`.
  */
 export type Preset = {
   /** The provider's address, and the variable that holds its key. */
   upstream: PresetUpstream
-  /** A company's cloud sells the models of others: names in the files of other gateways do not mean this preset. */
+  /**
+   * Set for a company's cloud, which sells models of others. Names in files of other gateways do not mean this preset.
+   */
   ofCloud?: true
-  /** The wire of its models, and their profiles: another one for those that reason or take no sampling settings, if it differs. */
+  /** The wire of its models, and their profiles: two more for models that reason, or take no sampling settings. */
   wire: ModelWire
   profile: string
   reasoningProfile?: string
@@ -26,7 +28,7 @@ export type Preset = {
   models: readonly PresetModel[]
 }
 
-/** How a provider is reached. An address, a path and a header may name a variable of the environment, as `${NAME}`. */
+/** How to reach a provider. An address, a path and a header may contain a variable of the environment, as `${NAME}`. */
 export type PresetUpstream = {
   baseUrl: string
   keyVariable: string
@@ -34,7 +36,7 @@ export type PresetUpstream = {
   keyHeader?: string
   headers?: Readonly<Record<string, string>>
   paths?: Readonly<Partial<Record<ModelWire, string | { whole: string; stream: string }>>>
-  /** Settings of the account in place of a key, for example of a cloud. */
+  /** Settings of the account instead of a key, for example of a cloud. */
   account?: Readonly<Record<string, object>>
 }
 
@@ -77,7 +79,7 @@ export type BandTexts = {
 export type StepTexts = { above: number } & RateTexts
 
 export type DatedPrices = {
-  /** The day it was read, and where the provider says it. */
+  /** The day on which the source was read, and the provider's page. */
   asOf: string
   source: string
   /** A note for the person who adds it. */
@@ -89,7 +91,7 @@ export type DatedPrices = {
 /** The data file of presets, and of the calendars that their prices name. */
 export type PresetsFile = {
   version: 1
-  /** A sentence on where the figures are from. */
+  /** A sentence about the origin of the figures. */
   about?: string
   calendars: Readonly<Record<string, CalendarTexts>>
   presets: Readonly<Record<string, Preset>>
@@ -103,7 +105,7 @@ export const builtInPresets = data as unknown as PresetsFile
 
 export const { presets } = builtInPresets
 
-/** The first row of prices, for comparisons. */
+/** The first row of prices, to compare models. */
 export function firstRow({ texts }: Pick<DatedPrices, 'texts'>): PriceTexts {
   return Array.isArray(texts) ? texts[0]! : (texts as PriceTexts)
 }

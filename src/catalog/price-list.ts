@@ -11,13 +11,13 @@ import {
 } from './model.ts'
 
 /*
- * Chooses one of the sets of prices of a list (ruling C11). Sets are made when the configuration is read. So a request looks up
- * its hold and its bill, and computes no prices.
+ * Chooses one of the sets of prices of a list (ruling C11). Sets are made when the configuration is read. So a request
+ * looks up its hold and its bill, and computes no prices.
  */
 
 const dayMs = 86_400_000
 
-/** The facts of a request that choose a set. A tier or geography that the row does not price counts as the base. */
+/** The facts of a request that choose a set. A tier or geography without a price in the row counts as the base. */
 type PriceFacts = {
   /** Unix milliseconds. */
   at: number
@@ -26,8 +26,8 @@ type PriceFacts = {
 }
 
 /**
- * The rates of a request, the version that the ledger keeps of their set, and the row, band, tier, geography and step that
- * apply.
+ * The rates of a request, the version under which the ledger stores their set, and the row, band, tier, geography and
+ * step that apply.
  * @param inputTokens fresh, read from a cache and written to one together: they choose the step
  * @returns `step`: the tokens above which it begins; null for the base
  */
@@ -46,7 +46,7 @@ export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: numb
   return { rates, version, row, band, tier, geo, step }
 }
 
-/** The set of prices of a moment, a tier and a geography. */
+/** The set of prices for a moment, a tier and a geography. */
 export function setAt({ rows, only }: Pick<PriceList, 'rows' | 'only'>, { at, tier, geo }: PriceFacts): PriceSet {
   if (only) return only
   const row = rows.findLast(({ fromMs }) => fromMs <= at) ?? rows[0]!
@@ -69,9 +69,9 @@ export function baseOf({ rows }: PriceList): PriceSet {
 export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: number): boolean {
   const shownMs = at + offsetAt(at)
   const today = Math.floor(shownMs / dayMs)
-  // A window that began yesterday may go on.
+  // A window that began yesterday may continue.
   for (const day of [today, today - 1]) {
-    // The first of January 1970 was a Thursday.
+    // 1 January 1970 was a Thursday.
     if (!weekdays[(((day + 4) % 7) + 7) % 7] || daysOff.has(day)) continue
     const ms = shownMs - day * dayMs
     if (windows.some(({ startMs, endMs }) => ms >= startMs && ms < endMs)) return true
@@ -79,19 +79,19 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
   return false
 }
 
-/** The most that the configuration allows for a whole answer, and for its usage after the client has left. */
+/** The longest time that the configuration allows for a whole answer, and for its usage after the client has left. */
 export const longestTimeout = '7d'
 
-/** A request may end so long after it began, in ms: a day for its body, then its answer, then the time for its usage. */
+/** The longest time of a request, in ms: a day for its body, then its answer, then the time for its usage. */
 export const longestRequestMs = dayMs + 2 * 7 * dayMs
 
-/** Whether a request may write into a cache of its provider, and for how long. */
+/** Whether a request may write to a cache of its provider, and for how long. */
 export type CacheWrites = 'none' | 'short' | 'long'
 
 /**
- * The dearest prices that a request may be billed by: of its row and of rows that begin before it must have ended. All bands and
- * geographies count, the base and the named tiers. Input is priced as its dearest kind.
- * @param served the tiers that may serve it
+ * The highest prices by which a request may be billed: of its row, and of rows that begin before it must have ended.
+ * They include all bands and geographies, the base and the given tiers. Input is priced as its dearest kind.
+ * @param served the tiers that may serve the request
  */
 export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {
   const rowAt = (ms: number) => list.rows.findLastIndex(({ fromMs }) => fromMs <= ms)
@@ -139,11 +139,12 @@ function dearestOf(all: readonly Prices[], writes: CacheWrites): Prices {
   }
 }
 
-/** Days that are searched for the next change by a band. */
+/** How many days to search for the next change by a band. */
 const searchedDays = 40
 
 /**
- * The next moments at which the prices of a list change, with the set from then on. Bands are searched for 40 days.
+ * The next moments at which the prices of a list change, each with its set. Changes by bands are searched for 40 days.
+ * @param most the most changes to return
  */
 export function nextChanges(list: PriceList, facts: PriceFacts, most: number): { at: number; set: PriceSet }[] {
   const { at } = facts
@@ -161,7 +162,7 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** The moments at which windows of a band begin and end, and clocks of its zone change, from the day before a moment on. */
+/** The moments from the day before `at` on at which windows of a band begin or end, or clocks of its zone change. */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
   return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [
@@ -169,14 +170,14 @@ export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): 
     ...windows.flatMap(({ startMs, endMs }) =>
       [startMs, endMs].flatMap((ms) => {
         const shownMs = day * dayMs + ms
-        // A clock may show a time twice, or skip it.
+        // When clocks change, a local time may occur twice, or not at all.
         return [...new Set([-dayMs, dayMs].map((aside) => shownMs - offsetAt(shownMs + aside)))]
       }),
     ),
   ])
 }
 
-/** The moment within the day from `startMs` at which the clocks of a zone change: they may leap into a window, or out of it. */
+/** The moment within the day from `startMs` at which the clocks change. It may begin or end a window. */
 function clockChange(offsetAt: Band['offsetAt'], startMs: number): number[] {
   let [before, after] = [startMs, startMs + dayMs]
   if (offsetAt(before) === offsetAt(after)) return []

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { reasoningLevels } from '../inference/reasoning.ts'
 import { count, filled, flag, listOf, oneOf, passage, text } from './kinds.ts'
 
-/** Writes into the cache, the same for an hour and for twelve, and calls of the provider's own tools, by the names of their prices. */
+/** The price names of writes to a cache (usual, for 1 hour, for 12 hours), and of calls of the provider's own tools. */
 const chargeNames = ['cache_write', 'cache_write_1h', 'cache_write_12h', 'calls'] as const
 
 const level = oneOf(reasoningLevels)
@@ -10,8 +10,8 @@ const fieldNames = listOf(filled('must name a request field'), 'request fields')
 const signatureCure = 'must be text of 1 to 200 characters'
 
 /**
- * The keys of a profile as they are written in the configuration file. The type `Profile` follows from them, with the value of
- * an unknown upstream for each key in `profiles.ts`. An optional key has no such value.
+ * The keys of a profile as they are written in the configuration file. The type `Profile` follows from them.
+ * `profiles.ts` has the value of each key for an unknown upstream, except for optional keys.
  */
 export const profileKeys = z.strictObject({
   max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe('chat: the field that caps the output.'),
@@ -31,7 +31,7 @@ export const profileKeys = z.strictObject({
       field: filled('must name a request field').describe('toggle: the boolean field.').optional(),
     })
     .describe('Reasoning.'),
-  // A cut answer cannot be estimated from its text then (ruling C12). `asked`: if the request asks for reasoning.
+  // The text of a cut answer is then no basis for an estimate (ruling C12). `asked`: if the request asks for reasoning.
   // `unless_off`: unless the request switches it off.
   hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
     'When it may reason without showing all of it in its stream; a summary is not all of it.',
@@ -100,18 +100,18 @@ export const profileKeys = z.strictObject({
       'chat: what stands for the signature of each call of the conversation (Gemini), which other wires cannot carry.',
     ),
   null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
-  // `remove`: the provider proves its own reasoning and refuses other (ruling P1). `pass`: it proves nothing, and reads or even
-  // wants reasoning without a proof.
+  // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: it
+  // checks none, and reads or even requires reasoning without a proof.
   unproven_thought: oneOf(['remove', 'pass']).describe(
     'messages, responses: thinking without a signature, or reasoning without `encrypted_content`, in same-wire conversations.',
   ),
   string_only: flag.describe('chat: text parts are joined to one string.'),
-  // Ruling T5. `auto`: for conversations that are likely to go on.
+  // Ruling T5. `auto`: for conversations that are likely to continue.
   auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
     'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
   ),
   auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
-  // Ruling Y23: so long a conversation stays with the entry of a chain that answered it.
+  // Ruling Y23: this is how long a conversation stays with the entry of a chain that answered it.
   cache_life: oneOf(['5m', '30m', '1h']).describe('How long its prompt cache lives after the last use.'),
   usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
     'Where its usage differs from its wire.',
@@ -123,7 +123,7 @@ export const profileKeys = z.strictObject({
     'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
   ),
   one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
-  // These two: ruling U12.
+  // The next two keys: ruling U12.
   remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
   stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
   // Ruling C11.
@@ -134,7 +134,8 @@ export const profileKeys = z.strictObject({
   costly_betas: listOf(filled('must name a beta'), 'betas').describe(
     'messages: betas of the client that raise the price and are dropped; `*` is any ending.',
   ),
-  // These two: ruling Y13, beyond `catalog/routing-fields.ts`. Names are in lower case once they are read.
+  // The next two keys: ruling Y13, in addition to `catalog/routing-fields.ts`. Names are in lower case once they are
+  // read.
   routing_fields: listOf(filled('must name a request field'), 'request fields').describe(
     'Further request fields that choose another model, provider, host, key or price, and are dropped; `a.b` is the member `b` of the object `a`.',
   ),
@@ -145,11 +146,11 @@ export const profileKeys = z.strictObject({
   answer_names: listOf(filled('must name a model'), 'names').describe(
     'Further names under which the model answers; `*` stands for any letters. An answer under any other name is flagged `model_differs`.',
   ),
-  // Beside the refusals of the profile (ruling U2).
+  // In addition to the refusals of the profile (ruling U2).
   account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     "Parts of a 4xx's text that tell of the provider account's own trouble. Choose words that no request can put into an error.",
   ),
-  // Ruling U8, e.g. an image for a model of text.
+  // Ruling U8, for example an image for a model of text.
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     "Parts of a 5xx's text that tell of a fault of the request, which is then a 400.",
   ),

@@ -3,15 +3,15 @@ import type { Refusal } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
 /**
- * The request fields that an upstream's model accepts, and its quirks. Every decision that depends on the model reads this table.
- * No decision reads the model's name. The keys and their meanings are in `profile-keys.ts`; keys that a single wire reads are
- * under its name. Values for an unknown upstream suit a plain, complete implementation of the wire.
+ * The request fields that an upstream's model accepts, and its quirks. Every decision that depends on the model reads
+ * this table, and none reads the model's name. The keys and their meanings are in `profile-keys.ts`. Keys that only one
+ * wire reads are under its name. Values for an unknown upstream suit a plain, complete implementation of the wire.
  */
 export type Profile = Omit<ProfileValues, { [Wire in GroupedWire]: KeyOfOneWire<Wire> }[GroupedWire]> & {
   readonly [Wire in GroupedWire]: Pick<ProfileValues, KeyOfOneWire<Wire>>
 }
 
-/** All values of a profile, whatever the wire: the keys of the configuration file in camelCase, and the refusals. */
+/** All values of a profile, for any wire: the keys of the configuration file in camelCase, and the refusals. */
 export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags'> & {
   [Key in SetKey]: ReadonlySet<SpelledInCode<ProfileKeys>[Key][number]>
 } & {
@@ -20,11 +20,11 @@ export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags
   refusals: readonly Refusal[]
 }
 
-/** Keys whose lists are looked up by their words, and are sets for that. */
+/** Keys whose lists are sets, because code looks up words in them. */
 export const setKeys = ['drops', 'accepts', 'toolChoice'] as const
 type SetKey = (typeof setKeys)[number]
 
-/** Keys that are not read on every wire, under the wires that read them. A wire without such keys need not be here. */
+/** Keys that only some wires read, under those wires. A wire without such keys may be missing. */
 export const keysOfWires = {
   chat: [
     'maxField',
@@ -60,7 +60,7 @@ type GroupedWire = keyof typeof keysOfWires
 type KeyOf<Wire extends GroupedWire> = (typeof keysOfWires)[Wire][number]
 type KeyOfOneWire<Wire extends GroupedWire> = Exclude<KeyOf<Wire>, KeyOf<Exclude<GroupedWire, Wire>>>
 
-/** A name of the configuration file in the spelling of the code: `max_field` as `maxField`. */
+/** A name of the configuration file in the spelling of the code: `max_field` becomes `maxField`. */
 export type CamelCase<Key> = Key extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Key
 
 type SpelledInCode<Value> = Value extends readonly (infer Item)[]
@@ -74,7 +74,7 @@ export function cacheLifeMs({ cacheLife }: Pick<ProfileValues, 'cacheLife'>): nu
   return { '5m': 300_000, '30m': 1_800_000, '1h': 3_600_000 }[cacheLife]
 }
 
-/** A profile with the keys that a single wire reads under the name of that wire. */
+/** Makes a profile, in which the keys that only one wire reads are under the name of that wire. */
 export function groupByWire(values: ProfileValues): Profile {
   const grouped: Record<string, unknown> = { ...values }
   for (const wire of Object.keys(keysOfWires) as GroupedWire[]) {

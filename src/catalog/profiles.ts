@@ -2,16 +2,16 @@ import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
-/** A part of a profile, laid over the one it extends. `reasoning` and `replayThought` are laid over key by key. */
+/** A part of a profile, over the one it extends. `reasoning` and `replayThought` are merged key by key. */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
-  /** A named profile; without it the plain one of the wire. */
+  /** The name of a profile; without it, the plain one of the wire is extended. */
   extends?: string
   reasoning?: Partial<ProfileValues['reasoning']>
   replayThought?: Partial<ProfileValues['replayThought']>
 }
 
 /**
- * The profile of a model: a name of the table below, or a setting of its own, over the plain one of its wire.
+ * Makes the profile of a model: a name of the table below, or its own settings, over the plain one of its wire.
  * @throws Error for a name that is unknown, or not for this wire
  */
 export function resolveProfile(wire: ModelWire, setting?: string | ProfileSetting): Profile {
@@ -28,7 +28,9 @@ function resolveValues(wire: ModelWire, setting?: string | ProfileSetting): Prof
   return layOver(resolveValues(wire, setting.extends), setting)
 }
 
-/** The reason why this profile is invalid for a model of this wire, as the end of a sentence. */
+/**
+ * Explains why this profile is invalid for a model of this wire, as the end of a sentence; undefined if it is valid.
+ */
 export function findProfileMistake(wire: ModelWire, name: string): string | undefined {
   if (!Object.hasOwn(named, name)) return `must be a map, or one of: ${profileNames.join(', ')}`
   const wires = Object.keys(named[name]!)
@@ -41,7 +43,7 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
     ...setting,
     reasoning: { ...base.reasoning, ...setting.reasoning },
     replayThought: { ...base.replayThought, ...setting.replayThought },
-    // A profile only adds to what is dropped (ruling Y13).
+    // A profile only adds to the dropped fields (ruling Y13).
     routingFields: [...base.routingFields, ...(setting.routingFields ?? [])],
     routingContainers: [...base.routingContainers, ...(setting.routingContainers ?? [])],
   }
@@ -50,13 +52,13 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * An upstream of which nothing is known, of a wire without ways of its own. A field that could make such an upstream refuse the
- * request (reasoning, fields of one vendor) is left out. An operator who knows better names a profile.
+ * An unknown upstream, of a wire without differences. A field that could make it refuse the request is left out, such
+ * as reasoning or a field of one vendor. An operator who knows better names a profile.
  */
 const plainest: ProfileValues = {
   maxField: 'max_completion_tokens',
   minOutput: 1,
-  // A model that does not reason answers 400 to a reasoning wish.
+  // A model that does not reason answers 400 to a request for reasoning.
   reasoning: { style: 'none', levels: ['low', 'medium', 'high'], canDisable: false },
   hiddenReasoning: 'asked',
   reasoningField: 'auto',
@@ -73,7 +75,7 @@ const plainest: ProfileValues = {
   developerRole: false,
   images: true,
   files: false,
-  // The wire's tool messages are text only.
+  // Tool messages of the wire are text only.
   toolImages: 'follow_up',
   shape: 'schema',
   prefill: 'none',
@@ -84,14 +86,14 @@ const plainest: ProfileValues = {
   autoCacheSameWire: false,
   cacheLife: '5m',
   usageQuirk: 'none',
-  // Never guessed: a model may say a thing twice (ruling Y4).
+  // Never assumed, because a model may repeat its words (ruling Y4).
   cumulative: [],
   strictFields: false,
   assistantFirst: false,
   oneSamplingField: false,
   remoteMedia: 'pass',
   storedFiles: 'pass',
-  // Nobody knows of it that it has no tools of its own.
+  // The unknown upstream may have tools of its own.
   charges: ['calls'],
   costlyBetas: ['context-1m-*'],
   routingFields: [],
@@ -103,13 +105,13 @@ const plainest: ProfileValues = {
   preferStream: false,
 }
 
-/** Differences of a plain upstream by its wire: what it takes beside that, and limits of the wire itself. */
+/** Differences of the wires from the plain upstream: the fields they accept, and limits of the wire itself. */
 const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
   messages: {
     maxField: 'max_tokens',
     accepts: new Set(['top_k']),
     toolNameMax: 128,
-    // The wire sets no bound.
+    // The wire sets no limit.
     maxStops: Number.POSITIVE_INFINITY,
     // Only between a user turn and an assistant turn (R-SYS 3).
     operatorInPlace: 'message_rule',
@@ -120,7 +122,7 @@ const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
     autoCache: 'auto',
   },
   responses: {
-    // The wire's documented floor (R-MAX).
+    // The wire's documented minimum (R-MAX).
     minOutput: 16,
     accepts: new Set(['prompt_cache_key', 'safety_identifier', 'verbosity', 'allowed_tools', 'strict']),
     // The wire has no stop sequences.
@@ -128,7 +130,7 @@ const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
     developerRole: true,
     files: true,
     toolImages: 'native',
-    // Its models reason unasked, and tell a summary at most.
+    // Models of this wire reason by default, and show at most a summary.
     hiddenReasoning: 'unless_off',
   },
 }
@@ -137,7 +139,7 @@ const plain = Object.fromEntries(
   modelWireNames.map((wire) => [wire, layOver(plainest, wireWays[wire] ?? {})]),
 ) as Record<ModelWire, ProfileValues>
 
-/** Fields that the reasoning models of the wire's author refuse, since they sample at fixed settings. */
+/** Fields that the reasoning models of the wire's author refuse, because they sample with fixed settings. */
 const fixedSampling = new Set([
   'temperature',
   'top_p',
@@ -148,11 +150,14 @@ const fixedSampling = new Set([
   'logit_bias',
 ])
 
-/** "object schema missing properties", "array schema missing items", and no `anyOf` "at the top level". */
+/**
+ * Errors of the vendor: "object schema missing properties", "array schema missing items", no `anyOf` "at the top
+ * level".
+ */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
   strictFields: true,
-  // Clients may ask for a cache of twelve hours (`prompt_cache_options.ttl`), at 2.5 times the input.
+  // Clients may ask for a cache of twelve hours (`prompt_cache_options.ttl`), at 2.5 times the input price.
   charges: ['cache_write_12h', 'calls'],
   refusals: refusals.openai,
 }
@@ -162,11 +167,11 @@ const openaiChat: ProfileSetting = {
   accepts: new Set(['prompt_cache_key', 'safety_identifier', 'strict', 'allowed_tools']),
   developerRole: true,
   files: true,
-  // "string too long, expected a maximum length of 40" is what a longer call id gets.
+  // A longer call id gets "string too long, expected a maximum length of 40".
   toolIdStyle: 'len40',
 }
 
-/** The levels every reasoning model of the vendor takes; a newer one's `minimal` or `xhigh` is a setting of the model. */
+/** The levels that all reasoning models of the vendor accept. Some newer ones also have `minimal` or `xhigh`. */
 const effort: Profile['reasoning'] = {
   style: 'effort',
   levels: ['low', 'medium', 'high'],
@@ -175,16 +180,16 @@ const effort: Profile['reasoning'] = {
 }
 
 const anthropic: ProfileSetting = {
-  // Without a thinking field these models do not think.
+  // Without a thinking field these models do not reason.
   reasoning: {
     style: 'adaptive',
     levels: ['low', 'medium', 'high', 'xhigh', 'max'],
     default: 'none',
     canDisable: true,
   },
-  // These models show only a summary of it.
+  // These models show only a summary of their reasoning.
   hiddenReasoning: 'asked',
-  // Its own models continue a greeting of theirs (ruling T23).
+  // Claude continues a greeting of its own (ruling T23).
   assistantFirst: true,
   // "role 'system' is not supported on this model", until Opus 4.8.
   operatorInPlace: 'first_only',
@@ -195,11 +200,12 @@ const anthropic: ProfileSetting = {
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to false".
+  // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to
+  // false".
   shape: 'closed',
-  // Current models refuse `temperature` beside `top_p`.
+  // Current models refuse `temperature` together with `top_p`.
   oneSamplingField: true,
-  // 1.25 times the input for five minutes, twice for an hour; clients may ask for either.
+  // 1.25 times the input price for five minutes, twice for an hour; clients may ask for either.
   charges: ['cache_write', 'cache_write_1h', 'calls'],
   refusals: refusals.anthropic,
 }
@@ -217,13 +223,13 @@ const bedrockEnvelope: ProfileValues['envelope'] = {
   betas: 'body',
 }
 
-/** A server of the operator's own would fetch addresses of a client from inside the network (B13), and sends no bill. */
+/** An operator's own server would fetch URLs of a client from inside the network (B13), and sends no bill. */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
-/** The levels of reasoning that model servers on one's own machines take, each in the words of the wire. */
+/** The levels of reasoning that self-hosted model servers accept, each in the words of the wire. */
 const switchable: Profile['reasoning'] = { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true }
 
-/** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
+/** Model servers offer all three wires, but pass the turns to a template that expects the system text first. */
 const modelServer: ProfileSetting = {
   maxField: 'max_tokens',
   accepts: new Set(['top_k']),
@@ -231,9 +237,9 @@ const modelServer: ProfileSetting = {
   maxStops: Number.POSITIVE_INFINITY,
   operatorInPlace: 'first_only',
   developerRole: false,
-  // Templates iterate over it.
+  // Templates iterate over the content, so null fails.
   nullContent: 'empty',
-  // They hide nothing of what a model says.
+  // Model servers hide nothing that a model writes.
   hiddenReasoning: 'never',
   ...selfHosted,
 }
@@ -241,22 +247,22 @@ const modelServer: ProfileSetting = {
 /** llama.cpp serves one model, and names it by its file. */
 const anyModel = ['*']
 
-/** Words of llama.cpp, with status 500, about an image or a recording for a model of text. */
+/** Words of llama.cpp, with status 500, for an image or a recording sent to a model of text. */
 const unsupportedInput = ['input is not supported']
 
 const liteLlm: ProfileSetting = {
-  // LiteLLM passes the first four on, and drops the others silently.
+  // LiteLLM passes on the first four, and drops the others silently.
   maxStops: 4,
   refusals: refusals.litellm,
   // LiteLLM passes on the error of the server behind it, with its status.
   requestFaults: unsupportedInput,
-  // LiteLLM routes by them (docs.litellm.ai/docs/proxy/tag_routing), reads metadata in two places, and merges the first of the
-  // containers into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
+  // LiteLLM routes by tags (docs.litellm.ai/docs/proxy/tag_routing), and reads metadata in two places. It merges the
+  // first of the containers into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
   routingFields: ['metadata.tags'],
   routingContainers: ['extra_body', 'litellm_params', 'litellm_metadata'],
 }
 
-/** The built-in simulator takes everything its wire knows, so that every translation can be tried on it. */
+/** The built-in simulator accepts everything that its wire has, so that every translation can be tried on it. */
 const simulated: ProfileSetting = {
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
   hiddenReasoning: 'asked',
@@ -273,7 +279,7 @@ const gemini: ProfileSetting = {
   maxField: 'max_tokens',
   reasoning: effort,
   hiddenReasoning: 'unless_off',
-  // An unknown name in the body is a 400.
+  // An unknown name in the body gets a 400.
   drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls', 'frequency_penalty']),
   strictFields: true,
   maxStops: 5,
@@ -281,16 +287,16 @@ const gemini: ProfileSetting = {
   refusals: refusals.gemini,
 }
 
-/** By name and wire: what differs from the plain profile of that wire, and why. */
+/** For each name and wire: the differences from the plain profile of that wire, and their reasons. */
 const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'default-chat': { chat: {} },
   'default-messages': { messages: {} },
   'default-responses': { responses: {} },
 
   anthropic: { messages: anthropic },
-  // Models after Opus 4.6: any sampling setting but the default is refused.
+  // Models after Opus 4.6 refuse any sampling setting but the default.
   'anthropic-fixed-sampling': { messages: fixedAnthropic },
-  // Models before adaptive thinking: it is asked for as a number of tokens.
+  // Models before adaptive thinking take reasoning as a number of tokens.
   'anthropic-budget': {
     messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' }, prefill: 'native' },
   },
@@ -313,7 +319,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       accepts: new Set([...openaiChat.accepts!, 'verbosity']),
       // "Use 'max_completion_tokens' instead."
       drops: new Set([...fixedSampling, 'max_tokens']),
-      // They take no `stop`; the gateway cuts instead.
+      // These models accept no `stop`; the gateway cuts instead.
       maxStops: 0,
     },
     responses: { ...openaiTools, reasoning: effort, drops: fixedSampling },
@@ -322,7 +328,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   deepseek: {
     chat: {
       maxField: 'max_tokens',
-      // DeepSeek thinks unless that is turned off (https://api-docs.deepseek.com/guides/thinking_mode), and shows all of it.
+      // DeepSeek reasons unless that is turned off (https://api-docs.deepseek.com/guides/thinking_mode), and shows all
+      // of it.
       reasoning: {
         style: 'switch',
         levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
@@ -333,12 +340,12 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       },
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
-      // A tool turn that lacks its reasoning text is a 400 in thinking mode.
+      // A tool turn without its reasoning text gets a 400 in thinking mode.
       replayThought: { when: 'tool_turns', required: true },
       maxStops: 16,
       images: false,
       shape: 'json',
-      // `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
+      // The usage has `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
       usageQuirk: 'cache_hit_fields',
       refusals: refusals.deepseek,
     },
@@ -347,13 +354,13 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   },
   xai: {
     chat: {
-      // Which of its models reason is in their names; what most of them tell of it is nothing.
+      // The names of the vendor's models show which of them reason. Most of them show none of their reasoning.
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning_content',
-      // Its reasoning models refuse these, and `stop`.
+      // The vendor's reasoning models refuse these, and `stop`.
       drops: new Set(['presence_penalty', 'frequency_penalty']),
       maxStops: 0,
-      // `completion_tokens` is without the reasoning tokens.
+      // `completion_tokens` does not include the reasoning tokens.
       usageQuirk: 'excl_reasoning',
       refusals: refusals.xai,
     },
@@ -363,7 +370,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     chat: {
       maxField: 'max_tokens',
       hiddenReasoning: 'never',
-      // Its usage comes unasked; unknown fields are a 422.
+      // Mistral reports usage without `stream_options`, and answers 422 to unknown fields.
       drops: new Set([
         'stream_options',
         'user',
@@ -390,7 +397,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       reasoningField: 'reasoning_content',
       replayThought: { when: 'tool_turns', required: true },
       toolChoice: new Set(['auto', 'none']),
-      // Its models were trained on `functions.<name>:<n>` and stumble over other ids.
+      // Kimi models were trained on `functions.<name>:<n>`, and often fail with other ids.
       toolIdStyle: 'fn_index',
       shape: 'json',
       prefill: 'flag:partial',
@@ -415,31 +422,31 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       operatorInPlace: 'first_only',
       shape: 'json',
       prefill: 'flag:partial',
-      // Several of its models think only in streams.
+      // Several of the vendor's models reason only in streams.
       preferStream: true,
       refusals: refusals.qwen,
     },
   },
   gemini: { chat: gemini },
-  // Gemini refuses a call of the conversation without its signature. For a call that another model made, it accepts this one
-  // (https://ai.google.dev/gemini-api/docs/thought-signatures).
+  // Gemini refuses a call of the conversation without its signature. For a call that another model made, it accepts
+  // this one (https://ai.google.dev/gemini-api/docs/thought-signatures).
   'gemini-3': { chat: { ...gemini, callSignature: 'skip_thought_signature_validator' } },
   openrouter: {
     chat: {
       maxField: 'max_tokens',
       // OpenRouter drops the reasoning fields for models that do not reason.
       reasoning: { style: 'effort', levels: ['minimal', 'low', 'medium', 'high'], canDisable: true },
-      // Some of them keep it to themselves.
+      // Some of its models do not show their reasoning.
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning',
-      // Kimi refuses a call of the present tool loop whose thought is missing (earendil-works/pi#989).
+      // Kimi refuses a call of the current tool loop if its reasoning is missing (earendil-works/pi#989).
       replayThought: { when: 'tool_turns', required: false },
       accepts: new Set(['top_k', 'verbosity']),
       refusals: refusals.openrouter,
     },
   },
 
-  // Measured with 0.32 (docs/servers.md). Arguments are held to a tool's schema only where `strict` says so.
+  // Measured with 0.32 (docs/servers.md). Arguments follow a tool's schema only if `strict` is set.
   vllm: {
     chat: { ...modelServer, accepts: new Set(['top_k', 'strict']), maxStops: 4, reasoning: switchable },
     messages: {
@@ -458,7 +465,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       ...selfHosted,
     },
   },
-  // Measured with 0.7 (docs/servers.md). On chat it continues a trailing assistant turn, and does not know a named choice.
+  // Measured with 0.7 (docs/servers.md). On chat it continues a trailing assistant turn, and does not know a named tool
+  // choice.
   'llama-cpp': {
     chat: {
       ...modelServer,
@@ -470,11 +478,11 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       answerNames: anyModel,
     },
     messages: {
-      // A named one is read as `any`, and `none` is not read.
+      // A named choice is read as `any`, and `none` is ignored.
       toolChoice: new Set(['auto', 'required']),
       // `output_config` is ignored.
       shape: 'none',
-      // Its own has an empty signature.
+      // Reasoning of the server itself has an empty signature.
       unprovenThought: 'pass',
       autoCache: 'off',
       hiddenReasoning: 'never',
@@ -494,11 +502,12 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       ...selfHosted,
     },
   },
-  // Ollama ignores `tool_choice` altogether.
+  // Ollama ignores `tool_choice`.
   ollama: {
     chat: { ...modelServer, toolChoice: new Set(['auto']), reasoningField: 'reasoning' },
   },
-  // Measured with 1.109 in front of llama.cpp (docs/servers.md). What the server behind it lacks is a setting of the model.
+  // Measured with 1.109 in front of llama.cpp (docs/servers.md). Limits of the server behind it are settings of the
+  // model.
   litellm: {
     chat: { ...modelServer, ...liteLlm, accepts: new Set(['top_k', 'strict']), reasoning: switchable },
     messages: {
@@ -525,5 +534,5 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   },
 }
 
-/** Every name a configuration may use. */
+/** Every name that a configuration may use. */
 export const profileNames = Object.keys(named) as [string, ...string[]]

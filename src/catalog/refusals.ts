@@ -1,19 +1,20 @@
 /**
- * A row of the table of refusals whose subject does not follow from the status alone (rulings U1, U2). The subject is the
- * operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A refusal fits if everything in
- * the row fits.
+ * A row of the table of refusals whose subject does not follow from the status alone (rulings U1, U2). The subject is
+ * the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A refusal fits if
+ * everything in the row fits.
  *
- * A refusal can quote a client's own words, such as the name of a field, and a client must not shut an account by that. A row
- * therefore goes by a code, which is the provider's own word, or by a status and the whole text, from `^` to `$`.
+ * A refusal can quote a client's own words, such as the name of a field. A client must not be able to disable an
+ * account that way. So a row matches by a code, which is the provider's own word, or by a status and the whole text,
+ * from `^` to `$`.
  */
 export type Refusal = {
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
-  /** Compared for HTTP refusals. An error inside an answer has no status of its own, and fits without one. */
+  /** Compared for HTTP refusals only: an error inside an answer has no status. */
   status?: readonly number[]
-  /** One of the words by which the refusal is classed (`Fault.classes`). */
+  /** One of the words that classify the refusal (`Fault.classes`). */
   code?: string
   text?: RegExp
-  /** The account still serves other requests, so it is not left alone: one client could shut it for all. */
+  /** The account still serves other requests, so it gets no cooldown. Otherwise one client could disable it for all. */
   isPartial?: boolean
 }
 
@@ -22,8 +23,8 @@ const byText = (about: Refusal['about'], status: readonly number[], text: RegExp
 const partly = (row: Refusal): Refusal => ({ ...row, isPartial: true })
 
 /**
- * Codes by which AWS refuses a credential: it has ended, it is unknown, or the signature does not fit, as with another clock. The first
- * is that of Bedrock (anthropics/claude-code#28032, 2026-02-24).
+ * Codes with which AWS refuses a credential: it has expired, it is unknown, or the signature is wrong, for example
+ * because of another clock. The first is Bedrock's (anthropics/claude-code#28032, 2026-02-24).
  */
 export const awsKeyCodes: readonly string[] = [
   'ExpiredTokenException',
@@ -36,7 +37,9 @@ export const awsKeyCodes: readonly string[] = [
   'RequestExpired',
 ]
 
-/** The rows by provider, with their sources. Pages were read on 2026-11-27; a thread has the day of the quoted text. */
+/**
+ * The rows by provider, with their sources. Pages were read on 2026-11-27; a thread has the date of the quoted text.
+ */
 export const refusals = {
   // https://platform.claude.com/docs/en/api/errors; claude-code is anthropics/claude-code
   anthropic: [
@@ -52,7 +55,8 @@ export const refusals = {
   openai: [
     ...byCode('spent', 'credit_balance_exhausted', 'organization_spend_limit_exceeded', 'project_spend_limit_exceeded'),
     ...byCode('spent', 'organization_usage_limit_exceeded'),
-    // BerriAI/litellm#2743 (2024-03-29), 429; dfinke/PowerShellAI#127 (2023-05-02), 400; ztjhz/BetterChatGPT#105 (2023-03-21), 429
+    // BerriAI/litellm#2743 (2024-03-29), 429; dfinke/PowerShellAI#127 (2023-05-02), 400; ztjhz/BetterChatGPT#105
+    // (2023-03-21), 429
     ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
     // continuedev/continue#11449 (2026-03-15), home-assistant/core#120072: 403
     ...byCode('denied', 'access_terminated', 'unsupported_country_region_territory'),
@@ -60,7 +64,8 @@ export const refusals = {
     partly(byText('denied', [400], /^Your organization must be verified to /)),
   ],
   gemini: [
-    // can1357/oh-my-pi#449 (2026-03-16), the reason of a detail; continuedev/continue#11336; gemini-cli#25198 (2026-04-12)
+    // can1357/oh-my-pi#449 (2026-03-16), the reason of a detail; continuedev/continue#11336; gemini-cli#25198
+    // (2026-04-12)
     ...byCode('key', 'API_KEY_INVALID'),
     byText('key', [400], /^API [Kk]ey (?:not valid|not found|expired)\. Please (?:pass a valid|renew the) API key\.$/),
     // google-gemini/gemini-cli#24641 (2026-04-03); kolbytn/mindcraft#133; dyad-sh/dyad#3626 (2026-06-10)
@@ -89,7 +94,8 @@ export const refusals = {
   openrouter: [
     byText('request', [403], / requires moderation\b.* Your input was flagged for /),
     ...byCode('busy', 'openrouter_in_flight_budget'), // 402, while other requests of the account are under way
-    // continuedev/continue#11154 (2026-03-07); tailcallhq/forgecode#571 (2025-03-21); anomalyco/opencode#12219 (2026-05-04)
+    // continuedev/continue#11154 (2026-03-07); tailcallhq/forgecode#571 (2025-03-21); anomalyco/opencode#12219
+    // (2026-05-04)
     partly(
       byText(
         'spent',
@@ -115,7 +121,8 @@ export const refusals = {
     ...byCode('key', ...awsKeyCodes), // 403
     // a wrong id, or another region: 404
     ...byCode('denied', 'ResourceNotFoundException').map(partly),
-    // aws-samples/sample-well-architected-acceleration-with-generative-ai#8 (2025-05-29), terricain/aioboto3#352 (2024-12-03)
+    // aws-samples/sample-well-architected-acceleration-with-generative-ai#8 (2025-05-29), terricain/aioboto3#352
+    // (2024-12-03)
     byText(
       'denied',
       [400],

@@ -1,13 +1,14 @@
 /**
- * Request fields with which a caller chooses another model, provider, host or key, the number of paid tries, or a price (ruling
- * Y13). They are grouped by the public schema that has them, read in November 2026. `*` stands for any letters. A name holds for every profile,
- * since an upstream may stand in front of any of these servers.
+ * Request fields with which a client chooses another model, provider, host or key, the number of paid tries, or a price
+ * (ruling Y13). They are grouped by the public schema that has them, read in November 2026. `*` stands for any letters.
+ * A name applies to every profile, because an upstream may be a proxy for any of these servers.
  */
 const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // github.com/OpenRouterTeam/typescript-sdk: src/models/chatrequest.ts, messagesrequest.ts, responsesrequest.ts;
   // `route` and `preset`: openrouter.ai/docs/api/reference/overview
   OpenRouter: ['models', 'route', 'preset', 'provider', 'plugins', 'fallbacks'],
-  // github.com/perplexityai/perplexity-py: src/perplexity/types/response_create_params.py, chat/completion_create_params.py
+  // github.com/perplexityai/perplexity-py: src/perplexity/types/response_create_params.py,
+  // chat/completion_create_params.py
   Perplexity: ['models', 'preset', 'ranking_model'],
   // vercel.com/docs/ai-gateway/provider-options
   Vercel: ['providerOptions'],
@@ -17,20 +18,23 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // docs.qwencloud.com/developer-guides/text-generation/web-search: each search is billed beside the tokens;
   // alibabacloud.com/help/en/model-studio/web-search
   Alibaba: ['enable_search', 'search_options', 'enable_code_interpreter'],
-  // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, in its other spelling
+  // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, in its
+  // other spelling
   Tencent: ['enable_enhancement', 'force_search_enhancement', 'enable_deep_search', 'enable_speed_search'],
   // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29
   Baidu: ['web_search'],
   // console.groq.com/docs/api-reference: models and tools of Compound
   Groq: ['compound_custom'],
-  // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. It names the host of a remote cache.
+  // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. It names the host of a remote
+  // cache.
   vLLM: ['kv_transfer_params'],
-  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose an adapter, or a
-  // worker by its rank.
+  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose an adapter, or
+  // a worker by its rank.
   SGLang: ['lora_path', 'bootstrap_*', '*_dp_rank', 'data_parallel_rank'],
-  // github.com/BerriAI/litellm: all_litellm_params of litellm/types/utils.py, CredentialLiteLLMParams of litellm/types/router.py,
-  // _BANNED_REQUEST_BODY_PARAMS of litellm/proxy/auth/auth_utils.py, docs.litellm.ai/docs/proxy/{clientside_auth,tag_routing};
-  // `prompt_id`: a stored prompt may bring a model of its own (docs.litellm.ai/docs/proxy/prompt_management)
+  // github.com/BerriAI/litellm: all_litellm_params of litellm/types/utils.py, CredentialLiteLLMParams of
+  // litellm/types/router.py, _BANNED_REQUEST_BODY_PARAMS of litellm/proxy/auth/auth_utils.py,
+  // docs.litellm.ai/docs/proxy/{clientside_auth,tag_routing}; `prompt_id`: a stored prompt may bring a model of its own
+  // (docs.litellm.ai/docs/proxy/prompt_management)
   LiteLLM: [
     ...['fallbacks', '*_fallbacks', '*_fallback_*', 'model_*', '*_model', '*_models', 'hf_model_name', 'prompt_id'],
     ...['tags', 'tag_regex', 'enable_tag_filtering', 'fastest_response', 'routing_strategy', '*_router_*'],
@@ -54,29 +58,31 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Fields of single makers that run a tool of the provider's, which is billed beside the tokens or makes more of them. */
+/** Fields of single makers that run a tool of the provider. It is billed besides the tokens, or causes more of them. */
 export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu', 'Groq'].flatMap(
   (source) => fieldsBySource[source]!,
 )
 
-/** Names and patterns of the base table, each once. */
+/** Names and patterns of the table above, each once. */
 export const routingFields: readonly string[] = [...new Set(Object.values(fieldsBySource).flat())]
 
-/** Betas of the same kind, with which the vendor's own API lets another model answer (platform.claude.com, as above). */
+/**
+ * Betas of the same kind, with which the vendor's own API lets another model answer (platform.claude.com, as above).
+ */
 export const routingBetas: readonly string[] = ['server-side-fallback-*', 'fallback-credit-*']
 
 const names = new Map(routingFields.map((row) => [foldName(row), row]))
 const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [row, compile([row])] as const)
 
 /**
- * A field's name without its case, and the row of the table that it falls under. Losses name the row, because the text that a
+ * A field's name in one case, and the row of the table that it matches. Losses name the row, because the text that a
  * pattern matches is the client's own.
  */
 type FieldName = { folded: string; row: string | undefined }
 
-/** Clients send the same dozen names, and the patterns take 0.3 µs each time. */
+/** Names that were read before. Clients send the same dozen names, and matching the patterns takes 0.3 µs. */
 const known = new Map<string, FieldName>()
-/** Bounds on what clients make up: no schema has a longer name, and a pattern takes time that grows with it. */
+/** Limits for names that clients invent. No schema has a longer name, and the time of a pattern grows with the name. */
 const knownMax = 1_000
 export const nameCharactersMax = 128
 
@@ -90,12 +96,15 @@ export function readFieldName(name: string): FieldName {
   return read
 }
 
-/** As readers do that ignore case: Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
+/** Folds the case as readers that ignore it do: Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
 export function foldName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }
 
-/** @param rows names, in which `*` stands for any letters @returns what matches one of them as a whole, in any case */
+/**
+ * @param rows names, in which `*` stands for any letters
+ * @returns an expression that matches any of them as a whole, in any case
+ */
 export function compile(rows: readonly string[]): RegExp {
   const sources = rows.map((one) => one.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*'))
   return new RegExp(`^(?:${sources.join('|')})$`, 'is')

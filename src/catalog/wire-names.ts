@@ -1,30 +1,30 @@
-/** The wires that clients speak, by the names the code uses for them (ruling N1). Models speak each of them, too. */
+/** The wires that clients use, by their names in the code (ruling N1). Models use each of them, too. */
 export const clientWireNames = ['messages', 'chat', 'responses'] as const
 export type ClientWire = (typeof clientWireNames)[number]
 
-/** The wires that models speak. A folder in `wires/` has the facts of each. */
+/** The wires that models use. A folder in `wires/` has the facts of each. */
 export const modelWireNames = [...clientWireNames] as const
 export type ModelWire = (typeof modelWireNames)[number]
 
-/** The wire that most providers speak. */
+/** The wire that most providers use. */
 export const usualWire: ModelWire = 'chat'
 
-/** The place in a path for the upstream's name of the model. */
+/** The placeholder in a path for the upstream's name of the model. */
 export const modelPlace = '{model}'
 
-/** The endpoint of a wire at its models, and facts of its requests. `modelPlace` may stand in a path. */
+/** The endpoint of a wire, and facts of its requests. A path may contain `modelPlace`. */
 type WirePlace = {
   path: string
   /** The field for a key of the provider's prompt cache, on wires that have one. */
   cacheKey?: 'prompt_cache_key'
-  /** The path of requests that ask for a stream, if it is another; it may end in a query. */
+  /** The path of requests for a stream, if it differs. It may end in a query. */
   streamPath?: string
   keepsVersion: boolean
 }
 
 /**
- * The endpoint of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's SDKs of
- * one wire add the version themselves. Those of the others expect it in the base (ruling P8).
+ * The endpoint of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's
+ * SDKs of the messages wire add the version themselves. Those of the other wires expect it in the base URL (ruling P8).
  */
 export const wirePlaces: Readonly<Record<ModelWire, WirePlace>> = {
   messages: { path: '/v1/messages', keepsVersion: true },
