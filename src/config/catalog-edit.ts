@@ -2,11 +2,11 @@ import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import type { PresetUpstream } from '../catalog/presets.ts'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
-/** Amounts as decimal strings in the words of the file, with steps and bands (lists), calls and tiers (maps). */
+/** A row of prices as in the file: amounts are decimal texts, steps and bands lists, calls and tiers maps. */
 type WrittenRow = Readonly<Record<string, unknown>>
 type PriceEntry = WrittenRow | readonly WrittenRow[]
 
-/** A model as it is written into the file. */
+/** A model with the keys of the file. */
 export type CatalogEntry = {
   id: string
   wire: string
@@ -21,19 +21,19 @@ export type CatalogEntry = {
 type EntryFigures = Partial<Pick<CatalogEntry, 'max_output_tokens' | 'context_window' | 'prices'>>
 
 export type CatalogChange = {
-  /** The day for `pinned`: it becomes `created` of every row (spec 9.4). */
+  /** The date for `pinned`, which becomes `created` in every row of the models list (spec 9.4). */
   pinned: string
-  /** Added unless there is an upstream with this name. */
+  /** An upstream to add, unless one has this name already. */
   upstream?: { name: string } & PresetUpstream
-  /** Calendars that prices name, each added unless there is one of its name. */
+  /** Calendars that prices name, by name. Each is added unless one has this name already. */
   calendars?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-  /** Written after the models that are there, each below a comment. */
+  /** Models to add after the existing ones, each below a comment. */
   added: readonly { entry: CatalogEntry; comment: string }[]
-  /** Existing models, by their index in the list, and their new figures. */
+  /** New figures of existing models. `place` is the index in the list. */
   updated: readonly { place: number; figures: EntryFigures }[]
 }
 
-/** Lists the models of a text as they are written. */
+/** Lists the models in the text of a file, unchecked. */
 export function listEntries(source: string): Record<string, unknown>[] {
   const value = parseDocument(source).toJS() as { catalog?: { models?: unknown } } | null
   const models = value?.catalog?.models
@@ -41,8 +41,8 @@ export function listEntries(source: string): Record<string, unknown>[] {
 }
 
 /**
- * Returns the text of the file with the change in it. Only the new parts are inserted or replaced: every other character
- * stays, comments and blank lines included. @throws Error if the text is not YAML, or has something else in these places
+ * Returns the text of the file with the change. All other characters stay, comments and blank lines included.
+ * @throws Error if the text is not YAML, or has a form that cannot be edited
  */
 export function editCatalog(
   source: string,
@@ -64,7 +64,7 @@ export function editCatalog(
     if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
     for (const { place, figures } of updated) update(edits, models, place, figures)
     if (entries.length > 0) edits.addItems(models, entries)
-    // If there is no `pinned` yet, it is added after the new models.
+    // A new `pinned` is added after the new models.
     edits.setIn(catalog, 'pinned', pinned)
   }
   if (upstream) {
@@ -101,7 +101,7 @@ function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...f
   for (const [kind, value] of Object.entries(prices)) edits.setIn(own, kind, flowOf(value))
 }
 
-/** Writes one item of a block list, as a person would. */
+/** Formats an item of a block list in the style in which people write it. */
 function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
   const lines = Object.entries(entry).map(([key, value]) => `${key}: ${plain(value)}`)
   const rows: readonly WrittenRow[] = Array.isArray(prices) ? prices : [prices as WrittenRow]
@@ -116,13 +116,13 @@ function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
       }),
     )
   const [first, ...rest] = lines
-  // A line end in a name of a price file would end the comment, and begin configuration.
+  // A line break in a name from a price file would end the comment, and the rest would become configuration.
   return [`# ${comment.replace(/[\p{C}\p{Z}]+/gu, ' ')}`, `- ${first}`, ...rest.map((line) => `  ${line}`), ''].join(
     '\n',
   )
 }
 
-/** The keys of a row, each on its line; lists come last. */
+/** Formats the keys of a row, each on its own line. Lists come last. */
 function linesOf(row: WrittenRow): string[] {
   const entries = Object.entries(row)
   return [

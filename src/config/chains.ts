@@ -2,7 +2,7 @@ import { asObject } from '../bytes/json.ts'
 import type { ChainOfIds } from '../catalog/model.ts'
 import type { ChainEntry, ConfigFile, ModelEntry } from './schema.ts'
 
-/* Chains of the catalog: entries that name models, which answer one after the other (ruling Y23). */
+/* Chains of the catalog: entries that list models, which are tried one after the other (ruling Y23). */
 
 type AtPath = { path: PropertyKey[]; message: string }
 
@@ -10,7 +10,7 @@ export function isChain(entry: ModelEntry | ChainEntry): entry is ChainEntry {
   return 'chain' in entry
 }
 
-/** The models of a catalog without its chains, each with its place in the list. */
+/** Returns the models of a catalog without its chains, each with its index in the list. */
 export function modelsOf(catalog: ConfigFile['catalog']): { entry: ModelEntry; index: number }[] {
   return (catalog?.models ?? []).flatMap((entry, index) => (isChain(entry) ? [] : { entry, index }))
 }
@@ -19,7 +19,7 @@ export function readChain({ id, chain, when, chain_return: returnMs }: ChainEntr
   return { id, chain, when: new Set(when), returnMs }
 }
 
-/** Finds chains that name a chain, a model twice, or what is no model. @param models as the file has them */
+/** Finds chains that name a chain, a model twice, or an unknown id. @param models the raw list of the file */
 export function* chainMistakes(models: readonly unknown[]): Iterable<AtPath> {
   const entries = models.map((model) => asObject(model) ?? {})
   const ids = new Set(entries.filter((entry) => !('chain' in entry)).map(({ id }) => id))
@@ -39,7 +39,7 @@ export function* chainMistakes(models: readonly unknown[]): Iterable<AtPath> {
   }
 }
 
-/** Finds chains whose further models cost much more, take less, or fail together with the first. */
+/** Warns of chains whose later models cost much more, have a smaller window, or fail together with the first. */
 export function warnOfChains({ catalog, upstreams }: ConfigFile): AtPath[] {
   const models = new Map(modelsOf(catalog).map(({ entry }) => [entry.id, entry]))
   return (catalog?.models ?? []).flatMap((entry, index) => {

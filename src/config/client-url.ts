@@ -1,8 +1,8 @@
 import type { Address } from './values.ts'
 
-/* The address at which clients reach the gateway: `api_url`, or one that is named instead of it (ruling Y19). */
+/* The address at which clients reach the gateway: `api_url`, or one that is used instead of it (ruling Y19). */
 
-/** Returns the cure for a URL that no client could use, or that settings in a dozen formats could not hold. */
+/** Returns the cure for a URL that clients cannot use, or that cannot be written into all formats of settings. */
 export function clientUrlMistake(text: string): string | undefined {
   const url = URL.parse(text)
   const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
@@ -12,7 +12,7 @@ export function clientUrlMistake(text: string): string | undefined {
   return undefined
 }
 
-/** Returns the origin and path without a final `/v1`, because each program's settings add it if needed. */
+/** Returns the origin and path without a final `/v1`, because the settings of each program add it if needed. */
 export function readClientUrl(text: string): string {
   const { origin, pathname } = new URL(text)
   return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
@@ -21,15 +21,15 @@ export function readClientUrl(text: string): string {
 type ClientUrlChoice = { apiUrl: string | undefined; listen: Address; tls: object | undefined }
 
 /**
- * Returns the address that settings for clients name, and the setting that it comes from. Without `api_url` it is the listening
- * address, which may be of use on this machine alone.
+ * Returns the address for clients, and the setting that it comes from. Without `api_url` it is the listening address,
+ * which may work only on this machine.
  */
 export function findClientUrl({ apiUrl, listen, tls }: ClientUrlChoice) {
   if (apiUrl !== undefined) return { url: apiUrl, from: 'api_url' as const }
   return { url: originOf(listen, tls ? 'https' : 'http'), from: 'listen' as const }
 }
 
-/** The origin for clients on this machine. A listener on all addresses is reached by the loopback address. */
+/** Returns the origin for clients on this machine. For a listener on all addresses it has the loopback address. */
 export function originOf({ host, port }: Address, scheme: 'http' | 'https' = 'http'): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`

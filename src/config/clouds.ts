@@ -4,7 +4,7 @@ import type { SigningPlace } from '../clouds/sigv4.ts'
 import * as field from './fields.ts'
 
 /*
- * The settings of accounts whose credentials a cloud gives, and what the address of an upstream says of the place of a signature.
+ * The settings of accounts with credentials of a cloud. For AWS, the host of an upstream may name region and service.
  */
 
 const regionCure = 'must be a region such as eu-central-1'
@@ -65,7 +65,7 @@ const azure = z
       field.complain(context, 'is set beside `secret`: leave one out', ['secret_file'])
   })
 
-/** The keys of an account for a cloud, of which one stands in place of its key. */
+/** The settings of an account for clouds. One of them replaces its key. */
 export const cloudKeys = {
   aws: aws.optional().describe("Credentials of AWS, in place of a key: by the settings here and AWS's own variables."),
   google: google.optional().describe('Tokens of Google, in place of a key.'),
@@ -74,7 +74,7 @@ export const cloudKeys = {
 
 export type CloudEntries = { [Name in keyof typeof cloudKeys]?: z.output<(typeof cloudKeys)[Name]> | undefined }
 
-/** The services by their names in hosts (botocore 1.44.8, and the SDKs of Anthropic, 2026-11). */
+/** Names of services in signatures, by those in hosts (botocore 1.44.8, and Anthropic's SDKs, November 2026). */
 const services = new Map([
   ['bedrock-runtime', 'bedrock'],
   ['bedrock-mantle', 'bedrock-mantle'],
@@ -85,13 +85,13 @@ const awsHost = new RegExp(
   `(?:^|\\.)(${[...services.keys()].join('|')})(?:-fips)?\\.([a-z]{2,4}(?:-[a-z]+)+-\\d)\\.(?:vpce\\.)?(?:amazonaws\\.com(?:\\.cn)?|api\\.aws)$`,
 )
 
-/** The place of a signature by the host of an upstream; undefined if the host does not belong to AWS. */
+/** Returns region and service from the host of an upstream. Undefined if the host is not one of AWS's. */
 function placeOf(baseUrl: string): SigningPlace | undefined {
   const [, name, region] = awsHost.exec(new URL(baseUrl).hostname) ?? []
   return name === undefined ? undefined : { service: services.get(name)!, region: region! }
 }
 
-/** The place of signatures of an account, which `placeMistakes` has checked. */
+/** Returns region and service for the signatures of an account. `placeMistakes` must have checked them. */
 export function placeFor(baseUrl: string, { region, service }: Partial<SigningPlace>): SigningPlace {
   const host = placeOf(baseUrl)
   return { region: region ?? host?.region ?? '', service: service ?? host?.service ?? '' }
@@ -99,7 +99,7 @@ export function placeFor(baseUrl: string, { region, service }: Partial<SigningPl
 
 type PlaceMistake = { key: keyof SigningPlace; message: string }
 
-/** Mistakes of the place of signatures: nothing says it, or two places say it differently. */
+/** Finds a region or service that neither the account nor the host names, and a region in which they differ. */
 export function placeMistakes(
   baseUrl: string,
   entry: { region?: string | undefined; service?: string | undefined },

@@ -19,36 +19,36 @@ export { type Address, Secret } from './values.ts'
 /** An account of ours at a provider, which we pay with; never a client's. */
 export type UpstreamAccount = {
   name: string
-  /** Wrapped so that no log line can print it. A renewed key has its value at the time of reading, or is empty. */
+  /** Wrapped, so that no log line can contain it. Empty if a command or a cloud gives the key. */
   key: Secret
-  /** The source of the key, if it is not in the configuration itself. */
+  /** The source of the key, if the configuration does not contain it. */
   renewal?: KeyRenewal
   /** If false, the account gets no requests. */
   isEnabled: boolean
-  /** The customers, by name or id, that it is reserved for (ruling Y18); undefined: it serves all. */
+  /** The accounts that this one is reserved for, by name or id (ruling Y18). Undefined: it serves all. */
   isolation?: ReadonlySet<string>
 }
 
-/** The source of a key that changes while the gateway runs: a file, by its absolute path, or a command. */
+/** The source of a key that can change while the gateway runs: a file (absolute path), a command, or a cloud. */
 export type KeyRenewal =
   | { file: string }
-  /** The program and its arguments, run without a shell. It runs again when its key is `lifetimeMs` old. */
+  /** The program and its arguments, without a shell. It runs again when its key is `lifetimeMs` old. */
   | { command: readonly string[]; lifetimeMs: number }
   | { cloud: CloudAccount }
 
-/** An account at a cloud, whose credentials are found by the cloud's own rules and end by themselves. */
+/** An account at a cloud. Its credentials are found by the cloud's own rules, and expire. */
 export type CloudAccount = AwsAccount | GoogleAccount | AzureAccount
 
 export type AwsAccount = {
   kind: 'aws'
-  /** The place that a signature is for. */
+  /** The region and the service in signatures. */
   region: string
   service: string
-  /** Whether each request is signed, or a key is minted that is shown with it. */
+  /** `request`: each request is signed. `bearer`: a short-term key is made and sent with requests. */
   sign: 'request' | 'bearer'
-  /** A profile of the shared files. */
+  /** A profile of AWS's shared files. */
   profile?: string
-  /** The ARN of a role that is taken over the credentials. */
+  /** The ARN of a role to assume with the credentials. */
   role?: string
   externalId?: string
   sessionName?: string
@@ -72,13 +72,13 @@ export type AzureAccount = {
 
 export type Upstream = {
   name: string
-  /** Without a slash at the end. */
+  /** The URL without a final slash. */
   baseUrl: string
-  /** The path and query of requests, by wire (ruling P8). */
+  /** The paths of requests with their query, by wire (ruling P8). */
   endpoints: Endpoints
-  /** The header for the key, in lower case; undefined for the usual one of the wire. */
+  /** The header for the key, in lower case. Undefined: that of the wire. */
   keyHeader: string | undefined
-  /** Undefined to connect directly. */
+  /** Undefined: connections are direct. */
   proxy: EgressProxy | undefined
   /** Certificates in PEM that are trusted instead of the system's. */
   ca: string | undefined
@@ -94,7 +94,7 @@ export type Upstream = {
 /** A certificate with its chain, and its key, both in PEM. */
 export type TlsPair = { cert: string; key: Secret }
 
-/** The address of a collector for one signal. */
+/** The endpoint of a collector for one signal, which is traces or metrics. */
 export type OtlpTarget = {
   url: string
   /** Header names in lower case. */
@@ -102,90 +102,90 @@ export type OtlpTarget = {
   timeoutMs: number
 }
 
-/** The text of a configuration, its name in messages, and its file if it has one. */
+/** The text of a configuration, its name in messages, and its file if there is one. */
 export type ConfigSource = { readonly text: Secret; readonly name: string; readonly file?: string }
 
-/** All settings after checks, frozen, with every default. Times in ms, sizes in bytes. `schema.ts` says what each is for. */
+/** All settings, checked, frozen and with defaults. Times are in ms, sizes in bytes. `schema.ts` describes each. */
 export type Config = {
-  /** Absolute path of the file it was read from; undefined without a file. */
+  /** The absolute path of the file that was read. Undefined without a file. */
   file: string | undefined
   listen: Address
-  /** The certificate of the public listener; undefined for plain HTTP. */
+  /** The certificate of the public listener. Undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
-  /** The URL at which clients reach the gateway, with its path and without `/v1`; undefined if nobody has named it (Y19). */
+  /** The URL at which clients reach the gateway, with its path and without `/v1` (Y19). Undefined if it is not set. */
   apiUrl: string | undefined
-  /** Whether the public listener has pages for the owners of keys and sessions (ruling Y19). */
+  /** Whether the public listener serves pages for owners of keys and sessions (ruling Y19). */
   ownPages: boolean
-  /** The address of those pages that errors name; undefined without pages, or if nobody has said where clients reach the gateway. */
+  /** The address of those pages for error messages. Undefined without pages or without `apiUrl`. */
   ownPage: string | undefined
-  /** Values that requests may be labelled with (ruling Y21). */
+  /** The values of labels, by dimension (ruling Y21). */
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
-  /** 3: entries have what answers report of their cost, whatever else is configured. */
+  /** 3: entries always record the cost that an answer reports, in form 3. Undefined: only if a feature needs form 3. */
   ledgerForm: 3 | undefined
-  /** Whether operators see the provider's scrubbed text of an error in `explain` (CON-4). */
+  /** Whether `explain` shows operators the provider's error text, scrubbed (CON-4). */
   explainUpstreamText: boolean
-  /** The public URL of the admin listener, with its path and without a slash at the end. */
+  /** The public URL of the admin listener, with its path and without a final slash. */
   adminUrl: string | undefined
-  /** The origin, with a path if it has one, at which servers of the same store on other machines reach it (ruling X9). */
+  /** The URL at which servers of the same store on other machines reach the admin listener (ruling X9). */
   adminReplicaUrl: string | undefined
-  /** The certificate of the admin listener; undefined: it speaks plain HTTP, on loopback. */
+  /** The certificate of the admin listener. Undefined: it speaks plain HTTP. */
   adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
-  /** How people sign in; undefined: they do not (ruling Y19). */
+  /** The settings of sign-in (ruling Y19). Undefined: people cannot sign in. */
   signIn: SignInSettings | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
-  /** The store's place in releases before 0.2.0, beside the configuration, if that is another one (ruling X8). */
+  /** The default store of releases before 0.2.0, beside the configuration, if it differs from today's (ruling X8). */
   earlierStore: string | undefined
-  /** Absolute path of the folder for the spool and the lock: the store's own with SQLite (ruling X13). */
+  /** The absolute path of the folder for spool and lock. With SQLite it is the folder of the store (ruling X13). */
   stateDir: string
-  /** Digest of the settings that all replicas share. It does not depend on the order of the keys, or on our version. */
+  /** The digest of the settings that replicas share. It does not depend on the order of keys or on our version. */
   digest: string
   catalog: Catalog
   upstreams: ReadonlyMap<string, Upstream>
-  /** True while the built-in simulator serves the built-in catalog, because no configuration names a model. */
+  /** True if the built-in simulator serves the built-in catalog, because the configuration has no catalog. */
   isBuiltIn: boolean
   limits: SettingsInCode<ConfigFile['limits']>
   billing: {
-    /** Whether an answer is billed if its upstream fails after output was delivered (ruling C4). */
+    /** Whether an answer is billed if the upstream fails after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
-    /** The longest time to read a started stream on for its figures after its client has left (ruling C12); 0: never. */
+    /** How long a stream is read on for its figures after the client has left (ruling C12). 0: not at all. */
     readOnMs: number
-    /** The most output tokens that a hold assumes (ruling C2); `cap`: those that the request allows (ruling C16). */
+    /** The most output tokens that a hold assumes (ruling C2). `cap`: the maximum of the request (ruling C16). */
     holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is trusted. */
   trustedProxies: readonly string[]
   timeouts: SettingsInCode<ConfigFile['timeouts'], 'Ms'>
-  /** The key of sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
+  /** The key of sealed signatures (ruling T7): 32 bytes in base64. Undefined: made once, beside the store. */
   sealKey: Secret | undefined
-  /** Headers of answers beyond the specification (ruling R13). */
+  /** Response headers that the specification does not have (ruling R13). */
   headers: { balance: boolean }
   metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {
-    /** The collector of each signal; undefined to send nothing. */
+    /** The collector of each signal. Undefined: nothing is sent. */
     traces: OtlpTarget | undefined
     metrics: OtlpTarget | undefined
     spansEveryMs: number
     metricsEveryMs: number
-    /** The most requests that wait to be exported. Further ones are dropped and counted. */
+    /** The most requests that wait for export. Further ones are dropped and counted. */
     queueMax: number
-    /** The share of traces beginning here that are exported, 0 to 1. */
+    /** The share of traces to export among those that begin here, 0 to 1. */
     sampleShare: number
-    /** Attributes of this process besides our own. */
+    /** Further resource attributes of this process. */
     resource: ReadonlyMap<string, string>
-    /** `compat` exports the old histogram of tokens as well. */
+    /** `compat` also exports the former histogram of tokens. */
     genai: 'standard' | 'compat'
-    /** Whether upstreams get the trace header. */
+    /** Whether requests to upstreams have the trace header. */
     propagate: boolean
   }
-  /** How credits are called on statements, and who sells them. */
+  /** The name and the seller of credits, for statements. */
   credits: CreditWords
-  /** The time zone of budgets and reports, and the number of whole months of figures that are kept for reports. */
+  /** The time zone of budgets and reports, and for how many whole months figures are kept. */
   reporting: Zone & { keepMonths: number }
-  /** The receivers of warnings (ruling X15). */
+  /** The receivers of webhook messages (ruling X15). */
   webhooks: readonly Webhook[]
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
   /** Settings that are allowed and are probably a mistake. */
@@ -193,13 +193,13 @@ export type Config = {
 }
 
 export type Webhook = {
-  /** The whole URL is secret, because its path and query may be known to the receiver only. */
+  /** The whole URL. It is secret, because its path or query may contain a secret of the receiver. */
   url: Secret
-  /** The URL without query and fragment. */
+  /** The URL as it may be shown: without query and fragment, and with long parts of the path shortened. */
   shown: string
-  /** The secret of the signature. */
+  /** The secret for signatures. */
   secret: Secret
   events: ReadonlySet<WebhookEvent>
-  /** In nano-credits: a message is sent when the credit of an account falls below this. */
+  /** In nano-credits. `credit_low` is sent when the balance of an account falls below this. */
   belowNanos: bigint | undefined
 }

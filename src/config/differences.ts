@@ -5,8 +5,8 @@ import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
 /**
- * Lists the keys that differ and take effect only at the next start, as a server keeps them (ruling X10).
- * @param before the configuration of the start
+ * Lists the keys that differ and that a reload does not change, so that they need a restart (ruling X10).
+ * @param before the configuration at the start
  */
 export function needsRestart(before: Config, next: Config): string[] {
   const isOther = {
@@ -19,7 +19,7 @@ export function needsRestart(before: Config, next: Config): string[] {
       (before.adminTls === undefined) !== (next.adminTls === undefined),
     store: nameOf(before) !== nameOf(next),
     sign_in: spellSignIn(before.signIn) !== spellSignIn(next.signIn),
-    // With SQLite it is always the store's own folder.
+    // With SQLite `state_dir` is always the folder of the store.
     state_dir: next.store.engine === 'postgres' && before.stateDir !== next.stateDir,
     reporting: JSON.stringify(before.reporting) !== JSON.stringify(next.reporting),
     webhooks: spellWebhooks(before) !== spellWebhooks(next),
@@ -40,18 +40,17 @@ function spellWebhooks({ webhooks }: Config): string {
     .join('\n')
 }
 
-/** The address of the store. It has the password, so a new password needs a restart. */
+/** Returns the address of the store, with the password, because a new password needs a restart too. */
 function nameOf({ store }: Config): string {
   return store.engine === 'sqlite' ? store.path : store.url.reveal()
 }
 
-/** Keys that each server sets for itself, or that are compared separately. All others are the same for all replicas. */
+/** Keys that replicas may set differently, or that are compared separately. All others must be the same. */
 const own = ['listen', 'admin_listen', 'admin', 'state_dir', 'store', 'seal_key', 'log', 'metrics', 'telemetry']
 
 /**
- * Makes a digest of a configuration, so that replicas can see that they run with the same one. It covers the written keys
- * and not the values made from them. So a newer version with more settings has the same digest for the same file. Secrets
- * are a part of the digest.
+ * Makes a digest of a configuration, by which replicas detect different ones. It covers the written keys and not the
+ * defaults. So a newer version with more settings makes the same digest of the same file. Secrets are included.
  */
 export function digestConfig(written: Readonly<Record<string, unknown>>): string {
   const shared = Object.entries(written).filter(([key]) => !own.includes(key))

@@ -15,19 +15,19 @@ import type { ConfigProblem } from './problem.ts'
 
 export type Path = readonly PropertyKey[]
 
-/** A configuration file as plain values, with the line of each. */
+/** A configuration file as plain values, with their lines. */
 export type Document = {
   value: unknown
-  /** The mistakes of YAML itself and of `${…}`. */
+  /** Mistakes in the YAML and in `${…}` references. */
   problems: ConfigProblem[]
-  /** The 1-based line of the value, of its key, or of the nearest written thing around it. */
+  /** Returns the 1-based line of a value, or else of its key or of the innermost map or list around it. */
   lineOf(path: Path): number
 }
 
-/** Returns a value for a variable that is not set; undefined if that is a mistake. @param isWhole whether it is the whole value */
+/** Returns a replacement for an unset variable, or undefined if that is a mistake. `isWhole`: it is the whole value. */
 type StandIn = (path: string, isWhole: boolean) => string | undefined
 
-/** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` means `${`. */
+/** Reads YAML 1.2, and replaces `${NAME}` and `${NAME:-default}` in values but not in keys. `$${` means `${`. */
 export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: StandIn = () => undefined): Document {
   if (source.includes('\0')) return unreadable(1, 'is not UTF-8: it looks like UTF-16; save it as UTF-8')
   const lines = new LineCounter()
@@ -87,10 +87,10 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
   }
 }
 
-/** A reference without quotes inside braces or brackets, whose own braces mean something else there. */
+/** Matches a reference without quotes within braces or brackets. YAML reads the braces of such a reference as a map. */
 const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
 
-/** Words YAML's first error, from which others follow, as the end of a sentence. It quotes nothing, as a value may be a key. */
+/** Describes the first YAML error as the end of a sentence. It quotes nothing, because a value may be a key. */
 function explainSyntax({ code, message }: YAMLParseError, line: string): string {
   if (code === 'MULTIPLE_DOCS') return 'holds more than one document here: take out the line `---`, or what follows it'
   const text = message.split('\n')[0]!.replace(/(: ".*| at line \d+, column \d+:)$/, '')
@@ -102,12 +102,12 @@ function unreadable(line: number, message: string): Document {
   return { value: undefined, problems: [{ path: '', line, message: `the file ${message}` }], lineOf: () => line }
 }
 
-/** The reverse of `snakeCase`. */
+/** The inverse of `snakeCase`. */
 export function camelCase(key: string): string {
   return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Spells `maxField` as `max_field`. Both are the same key. */
+/** Converts `maxField` to `max_field`. */
 export function snakeCase(key: string): string {
   return key.replace(/([a-z0-9])([A-Z])/g, (_, before: string, letter: string) => `${before}_${letter.toLowerCase()}`)
 }
@@ -136,20 +136,20 @@ function interpolate(
       return match
     }
     const [, name = '', fallback] = parts
-    // As in a shell, `:-` also replaces a variable that is set and empty.
+    // As in a shell, the default after `:-` also replaces an empty variable.
     const value = (fallback === undefined ? env[name] : env[name] || fallback) ?? standIn(match === source)
     if (value === undefined)
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
-  // A value that is one whole reference without quotes may become a number or a boolean, as if it were written out.
+  // A value that is only a reference, without quotes, becomes a number or a boolean if its text is one.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
   if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (isBare && (text === 'true' || text === 'false')) return text === 'true'
   return text
 }
 
-/** Returns the path from the root to the scalar, read from the nodes of a visit. */
+/** Returns the path of a scalar. @param ancestors the nodes from the root to its parent */
 function pathOf(ancestors: readonly unknown[], scalar: Scalar): Path {
   const path: PropertyKey[] = []
   for (const [depth, node] of ancestors.entries()) {

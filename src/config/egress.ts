@@ -3,21 +3,21 @@ import { isDecodable, isLoopback, type Secret } from './values.ts'
 
 /** A proxy between us and an upstream. */
 export type EgressProxy = {
-  /** With credentials, if it needs some. */
+  /** With the credentials, if it has any. */
   url: Secret
-  /** The key of the file, or the environment variable, that sets it. */
+  /** The key of the configuration or the environment variable that sets it. */
   source: string
 }
 
-/** A proxy as it was written, and the key or the variable that sets it. */
+/** A proxy as written, and the key or the variable that sets it. */
 type ProxySetting = { value: string; source: string }
 
 /** The value of `proxy` for a direct connection, even if the environment sets a proxy. */
 export const noProxy = 'none'
 
 /**
- * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless `NO_PROXY`
- * names its host. As in other programs, lower-case names count first. This machine itself never needs a proxy.
+ * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless
+ * `NO_PROXY` names its host. As in other programs, lower-case names have priority. For this machine there is no proxy.
  */
 export function environmentProxy(baseUrl: string, env: NodeJS.ProcessEnv): ProxySetting | undefined {
   const { protocol, hostname, port } = new URL(baseUrl)
@@ -38,7 +38,9 @@ function findVariable(name: string, env: NodeJS.ProcessEnv): ProxySetting | unde
   return undefined
 }
 
-/** Whether an entry of `NO_PROXY` matches: `*`, a host with all hosts below it, an address or a range; with or without a port. */
+/**
+ * Whether an entry of `NO_PROXY` matches: `*`, a host and its subdomains, an address or a range. It may have a port.
+ */
 function isSpared(entry: string, host: string, port: string): boolean {
   if (entry === '') return false
   if (entry === '*') return true
@@ -60,7 +62,7 @@ function isWithin(range: string, host: string, family: 'ipv4' | 'ipv6'): boolean
   return list.check(host, family)
 }
 
-/** Returns what is wrong with the address of a proxy, as the end of a sentence. */
+/** Returns the cure for an invalid address of a proxy, as the end of a sentence. */
 export function proxyMistake(value: string): string | undefined {
   const url = URL.parse(parseProxy(value))
   const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== ''
@@ -69,7 +71,7 @@ export function proxyMistake(value: string): string | undefined {
   return 'must be http://host:port or https://host:port, with user:password@ before the host where the proxy wants them'
 }
 
-/** Adds the scheme `http` if there is none, as variables are often written without one. */
+/** Adds the scheme `http` if there is none, because variables often lack it. */
 export function parseProxy(value: string): string {
   return value.includes('://') ? value : `http://${value}`
 }
@@ -80,15 +82,15 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether a refusal comes from the proxy itself and not from the server behind it (N-F4). The request had an absolute target,
- * so a "no such host" or "wrong credentials" could be either's. A proxy names itself in `via` of all that it forwards (RFC
- * 9110 §7.6.3). Its own answers are pages, while models refuse in JSON.
+ * Whether an error response comes from the proxy and not from the server behind it (N-F4). With an absolute target,
+ * either may report an unknown host or wrong credentials. A proxy adds itself to `via` of responses that it forwards
+ * (RFC 9110 §7.6.3). Its own responses are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {
   if (status < 400) return false
   const textOf = (name: string) => `${header(name) ?? ''}`.toLowerCase()
-  // These headers mark an answer of the proxy itself (RFC 9110, RFC 9209).
+  // These headers mark a response of the proxy itself (RFC 9110, RFC 9209).
   if (status === 407 || textOf('proxy-authenticate') !== '' || /;\s*error=/.test(textOf('proxy-status'))) return true
   const via = textOf('via')
   const [program = ''] = textOf('server').split(/[\s/]/, 1)

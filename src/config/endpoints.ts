@@ -1,15 +1,15 @@
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 
-/** By wire, the paths of an upstream's requests, and of those for a stream: from the host's root, with the query. */
+/** The paths of requests to an upstream, by wire, with the query. They begin at the host's root. */
 export type Endpoints = Readonly<Record<ModelWire, readonly [path: string, streamPath: string]>>
 
-/** A path for all requests of a wire, or one for each form of the answer. */
+/** A path for all requests of a wire, or one for JSON and one for streams. */
 type OwnPath = string | { whole: string; stream: string }
 
 export type EndpointSettings = {
-  /** Without a slash at the end. */
+  /** The URL without a final slash. */
   baseUrl: string
-  /** Paths by wire that replace the base's path and the wire's. */
+  /** Paths by wire that replace both the path of the base URL and that of the wire. */
   paths?: Partial<Record<ModelWire, OwnPath>>
   query?: Readonly<Record<string, string>>
 }
@@ -29,29 +29,29 @@ export function endpointsOf({ baseUrl, paths = {}, query = {} }: EndpointSetting
   return Object.fromEntries(entries) as unknown as Endpoints
 }
 
-/** @param base the path of a base URL, without a slash at the end */
+/** Appends a wire's path to a base path. A version such as `/v1` is not repeated. @param base has no final slash */
 function joinPath(base: string, path: string, keepsVersion: boolean): string {
   const isWhole = base === '' || (keepsVersion && !base.endsWith(versionOf(path)))
   return base + (isWhole ? path : path.slice(versionOf(path).length))
 }
 
-/** The path of a base URL without slashes at the end. */
+/** Returns the path of a base URL without final slashes. */
 export function pathOf(baseUrl: string): string {
   return new URL(baseUrl).pathname.replace(/\/+$/, '')
 }
 
-/** The version that a wire's path begins with, such as `/v1`. */
+/** Returns the version at the beginning of a wire's path, such as `/v1`. */
 function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether requests of this wire use the base's path as it is, and no version is in it, such as `/v1` or `/v1beta`. */
+/** Whether this wire uses a base path unchanged although it has no version such as `/v1` or `/v1beta`. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   const { keepsVersion } = wirePlaces[wire]
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)
 }
 
-/** Returns the end of a path that belongs to a wire, with or without its version; undefined if there is none. */
+/** Returns the end of a path if it is a wire's path, with or without its version. */
 export function wireEndOf(path: string): string | undefined {
   const ends = Object.values(wirePlaces).flatMap(({ path: own }) => [own, own.slice(versionOf(own).length)])
   return ends.find((end) => path.endsWith(end))

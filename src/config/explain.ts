@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
-/** Explains an issue of the schema as ends of sentences that follow the key. Unknown keys are reported one by one. */
+/** Reports an issue of the schema as messages that follow the key in a sentence. Each unknown key is one message. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {
@@ -16,8 +16,8 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       return
     }
     case 'invalid_union': {
-      // For text or a map, the branch that got past the type of the value is probably the one that was meant. Of two kinds of
-      // maps it is the one that knows more of the keys.
+      // The branch whose type matches the value is probably the intended one. Of several maps it is the one that has
+      // more of the keys.
       const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
       const [meant] = issue.errors
         .filter((branch) => branch.some(isMeant))
@@ -36,7 +36,7 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       }
   }
   if (valueAt(raw, path) !== undefined) report(path, issue.message)
-  // For a missing value, the library's message is replaced by ours. Messages of our own checks are kept.
+  // A missing value gets our message instead of the library's. Messages of our own checks are kept.
   else
     report(
       path,
@@ -59,13 +59,13 @@ function valueAt(raw: unknown, path: Path): unknown {
 type SchemaNode = {
   properties?: Record<string, SchemaNode>
   additionalProperties?: SchemaNode
-  /** Set for a map whose keys are limited. */
+  /** Set for a map with a fixed set of keys. */
   propertyNames?: { enum?: string[] }
   items?: SchemaNode
   anyOf?: SchemaNode[]
 }
 
-/** Returns the keys that a map may have, from the schema for editors. */
+/** Returns the keys that a map may have, from the JSON Schema. */
 function knownKeys(path: Path): string[] {
   let node: SchemaNode | undefined = jsonSchema()
   for (const step of path) {
@@ -79,7 +79,7 @@ function knownKeys(path: Path): string[] {
   return map?.propertyNames?.enum ?? Object.keys(map?.properties ?? {})
 }
 
-/** Returns the form that is a list, or a map with keys of its own, if the schema allows several forms. */
+/** If the schema allows several forms, returns the one that is a list or a map with named keys. */
 function branchOf(node: SchemaNode | undefined, kind: 'items' | 'properties'): SchemaNode | undefined {
   return node?.anyOf?.find((branch) => branch[kind]) ?? node
 }

@@ -9,22 +9,22 @@ import { storeMistake } from './store-place.ts'
 import * as values from './values.ts'
 
 /*
- * The kinds of values in the configuration file; `schema.ts` says what each setting is for. A message says what is right and
- * never quotes the value, which may be a key.
+ * The kinds of values in the configuration file. `schema.ts` describes each setting. Messages name what is valid. They
+ * never quote the value, which may be a key.
  */
 
-/** Reports a mistake that a check found, if any. @param path of the field, relative to the checked one */
+/** Reports a mistake, if there is one. @param path the path of the field, relative to the checked value */
 export function complain(context: z.RefinementCtx, mistake: string | undefined, path: PropertyKey[] = []): void {
   if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
 }
 
-/** Makes a text field with a check. */
+/** Makes a text field with a check that returns the mistake. */
 const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) =>
   kind.superRefine((value, context) => complain(context, mistakeOf(value)))
 
 /**
- * A duration within the bounds of its key, which becomes milliseconds.
- * @param most at most 24 days: longer ones overflow the 31 bits of Node's timers.
+ * Makes a field for a duration between two bounds. Its value is in milliseconds.
+ * @param most up to 24 days: longer ones overflow the 31 bits of Node's timers
  */
 export const duration = (least: string, most: string) => {
   const error = `must be a duration of ${least} to ${most}, such as 500ms, 30s, 5m, 1h or 1d; a bare number counts as ms`
@@ -37,11 +37,11 @@ export const duration = (least: string, most: string) => {
 
 export const timeZone = sound(values.timeZoneMistake)
 
-/** Credits, which become nano-credits. @param error the message, with an example */
+/** Makes a field for credits. Its value is in nano-credits. @param error the message, with an example */
 export const decimal = (error: string | ((issue: { input?: unknown }) => string)) =>
   z
     .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
-    // A number with an exponent may already have been rounded.
+    // A number with an exponent may have been rounded already.
     .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error })
     .transform((value) => parseCredits(String(value)))
 
@@ -65,7 +65,7 @@ export const headersToCollector = headersBut(values.collectorHeaders)
 export const keyHeader = sound(values.keyHeaderMistake).transform((value) => value.toLowerCase())
 
 export const providerKey = sound(
-  // An empty key is already reported.
+  // An empty key is reported by the check for empty texts.
   (value) => (value === '' ? undefined : values.keyMistake(value)),
   filled('must not be empty; where the upstream asks for none, write any text'),
 )
@@ -86,7 +86,7 @@ export const baseUrl = sound(values.baseUrlMistake).transform((value, context) =
 )
 /** A path from a host's root. */
 const requestPath = sound(values.pathMistake)
-/** A path, or one for whole answers and one for streams. */
+/** A path, or one for JSON answers and one for streams. */
 export const requestPaths = z.union(
   [
     requestPath,
@@ -105,7 +105,7 @@ export const webhookUrl = sound(values.webhookMistake)
 
 const { reasoning, replay_thought: replayThought } = profileKeys.shape
 
-/** A profile of the configuration file: the profile that it extends, and the keys of `profile-keys.ts` that differ from it. */
+/** A profile in the file: the profile that it extends, and the keys of `profile-keys.ts` that it overrides. */
 export const profileMap = z
   .strictObject({
     extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),

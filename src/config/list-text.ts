@@ -4,16 +4,16 @@ import type { Band, PriceList, PriceRow, PriceSet } from '../catalog/model.ts'
 import { longestRequestMs, setAt, setKey } from '../catalog/price-list.ts'
 
 /*
- * The ledger keeps the text of a price list, so that the choice among its prices can be made again at any time (ruling C11). The
- * text is JSON with all rows, bands and sets, whose factors are applied. Amounts are texts of decimal digits.
+ * The ledger keeps the text of each price list, so that the choice of prices can always be verified (ruling C11). The
+ * text is JSON with all rows, bands and sets. Factors are applied, and amounts are texts of decimal digits.
  */
 
 type KeptBand = Omit<Band, 'offsetAt' | 'daysOff'> & { daysOff: readonly number[] }
 type KeptRow = { fromMs: number | null; bands: readonly KeptBand[]; sets: readonly (readonly KeptSet[])[] }
-/** The prices are for people: a version stands for them. */
+/** The version identifies the prices. The prices themselves are only for people. */
 type KeptSet = Pick<PriceSet, 'tier' | 'geo' | 'version' | 'prices'>
 
-/** The text and its digest; undefined for a list without bands, tiers and geographies, which its prices say all of. */
+/** Returns the text and its digest. A list without bands, tiers and geographies has none, because it has no choice. */
 export function keepList(rows: readonly PriceRow[], counts: PriceList['counts']): PriceList['kept'] {
   if (rows.every(({ bands, sets }) => bands.length === 0 && sets[0]!.size === 1)) return undefined
   const written = rows.map(
@@ -32,19 +32,19 @@ export function keepList(rows: readonly PriceRow[], counts: PriceList['counts'])
   return { text, digest: digestList(text) }
 }
 
-/** 22 characters of base 64 that stand for a text. */
+/** Returns a digest of 22 characters in base64url. */
 function digestList(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, 22)
 }
 
-/** The facts of an entry that chose its prices. */
+/** The facts of an entry by which its prices were chosen. */
 type ChosenFacts = { createdMs: number; band: string | null; tier: string | null; geo: string | null }
 
 /**
  * Reads a kept list for `ledger verify`.
- * @returns a function that returns the versions of the prices that an entry may have been billed by. There is none if the list
- *   has not this band, tier and geography at that moment. With `counts: start` each moment counts at which a request may have begun that ended then.
- * @throws RangeError if the text is not the one of the digest
+ * @returns a function that returns the price versions with which an entry may have been billed. There are none if the
+ * list lacks that band, tier and geography. With `counts: start`, each row counts in which the request may have begun.
+ * @throws RangeError if the text does not match the digest
  */
 export function readKeptList(digest: string, text: string): (facts: ChosenFacts) => ReadonlySet<string> {
   if (digestList(text) !== digest) throw new RangeError('its text was changed')

@@ -4,7 +4,7 @@ const perMillion = 'credits per million tokens, which is the price of one token 
 const price = (key: string) => `write \`${key}\` under \`prices\`: ${perMillion}`
 const whole = (what: string) => `${what}; ${importCure}`
 
-/** Keys of LiteLLM's configuration (docs.litellm.ai/docs/proxy/config_settings, November 2026), and what to write here instead. */
+/** Cures for keys of LiteLLM's configuration (docs.litellm.ai/docs/proxy/config_settings, November 2026). */
 const litellmKeys: Readonly<Record<string, string>> = {
   model_list: whole('models are listed in `catalog.models`'),
   litellm_settings: importCure,
@@ -38,14 +38,14 @@ const litellmKeys: Readonly<Record<string, string>> = {
   database_url: 'write `store`',
 }
 
-/** Returns what to write instead of a key of LiteLLM's, as the end of a sentence, or undefined for any other key. */
+/** Returns the cure for a key of LiteLLM's as the end of a sentence. Any other key gives undefined. */
 export function litellmKeyCure(key: string): string | undefined {
   return Object.hasOwn(litellmKeys, key) ? `it is LiteLLM's: ${litellmKeys[key]}` : undefined
 }
 
 /**
- * Finds texts that name a variable as LiteLLM does (`os.environ/NAME`), wherever they stand.
- * Keys of providers and keys that are not ours have messages of their own.
+ * Finds texts that name a variable as LiteLLM does (`os.environ/NAME`). Keys of accounts and keys of LiteLLM's are
+ * skipped, because they have messages of their own.
  */
 export function* litellmReferences(
   value: unknown,

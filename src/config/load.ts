@@ -38,24 +38,24 @@ import { readTelemetry } from './telemetry.ts'
 import { parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
-/** Flags of the command line. Each overrides its environment variable, which overrides the file (ruling X4). */
+/** Flags of the command line. A flag overrides its environment variable, which overrides the file (ruling X4). */
 export type ConfigOptions = {
   config?: string
   listen?: string
   adminListen?: string
   store?: string
-  /** Does not read the files that the configuration names. A user without access to them can still see other settings. */
+  /** Skips the files that the configuration names, so that a user without access to them can see other settings. */
   isWithoutFiles?: boolean
-  /** No upstream will be contacted, so secrets of upstreams may refer to variables that are not set. */
+  /** Whether secrets of upstreams may refer to unset variables, because no upstream is contacted. */
   isWithoutKeys?: boolean
-  /** Nothing will be stored, so the store, whose URL may have a password, may refer to such variables too. */
+  /** Whether the store, whose URL may have a password, may refer to unset variables, because it is not opened. */
   isWithoutStore?: boolean
 }
 
-/** Contains the text of a configuration, for systems without a file (ruling X13). */
+/** The variable with the text of a configuration, for systems without files (ruling X13). */
 const textVariable = 'TRIWIRE_CONFIG_YAML'
 
-/** The settings that can be set without the file, by their key in the file. */
+/** The settings that a flag or a variable can override, by their key in the file. */
 const overrides: readonly Override[] = [
   { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
   { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },
@@ -67,31 +67,30 @@ const overrides: readonly Override[] = [
 type Override = { key: string; flag?: 'listen' | 'adminListen' | 'store'; flagName?: string; variable: string }
 
 /**
- * Loads the configuration: flags, environment, file, defaults, in this order (ruling X4). The file is `--config`, else
- * `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` if it exists. Paths in the file are
- * relative to it. Paths in flags, in variables and in that text are relative to the working folder, like the default of the
- * store (ruling X8).
- * @throws ConfigError with everything that is wrong
+ * Loads the configuration from flags, environment, file and defaults; the first in this order has priority (ruling X4).
+ * The file is `--config`, else `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` if it
+ * exists. Paths in the file are relative to it. Paths in flags, in variables and in that text are relative to the
+ * working folder, like the default of the store (ruling X8).
+ * @throws ConfigError with all mistakes
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
   return load(findSource(options, env, cwd), options, env, cwd)
 }
 
-/** Loads it for a program that does not serve, store or contact an upstream, so that secrets may be missing. @throws ConfigError */
+/** Loads it for a command without store and upstreams, so that secrets may be unset. @throws ConfigError */
 export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }
 
-/** The configuration that a text says, as a file would that lies in the working folder. @throws ConfigError */
+/** Loads the configuration from a text, as if it were a file in the working folder. @throws ConfigError */
 export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
   return load({ text: new Secret(text), name }, options, env, process.cwd())
 }
 
 /**
- * Loads the present configuration from the file that was read at the start, and no other; without a file, from none (ruling
- * X10).
- * @throws ConfigError with everything that is wrong. That includes a file that was not there at the start. It also includes
- * an emptied or cut file that would replace the catalog by the built-in one.
+ * Loads the configuration again, from the same file as at the start, or again without a file (ruling X10).
+ * @throws ConfigError with all mistakes. One is a file that did not exist at the start. Another is a file without a
+ * catalog, such as a truncated one, which would bring in the built-in catalog.
  */
 export function reloadConfig(
   { file, isBuiltIn }: Config,
@@ -112,9 +111,7 @@ export function reloadConfig(
   return next
 }
 
-/**
- * Returns the mistakes that a text would have as this file. A missing variable does not count, because the server may have it.
- */
+/** Returns the mistakes of a text for this file. An unset variable is not one, because the server may have it. */
 export function findProblems(
   file: string,
   text: string,
@@ -136,8 +133,8 @@ export function findProblems(
 }
 
 /**
- * Returns the file that `loadConfig` reads, or would read if it existed, so that it can be written.
- * @throws ConfigError if the configuration is in no file
+ * Returns the file that `loadConfig` reads, even if it does not exist yet, so that a command can write it.
+ * @throws ConfigError if the configuration is in a variable
  */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
   if (env[textVariable] && options.config === undefined) {
@@ -152,7 +149,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   const document = source
     ? readDocument(source.text.reveal(), env, (path, isWhole) => standInFor(options, path, isWhole))
     : emptyDocument
-  // A file that is not YAML, or not a map, cannot be checked further.
+  // A file that is not YAML or not a map cannot be checked further.
   const written = asObject(document.value)
   if (!written) {
     const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
@@ -175,7 +172,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   const reported = new Set(problems.map(({ path }) => path))
   const report = (path: readonly PropertyKey[], message: string) => {
     const key = formatPath(path)
-    // One message is enough to correct a value. A missing variable was reported already.
+    // Each value gets only one message. Unset variables were reported before.
     if (reported.has(key)) return
     reported.add(key)
     const source = path.length === 1 ? sources.get(key) : undefined
@@ -224,7 +221,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   })
 }
 
-/** Matches the path of a secret, by its end. `standIn` replaces a whole value that is not known. */
+/** A pattern for paths of secrets. `standIn` replaces a value that is not known. */
 type SecretPlace = readonly [place: RegExp, standIn: string]
 
 const keyPlaces: readonly SecretPlace[] = [
@@ -237,7 +234,7 @@ const keyPlaces: readonly SecretPlace[] = [
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
 
-/** Returns the replacement for a variable that is not set. @param isWhole whether the variable is the whole value */
+/** Returns the replacement for an unset variable. @param isWhole whether the variable is the whole value */
 function standInFor(
   { isWithoutKeys, isWithoutStore }: ConfigOptions,
   path: string,
@@ -248,7 +245,7 @@ function standInFor(
   return found && (isWhole ? found[1] : 'unset')
 }
 
-/** Reports settings that a server with a shared store needs, because it has no folder of its own for them (rulings T7, X13). */
+/** Reports settings that a server needs if a shared store leaves it without a store folder (rulings T7, X13). */
 function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], message: string) => void): void {
   if (!isDatabaseUrl(file.store)) return
   if (file.state_dir === undefined)
@@ -263,7 +260,7 @@ function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], 
     )
 }
 
-/** Names that users give the file by mistake. */
+/** Names that people give the file by mistake. */
 const nearNames = ['triwire.yml', 'triwire.json']
 
 /** Warns if no configuration was found, but a file with a similar name is there. */
@@ -273,7 +270,7 @@ function warnOfNames(cwd: string): ConfigProblem[] {
   return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
-/** Returns the proxy of each upstream: from the file, or else from the environment. Mistakes count only if the proxy is used. */
+/** Returns the proxies of upstreams, from the file or the environment. Mistakes count only if the proxy is used. */
 function readProxies(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
@@ -338,7 +335,7 @@ function readFile(file: string): ConfigSource {
   }
 }
 
-/** Whether both listeners have the same address. `0.0.0.0` includes every IPv4 address, and `::` those of both kinds. */
+/** Whether both listeners would use the same address. `0.0.0.0` includes all IPv4 addresses, and `::` all addresses. */
 function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   if (listen.port === 0 || listen.port !== admin.port) return false
   const has = (all: string, other: string) => all === '::' || (all === '0.0.0.0' && !other.includes(':'))
@@ -455,7 +452,7 @@ function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][numb
   }
 }
 
-/** Many receivers have their secret in the path, so only the beginning of each long part is shown. */
+/** Shows only the beginning of each long part of the path, because many receivers have a secret there. */
 function showWebhook(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
@@ -487,7 +484,7 @@ function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'end
   return { baseUrl: settings.baseUrl, endpoints: endpointsOf(settings) }
 }
 
-/** The lifetime of a command's key by default, in ms. */
+/** The default of `lifetimeMs` for the key of a command, in ms. */
 const keyLifetimeMs = 600_000
 
 function readAccount(
@@ -505,7 +502,7 @@ function readAccount(
   if (cloud) return { ...account, key: new Secret(''), renewal: { cloud } }
   if (command === undefined) return { ...account, key: new Secret(key) }
   const [program = '', ...args] = command
-  // A program with a path is relative to the file, like every other path (ruling X4). A bare name is looked up in PATH.
+  // A program with a slash is a path relative to the file (ruling X4). A name without one is looked up in PATH.
   const whole = [program.includes('/') ? resolve(folder, program) : program, ...args]
   return {
     ...account,

@@ -8,8 +8,8 @@ import { readProfile } from './models.ts'
 import { rowsOf } from './price-list.ts'
 
 /**
- * Finds mistakes across keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It reads the file as
- * written, so that these are reported together with the mistakes that the schema finds.
+ * Finds mistakes that involve several keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It
+ * reads the raw file, so that these are reported together with the mistakes that the schema finds.
  */
 export function* modelMistakes(raw: unknown): Mistakes {
   const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
@@ -43,7 +43,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
 
 type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
 
-/** Ids and aliases together must be unique, because each is one row of the list and names one model (ruling R14). */
+/** Ids and aliases together must be unique, because each names one model in the models list (ruling R14). */
 function* repeatedIds(models: readonly unknown[]): Mistakes {
   const seen = new Map<string, string>()
   for (const [index, model] of models.entries()) {
@@ -67,7 +67,7 @@ function* repeatedIds(models: readonly unknown[]): Mistakes {
 
 const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h']
 
-/** Finds steps that do not rise or lack a price that the base has, and a window that is smaller than an answer. */
+/** Finds steps that do not rise or lack a price of the base, and a context window smaller than the maximum output. */
 function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
   if (typeof output === 'number' && typeof window === 'number' && window < output) {
@@ -88,7 +88,7 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   }
 }
 
-/** Finds what prices that are written out leave out of those that they stand for. */
+/** Finds prices of the base that written-out prices lack, although they must replace all of them. */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}
   for (const kind of [...kinds, 'steps']) {
@@ -115,7 +115,7 @@ function* stepMistakes({ steps, ...base }: Record<string, unknown>, path: Proper
   }
 }
 
-/** Finds an `implicit_key` that could not be sent (ruling Y18): its customers would not be apart. */
+/** Finds an `implicit_key` that cannot be sent, so that customers would share caches (ruling Y18). */
 function* implicitKeyMistakes(wire: ModelWire, model: Record<string, unknown>, path: PropertyKey[]): Mistakes {
   const { implicit_key: key, upstream, profile } = model
   if (key !== 'account' && key !== 'conversation') return
@@ -146,7 +146,7 @@ function* upstreamMistakes(name: string, names: readonly string[], path: Propert
   yield { path, message: `must name an entry of upstreams${known}` }
 }
 
-/** Finds a credential that is set twice: one of the two is wrong. */
+/** Finds a credential that is set both as the key and in `headers`. */
 function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: PropertyKey[]): Mistakes {
   for (const name of Object.keys(asObject(headers) ?? {})) {
     const isKey = typeof keyHeader === 'string' && name.toLowerCase() === keyHeader.toLowerCase()
@@ -154,7 +154,7 @@ function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: Property
   }
 }
 
-/** Finds an account that is in the pool twice. It would be tried again as if it were another one (ruling U1). */
+/** Finds upstreams that are listed twice for a model. A retry would use the same account again (ruling U1). */
 function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
   const seen = new Map<string, number>()
   for (const [place, route] of routes.entries()) {

@@ -10,10 +10,10 @@ import type { ProfileMap } from './fields.ts'
 import { readPlans, readPriceList } from './price-list.ts'
 import type { ConfigFile, ModelEntry, RouteEntry } from './schema.ts'
 
-/** The parts of the file beside the catalog that prices depend on. */
+/** The parts of the file, other than the catalog, on which prices depend. */
 type PricedBy = Partial<Pick<ConfigFile, 'calendars' | 'upstreams' | 'plans'>>
 
-/** Makes a model of an entry of the file, with every default filled in. */
+/** Makes a model from an entry of the file, with all defaults. */
 export function readModel(entry: ModelEntry, file: PricedBy = {}): Model {
   const routes = readRoutes(entry, file)
   return {
@@ -40,9 +40,9 @@ function expectedTiers(routes: readonly Route[], upstreams: ConfigFile['upstream
   return [...new Set(accounts.flatMap(({ expected_tiers: tiers = [] }) => tiers))]
 }
 
-/** Returns the routes in the order of their priorities. Settings that a route does not have come from the model. */
+/** Returns the routes, sorted by priority. Settings that a route lacks are those of the model. */
 function readRoutes(entry: ModelEntry, { calendars }: PricedBy): Route[] {
-  /** Routes with the same settings share one profile object, so that a request is made once for all of them. */
+  /** Routes with the same settings share a profile object, so that a request is encoded once for all of them. */
   const profiles = new Map<string, Profile>()
   const profileOf = (setting: string | ProfileMap | undefined): Profile => {
     const text = JSON.stringify(setting ?? null)
@@ -72,14 +72,14 @@ function readRoutes(entry: ModelEntry, { calendars }: PricedBy): Route[] {
   return routes.sort((a, b) => a.priority - b.priority)
 }
 
-/** Returns headers by name in lower case. */
+/** Returns headers with names in lower case. */
 export function readHeaders(headers: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /**
- * Returns the raw file with the keys of profile maps in snake_case. A profile may also use the names of the code and of the
- * translation rules (`maxField`), and two short forms (`replayThought: all`, `thinkTags: off`).
+ * Returns the raw file with the keys of profile maps in snake_case. A profile may also have the names of the code and
+ * of the translation rules (`maxField`), and two short forms (`replayThought: all`, `thinkTags: off`).
  */
 export function spellProfiles(raw: Record<string, unknown>): Record<string, unknown> {
   const catalog = asObject(raw['catalog'])
@@ -107,7 +107,7 @@ function spellProfile(profile: Record<string, unknown>): Record<string, unknown>
   return spelled
 }
 
-/** Spells the keys of a map, and of the maps in it. */
+/** Converts the keys of a map, and of the maps in it. */
 function spellKeys(map: object, spell: (key: string) => string): Record<string, unknown> {
   const entries = Object.entries(map).map(([key, value]) => {
     const inner = asObject(value)
@@ -116,7 +116,7 @@ function spellKeys(map: object, spell: (key: string) => string): Record<string, 
   return Object.fromEntries(entries)
 }
 
-/** Converts a profile map to the names of the code: camelCase, two levels deep, with some lists as sets. */
+/** Converts a profile map to the form of the code: camelCase on two levels, and some lists as sets. */
 export function readProfile(profile: string | ProfileMap | undefined): ProfileSetting | string | undefined {
   if (profile === undefined || typeof profile === 'string') return profile
   const setting: Record<string, unknown> = spellKeys(profile, camelCase)
@@ -130,7 +130,7 @@ export function readProfile(profile: string | ProfileMap | undefined): ProfileSe
   return setting as ProfileSetting
 }
 
-/** Returns the catalog that is served while no configuration names a model, so that a first run needs no provider account. */
+/** Returns the catalog for a configuration without one, so that a first run needs no provider account. */
 export function builtInCatalog(): Catalog {
   const models = builtInScripts.map((entry) =>
     readModel({
@@ -141,7 +141,7 @@ export function builtInCatalog(): Catalog {
       upstream_model: entry.upstreamModel,
       max_output_tokens: 8192,
       context_window: 128_000,
-      // Prices are those of a real model, so that even a debit for a few words is visible.
+      // Prices like those of a real model, so that even the debit of a short answer is visible.
       prices: {
         input: parseCredits('3'),
         cache_read: parseCredits('0.3'),

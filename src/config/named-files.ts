@@ -8,12 +8,12 @@ import { keyMistake } from './values.ts'
 /** The text of each file that the configuration names, by absolute path. */
 export type NamedFiles = ReadonlyMap<string, string>
 
-/** The largest file that is read, in bytes. No key, certificate or chain is larger. */
+/** The largest file that is read, in bytes. Keys, certificates and chains are smaller. */
 const fileBytesMax = 1_048_576
 
 type Report = (path: Path, message: string) => void
 
-/** Reads the files that a configuration names, and reports their mistakes before the configuration is in force. */
+/** Reads the files that a configuration names, and reports mistakes in them. */
 export function readNamedFiles(file: ConfigFile, folder: string, report: Report): NamedFiles {
   const texts = new Map<string, string>()
   for (const [name, { accounts, ca_file: ca }] of Object.entries(file.upstreams)) {
@@ -40,7 +40,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
   }
   return texts
 
-  /** @returns the text if nothing is wrong with it */
+  /** Reads a file. @returns the text, or undefined if there is a mistake, which is reported */
   function check(path: Path, named: string | undefined, find: (text: string) => string | undefined) {
     if (named === undefined) return undefined
     const absolute = resolve(folder, named)
@@ -75,7 +75,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
 
 function readText(path: string): string {
   const stat = statSync(path)
-  // Reading a pipe could block, and works only once.
+  // A read from a pipe could block, and works only once.
   if (!stat.isFile()) throw new Error('no regular file')
   if (stat.size > fileBytesMax) throw new Error('too large')
   return readFileSync(path, 'utf8')

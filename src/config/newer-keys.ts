@@ -1,14 +1,14 @@
 import { asObject } from '../bytes/json.ts'
 
-/** An older release whose configuration and store are known here. */
+/** The older releases for which `triwire check --for` works. */
 export const olderReleases = ['0.2'] as const
 
 export type OlderRelease = (typeof olderReleases)[number]
 
-/** Keys and values that a release refuses. In a path `*` stands for any name, and `[]` for any item of a list. */
+/** Keys and values that a release refuses. In a path, `*` matches any name, and `[]` any item of a list. */
 type Unknowns = { keys: readonly string[]; profiles: RegExp; events: RegExp }
 
-/** Keys of a map of prices. A list of rows by time is newer as a whole. */
+/** Keys in a map of prices that the release refuses. It refuses a list of rows as a whole. */
 const priceKeys = ['bands', 'counts', 'from', 'geos', 'tiers']
 const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls']
 const modelKeys = ['affinity', 'chain', 'chain_return', 'cost', 'prices[]', 'when', 'upstream[].cost']
@@ -32,8 +32,9 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
 }
 
 /**
- * Finds what an older release refuses in a configuration: the outermost keys that it does not know, and values.
- * @param value the parsed file @returns places such as `catalog.models[2].chain`
+ * Finds the outermost keys and the values in a configuration that an older release refuses.
+ * @param value the parsed file
+ * @returns paths such as `catalog.models[2].chain`
  */
 export function findNewerKeys(release: OlderRelease, value: unknown): string[] {
   const { keys, profiles, events } = unknowns[release]

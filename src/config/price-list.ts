@@ -19,13 +19,13 @@ import {
   windowsOf,
 } from './price-schema.ts'
 
-/** The rows of prices as they are written, each with its path: one, or a list by date. */
+/** Returns the rows of prices, each with its path. Prices are one row, or a list of rows by date. */
 export function rowsOf<Row>(prices: Row | readonly Row[]): { row: Row; path: PropertyKey[] }[] {
   if (!Array.isArray(prices)) return [{ row: prices as Row, path: ['prices'] }]
   return prices.map((row: Row, index) => ({ row, path: ['prices', index] }))
 }
 
-/** Makes the list of prices of an entry without mistakes: all its sets, with their versions. */
+/** Makes the price list of an entry, with all sets and their versions. The entry must have no mistakes. */
 export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): PriceList {
   return createPriceList(
     rowsOf<PriceRowEntry>(entry).map(({ row }, index) => readRow(row, index, calendars, () => {})),
@@ -34,8 +34,8 @@ export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): Pr
 }
 
 /**
- * Makes a list of rows that are complete.
- * @param counts whether the start of a request or the end of its answer chooses the row; default: the end
+ * Makes a price list from complete rows.
+ * @param counts whether the start of the request or the end of the answer determines the row
  */
 export function createPriceList(rows: readonly PriceRow[], counts: PriceList['counts'] = 'end'): PriceList {
   const sets = rows.flatMap((row) => row.sets.flatMap((ofBand) => [...ofBand.values()]))
@@ -55,7 +55,7 @@ export function createPriceList(rows: readonly PriceRow[], counts: PriceList['co
   }
 }
 
-/** Makes the lists of a model for all plans: a factor over all sets, or prices of their own (ruling C11). */
+/** Makes the price lists of a model for all plans. A plan has a factor for all sets, or its own prices (ruling C11). */
 export function readPlans(
   { id, prices }: { id: string; prices: PricesEntry },
   { plans = {}, calendars = {} }: { plans?: PlanEntries; calendars?: Calendars },
@@ -89,10 +89,7 @@ function planRow(row: PriceRow, times: bigint, report: ReportMistake): PriceRow 
   return { ...row, sets: row.sets.map((ofBand) => new Map(Array.from(ofBand, ([key, set]) => [key, planSet(set)]))) }
 }
 
-/**
- * Finds mistakes of plans: results that are not exact, and models that are not there.
- * @param file without other mistakes
- */
+/** Finds mistakes in plans: prices that are not exact, and unknown models. @param file must have no other mistakes */
 export function* planMistakes(file: {
   plans: PlanEntries
   calendars: Calendars
@@ -127,9 +124,9 @@ type ReportMistake = (path: PropertyKey[], message: string) => void
 type PriceMistakes = Iterable<{ path: PropertyKey[]; message: string }>
 
 /**
- * Finds mistakes across the keys of prices: rows that do not rise, bands that overlap, factors that are not exact, calendars
- * that are not there.
- * @param raw the file as it was written. Prices that the schema refuses are left to it.
+ * Finds mistakes that involve several keys of prices: rows that do not rise, bands that overlap, factors whose result
+ * is not exact, unknown calendars.
+ * @param raw the raw file; prices that the schema refuses are skipped
  */
 export function* priceMistakes(raw: unknown, nowMs = Date.now()): PriceMistakes {
   const { catalog, calendars: written } = raw as { catalog?: { models?: unknown }; calendars?: unknown }
@@ -151,7 +148,7 @@ export function* priceMistakes(raw: unknown, nowMs = Date.now()): PriceMistakes 
   }
 }
 
-/** The lists of a model as they are written: its prices, and what its providers charge. */
+/** Returns the raw price lists of a model: its prices, and the costs of its providers. */
 function listsOf(model: unknown): { at: PropertyKey[]; value: unknown }[] {
   const { prices, cost, upstream } = asObject(model) ?? {}
   const routes = Array.isArray(upstream) ? upstream : []
@@ -231,13 +228,13 @@ function checkCalendar(
     report([...at, 'zone'], `must be the zone of its calendar ${name}, ${calendar.zone}: whose days are meant?`)
 }
 
-/** Two years, in which the clocks of all zones go through their changes. */
+/** The searched time is two years, which contain all clock changes of all zones. */
 const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
 
-/** Whether two bands hold at the same minute. Bands of one zone are compared over a week, others at all their edges. */
+/** Whether two bands overlap in any minute. Bands of one zone are compared over a week, others at all bounds. */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
-  // A calendar ends, and then the hours of two bands meet on all days. So days off do not count here.
+  // Days off are ignored, because after the end of the calendar both bands apply on all days.
   const [first, second] = [one, other].map(
     (band): Band => ({ ...band, daysOff: new Set(), ...(isOneZone && { offsetAt: () => 0 }) }),
   ) as [Band, Band]
@@ -262,10 +259,10 @@ function readBand(entry: BandEntry, calendars: Calendars): Band {
   }
 }
 
-/** A factor in 10⁻⁹, or prices that stand instead of those so far. */
+/** A factor in units of 10⁻⁹, or prices that replace the previous ones. */
 type Modifier = { path: PropertyKey[]; change: bigint | WrittenRates }
 
-/** Makes all sets of a row. Whatever has no exact result is reported. */
+/** Makes all sets of a row. A factor without an exact result is reported. */
 function readRow(row: PriceRowEntry, index: number, calendars: Calendars, report: ReportMistake): PriceRow {
   const { bands = [], tiers = {}, geos = {}, calls = {}, steps, from = Number.NEGATIVE_INFINITY } = row
   const base = readRates({ ...row, steps })
@@ -306,14 +303,14 @@ function factorsOf(changes: Readonly<Record<'band' | 'tier' | 'geo', readonly Mo
 function bandModifier({ times, ...band }: BandEntry, index: number): Modifier {
   const path = ['bands', index]
   if (times !== undefined) return { path: [...path, 'times'], change: times }
-  // The schema has seen to it that both are there.
+  // The schema requires both, so the defaults are never used.
   return { path, change: { ...band, input: band.input ?? 0n, output: band.output ?? 0n } }
 }
 
-/** No price of a configuration is larger. */
+/** The largest price that a factor may produce, in nano-credits per million tokens. */
 const rateMaxNanos = 10n ** 18n
 
-/** Applies changes in order. Prices that are written out stand instead of all before them. */
+/** Applies changes in order. Written-out prices replace the result of all changes before them. */
 function applyAll(base: Prices, modifiers: readonly Modifier[], report: ReportMistake): Prices {
   let rates = base
   let factors: bigint[] = []
@@ -353,7 +350,7 @@ function applyAll(base: Prices, modifiers: readonly Modifier[], report: ReportMi
   return scaled
 }
 
-/** Fills in the defaults of ruling C1. Steps are set only if there are some (C11). */
+/** Converts prices, with the defaults of ruling C1. `steps` is set only if there are steps (C11). */
 function readRates({ steps = [], ...rates }: WrittenRates): Prices {
   return {
     ...readOwnRates(rates),
@@ -368,7 +365,7 @@ function readOwnRates(rates: Omit<WrittenRates, 'steps'>): Rates {
     inputNanos: rates.input,
     cacheReadNanos: rates.cache_read ?? rates.input,
     cacheWriteNanos,
-    // One counter has the tokens of both lifetimes, which no known provider offers together: the dearer price is safe.
+    // One counter has the tokens of both lifetimes, so the higher price is taken. No known provider offers both.
     cacheWrite1hNanos: longWrites.reduce(
       (most, nanos) => (nanos > most ? nanos : most),
       longWrites[0] ?? cacheWriteNanos,
@@ -377,7 +374,7 @@ function readOwnRates(rates: Omit<WrittenRates, 'steps'>): Rates {
   }
 }
 
-/** Returns twelve hex digits that change when a price does. Prices without steps and calls keep their old digits. */
+/** Returns a digest of prices as twelve hex digits. Without steps and calls it is the same as in older releases. */
 export function hashPrices(prices: Prices): string {
   const words = amountsOf(prices).map(String)
   for (const step of prices.steps ?? []) words.push(`above ${step.above}`, ...amountsOf(step).map(String))

@@ -4,9 +4,7 @@ import { count, filled, oneOf } from '../catalog/kinds.ts'
 import { tiers } from '../catalog/model.ts'
 import { complain, decimal, timeZone } from './fields.ts'
 
-/*
- * Prices and calendars as users write them. Mistakes across their keys are found in `price-list.ts`.
- */
+/* The schema of prices and calendars. `price-list.ts` finds mistakes that involve several keys. */
 
 const priceCure = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
 const price = decimal(({ input }) =>
@@ -28,10 +26,10 @@ const rates = {
   output: price.describe('Output tokens, reasoning included.'),
 }
 
-/** No provider sells a million tokens for less, in nano-credits: 0.001. */
+/** The lowest plausible price of a million tokens, in nano-credits: 0.001 credits. */
 export const leastNanos = 1_000_000n
 
-/** Refuses prices of one token, as LiteLLM has them: input and output are both below the least price of a million. */
+/** Refuses prices per token, as LiteLLM writes them: both input and output are below `leastNanos`. */
 function refuseTokenPrices(
   { input, output }: { input?: bigint | undefined; output?: bigint | undefined },
   context: z.RefinementCtx,
@@ -64,7 +62,7 @@ const factor = decimal(factorCure).refine((nanos) => nanos > 0n, {
 
 const factorOrRates = z.union([factor, writtenOut], { error: `${factorCure}, or a map of prices` })
 
-/** Whether a text is a day of the calendar, such as 2026-02-28. */
+/** Whether a text is an existing date, such as 2026-02-28. */
 function isDate(text: string): boolean {
   const ms = Date.parse(`${text}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text)
@@ -83,7 +81,7 @@ const hours = z
     error: 'is empty: it ends when it begins; all of a day is "00:00-24:00"',
   })
 
-/** One, or a list of them. */
+/** Makes a field for one item or a list of items. */
 const oneOrMore = <Item extends z.ZodType>(item: Item, error: string) =>
   z.union([item, z.array(item, { error }).min(1, { error: 'must not be empty' })], { error })
 
@@ -209,7 +207,7 @@ const calendar = z
 
 const planModels = z.record(z.string(), z.union([factor, prices], { error: `${factorCure}, or prices` }))
 
-/** Prices of accounts with a plan. */
+/** The prices of accounts with a plan. */
 export const plans = z.record(
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, { error: 'must be letters, digits, and . _ -' }),
   z.strictObject({
@@ -235,7 +233,7 @@ export type BandEntry = z.output<typeof band>
 export type WrittenRates = z.output<typeof writtenOut>
 export type PricesEntry = z.output<typeof prices>
 
-/** The dates of a calendar, in days since 1970. */
+/** Returns the dates of a calendar, in days since 1970. */
 export function daysOf({ days: spans }: Calendars[string]): Set<number> {
   const all = new Set<number>()
   for (const text of spans) {
@@ -245,7 +243,7 @@ export function daysOf({ days: spans }: Calendars[string]): Set<number> {
   return all
 }
 
-/** The weekdays of a band, Sunday first: `fri-mon` goes over Sunday. */
+/** Returns for each weekday whether a band has it, Sunday first. A range such as `fri-mon` includes Sunday. */
 export function weekdaysOf({ days: spans }: Pick<BandEntry, 'days'>): boolean[] {
   if (spans === undefined) return Array.from({ length: 7 }, () => true)
   const found = Array.from({ length: 7 }, () => false)
@@ -261,7 +259,7 @@ export function weekdaysOf({ days: spans }: Pick<BandEntry, 'days'>): boolean[] 
 
 const minuteMs = 60_000
 
-/** The hours of a band, in ms from midnight of the day on which they begin. */
+/** Returns the hours of a band, in ms from midnight of the day on which they begin. */
 export function windowsOf({
   hours: spans = '00:00-24:00',
 }: Pick<BandEntry, 'hours'>): { startMs: number; endMs: number }[] {

@@ -16,9 +16,9 @@ import { calendars, plans, prices } from './price-schema.ts'
 import { signInSchema } from './sign-in.ts'
 
 /*
- * The configuration file as users write it. This is the only source of the accepted values, of every default, of
- * `triwire.schema.json` for editors, and of the table in `docs/configuration.md`. The kinds of values are in `fields.ts`, and
- * prices in `price-schema.ts`.
+ * The schema of the configuration file. It is the only source of accepted values and defaults, of `triwire.schema.json`
+ * for editors, and of the table in `docs/configuration.md`. Kinds of values are in `fields.ts`, and prices in
+ * `price-schema.ts`.
  */
 
 const profile = z.union([z.enum(profileNames), field.profileMap], {
@@ -57,7 +57,7 @@ const modelId = filled('must not be empty')
 
 const allowCure = `must be one of ${costFieldNames.join(', ')}, a field that chooses another model, provider, host or price, or a beta with its day`
 
-/** A beta, a request field that chooses another model, or a member of such a field that a profile names. */
+/** Matches a beta, a request field that chooses another model, or a member of such a field that a profile names. */
 const routingNames = compile(routingFields).source.replaceAll('.*', '\\w*')
 const allowedName = new RegExp(`^[a-z][a-z0-9-]*-\\d{4}-\\d{2}-\\d{2}$|${routingNames}|^\\w+\\.\\w+$`)
 
@@ -166,7 +166,7 @@ const catalog = z.strictObject({
     .describe('What is served, in the order it is listed: models, and chains of them.'),
 })
 
-/** The keys for the source of an account's key, of which one is set. */
+/** The settings for the key of an account. Exactly one of them must be set. */
 const keySources = ['key', 'key_file', 'key_command', 'aws', 'google', 'azure'] as const
 
 const account = z
@@ -581,9 +581,9 @@ export const configSchema = z.strictObject({
   metrics: metrics.prefault({}).describe('`/metrics` on the admin listener, for Prometheus.'),
 })
 
-/** The file after checks and defaults, in the words of the file. */
+/** The file after checks and with defaults. Its keys are those of the file. */
 export type ConfigFile = z.output<typeof configSchema>
-/** The settings of a map by the names of the code: in camelCase, with their unit at the end. */
+/** The settings of a map with the names of the code: camelCase, with the unit at the end. */
 export type SettingsInCode<Settings, Unit extends string = ''> = {
   [Key in keyof Settings as `${CamelCase<Key & string>}${Unit}`]: Settings[Key]
 }
@@ -592,15 +592,15 @@ export type ModelEntry = z.output<typeof model>
 export type ChainEntry = z.output<typeof chain>
 export type RouteEntry = z.output<typeof route>
 
-/** Returns the JSON Schema of the file after its variables are filled in. */
+/** Returns the JSON Schema of the file after variables are replaced. */
 export function jsonSchema(): Record<string, unknown> {
   return withTitle(z.toJSONSchema(configSchema, { io: 'input' }))
 }
 
-/** The alternative for values that are not free text: a variable may be the value, or a part of it. */
+/** The alternative for values that are not free text: a text with a variable in it. */
 const reference = { type: 'string', pattern: '\\$\\{', description: 'Text in which a variable is filled in.' }
 
-/** Returns the JSON Schema of the file as users write it, for editors. */
+/** Returns the JSON Schema of the file as people write it, with variables. Editors use it. */
 export function editorSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',

@@ -7,9 +7,9 @@ import { noProxy, parseProxy } from './egress.ts'
 import * as field from './fields.ts'
 import { isLoopback, Secret } from './values.ts'
 
-/* The settings of `sign_in`: people who sign in at the identity provider of their organisation (rulings Y19, Y20, Y22). */
+/* The settings of `sign_in`: sign-in at an organisation's identity provider (rulings Y19, Y20, Y22). */
 
-/** Roles that may do without an account, because the console is all that they open. */
+/** Roles that need no account, because they only use the console. */
 const operatorRoles: ReadonlySet<SignInRole> = new Set<SignInRole>(['admin', 'finance', 'viewer'])
 
 const words = (what: string) =>
@@ -17,7 +17,7 @@ const words = (what: string) =>
     .array(filled('must not be empty'), { error: `must be a list of ${what}` })
     .min(1, { error: `must name one of the ${what}; leave it out to ask for none` })
 
-/** A text that a parser of the books reads. Its error becomes the message. */
+/** Makes a text field with a parser of the books. The parser's error becomes the message. */
 const parsed = <T>(
   example: string,
   parse: (text: string) => T,
@@ -34,7 +34,7 @@ const parsed = <T>(
 
 const modelsCure = 'must be a list of ids, or a text such as "large,small-*"'
 
-/** Models as a list, or with commas between them as commands take them. */
+/** Models as a list, or as a text with commas as in commands. */
 const modelList = z
   .union([text(), z.array(text()).min(1, { error: modelsCure })], { error: modelsCure })
   .transform((models) => [models].flat().join())
@@ -137,7 +137,7 @@ export const signInSchema = z
 
 type SignInEntry = z.output<typeof signInSchema>
 
-/** Whom a rule fits, and what it gives them. */
+/** A rule: the people to whom it applies, and what it grants them. */
 type SignInRule = {
   groups: readonly string[] | undefined
   /** In lower case. */
@@ -150,13 +150,13 @@ type SignInRule = {
   requestsPerMinute: number | undefined
 }
 
-/** The settings of signing in. */
+/** The settings of sign-in. */
 export type SignInSettings = {
   issuer: string
   clientId: string
   /** Undefined for a public client. */
   clientSecret: Secret | undefined
-  /** `none`: without one. Undefined: as the environment says. */
+  /** `none`: no proxy. Undefined: the proxy of the environment. */
   proxy: Secret | 'none' | undefined
   /** Certificates in PEM that are trusted instead of the system's. */
   ca: string | undefined
@@ -166,12 +166,12 @@ export type SignInSettings = {
   accessMs: number
   idleMs: number
   absoluteMs: number
-  /** Attempts of an address in 600 s. */
+  /** The most attempts of an address in 600 s. */
   limits: { codes: number; grants: number }
   showBalance: boolean
 }
 
-/** @param texts the contents of `client_secret_file` and `ca_file` */
+/** Converts the settings of the file. @param texts the contents of `client_secret_file` and `ca_file` */
 export function readSignIn(
   entry: SignInEntry,
   { secret, ca }: Record<'secret' | 'ca', string | undefined>,
@@ -203,7 +203,7 @@ export function readSignIn(
   }
 }
 
-/** Returns the settings that only the next start can change, as a text to compare. It contains a secret. */
+/** Returns the settings that need a restart as a text, for comparison. It contains a secret. */
 export function spellSignIn(settings: SignInSettings | undefined): string {
   const { issuer, clientId, clientSecret, proxy, ca, groupsClaim } = settings ?? {}
   const way = typeof proxy === 'string' ? proxy : proxy?.reveal()
@@ -218,13 +218,13 @@ function issuerMistake(value: string): string | undefined {
   return isSecured(value) ? undefined : 'must begin with https://: plain http:// is for loopback only'
 }
 
-/** Whether nobody on the network can read what is sent to a URL: it is https:, or stays on this machine. */
+/** Whether nobody on the network can read what is sent to a URL: it is https:, or on this machine. */
 function isSecured(value: string): boolean {
   const { protocol, hostname } = new URL(value)
   return protocol === 'https:' || isLoopback({ host: hostname.replace(/^\[|\]$/g, ''), port: 0 })
 }
 
-/** Returns what is wrong with the address of clients where people sign in there, or undefined. */
+/** Returns the cure for an address of clients at which people cannot sign in, or undefined. */
 export function signInAddressMistake(apiUrl: string | undefined, listenHost: string): string | undefined {
   if (apiUrl === undefined)
     return isLoopback({ host: listenHost, port: 0 })

@@ -2,24 +2,24 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDecodable, Secret } from './values.ts'
 
-/** The store of accounts and ledger: a file of one server, or a PostgreSQL database that replicas share (ruling X7). */
+/** The place of the store with accounts and ledger: a file of one server, or a PostgreSQL database (ruling X7). */
 export type StorePlace =
   /** The file's absolute path. */
   | { engine: 'sqlite'; path: string; shown: string }
   /** `shown` is the URL without its password, for messages and the log (ruling X13). */
   | { engine: 'postgres'; url: Secret; shown: string }
 
-/** Whether the name of a store is the URL of a database and not the path of a file. */
+/** Whether a setting of the store is the URL of a database and not the path of a file. */
 export function isDatabaseUrl(store: string): boolean {
   return /^postgres(ql)?:\/\//i.test(store)
 }
 
-/** Whether the name is a URL of any kind. */
+/** Whether a setting of the store is a URL of any kind. */
 export function hasScheme(store: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(store)
 }
 
-/** @param folder the base of a relative path */
+/** Reads a setting of the store. @param folder the base of a relative path */
 export function readStorePlace(store: string, folder: string): StorePlace {
   if (isDatabaseUrl(store)) return { engine: 'postgres', url: new Secret(store), shown: showUrl(store) }
   const path = resolve(folder, store)
@@ -30,12 +30,12 @@ const form = 'postgres://user:password@host:5432/database'
 
 const noDatabase = `must name a database behind the host, and nothing else there, such as ${form}`
 
-/** The parameters that a URL may have. They say how to reach the database; the behaviour of a session is ours to set. */
+/** The parameters that a URL may have. They define the connection; triwire sets the behaviour of sessions itself. */
 const parameters = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation', 'uselibpqcompat']
 
 /**
- * Returns the cure for a wrong name of a store, without quoting it, because it may contain a password. A password with `/`,
- * `?`, `#` or `@` in it would end early. The rest of it would then be shown as a host or a database.
+ * Returns the cure for an invalid store, or undefined. It never quotes the text, which may contain a password. A
+ * password with `/`, `?`, `#` or `@` is refused, because a part of it would be shown as the host or the database.
  */
 export function storeMistake(store: string): string | undefined {
   if (store === '') return 'must be the path of a file, or the URL of a database in PostgreSQL'
@@ -54,7 +54,7 @@ export function storeMistake(store: string): string | undefined {
   return undefined
 }
 
-/** Formats a database's URL without its password (ruling X13), and with those parameters that say where it is. */
+/** Formats the URL of a database without its password (ruling X13), and with the parameters that locate it. */
 function showUrl(store: string): string {
   const url = parseUrl(store)
   if (!url || storeMistake(store)) return 'postgres://…'
@@ -67,24 +67,24 @@ function showUrl(store: string): string {
   return `postgres://${user}${host}${url.pathname}${told.length ? `?${told.join('&')}` : ''}`
 }
 
-/** Replaces a host that is left out after a user, because `URL` needs one. A parameter or a variable then names the real one. */
+/** Replaces a missing host after a user, because `URL` requires one. A parameter or a variable names the real host. */
 const noHost = 'no-host.invalid'
 
 function parseUrl(store: string): URL | null {
   const url = URL.parse(store.replace('@/', `@${noHost}/`))
-  // Without this check, a broken escape would be found only when the database is opened.
+  // Without this check, an invalid escape would be found only when the database is opened.
   for (const part of [url?.username, url?.password, url?.hostname, url?.pathname])
     if (!isDecodable(part ?? '')) return null
   return url
 }
 
-/** @property earlierStore the place in releases before 0.2.0, if that is another one */
+/** @property earlierStore the default of releases before 0.2.0, if it differs */
 type StoreChoice = { store: StorePlace; earlierStore: string | undefined }
 
 /**
- * Before 0.2.0, the default place of the store was beside the configuration file; now it is the working folder. If there is
- * a store only at the old place, the operator must say which place to use (ruling X8).
- * @returns a sentence with both places, or undefined
+ * Before 0.2.0, the default store was beside the configuration file; now it is in the working folder. If there is a
+ * store only at the old place, the operator must name the one to use (ruling X8).
+ * @returns a message with both places, or undefined
  */
 export function earlierStoreMistake({ store, earlierStore }: StoreChoice): string | undefined {
   if (store.engine !== 'sqlite' || earlierStore === undefined) return undefined

@@ -3,18 +3,18 @@ import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile } from './schema.ts'
 import { collectorHeaders, endpointMistake, headerMistake } from './values.ts'
 
-/* The targets of traces and metrics, from the file and from OpenTelemetry's own variables, which win (ruling X4). */
+/* Targets of traces and metrics, from the file and from OpenTelemetry's variables, which have priority (ruling X4). */
 
 type TelemetrySettings = Config['telemetry']
 type Signal = 'traces' | 'metrics'
 
-/** OpenTelemetry's own defaults. */
+/** The defaults of OpenTelemetry. */
 const timeoutMs = 10_000
 const queueMax = 2_048
 
 /**
- * Reads the settings. A variable is often set for all programs of a machine, so an unusable one does not prevent the start.
- * @param warnings receives the mistakes of variables, by their names
+ * Reads the settings. An invalid variable, which may be set for all programs of a machine, does not prevent the start.
+ * @param warnings receives the mistakes in variables, by name
  */
 export function readTelemetry(
   file: ConfigFile['telemetry'],
@@ -36,7 +36,7 @@ export function readTelemetry(
   }
 }
 
-/** Returns all settings as one text that can be compared. It contains secrets. */
+/** Returns all settings as a text, for comparison. It contains secrets. */
 export function spellTelemetry(telemetry: TelemetrySettings): string {
   return JSON.stringify(telemetry, (_, value) =>
     value instanceof Map
@@ -89,7 +89,7 @@ function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined
       name,
       'is not used: it is for gRPC; name the one for OTLP over HTTP, often at port 4318, as telemetry.otlp.endpoint',
     )
-  // The variable for a single signal has the complete address, so no path is added.
+  // The variable of a single signal has the complete URL, so no path is added.
   else return name === own ? said : withPath(said, signal)
   return undefined
 }
@@ -98,7 +98,7 @@ function withPath(base: string, signal: Signal): string {
   return `${base.replace(/\/+$/, '')}/v1/${signal}`
 }
 
-/** Reads `a=b,c=d`, percent-encoded. */
+/** Reads pairs such as `a=b,c=d`, which are percent-encoded. */
 function readPairs(text = ''): [key: string, value: string][] {
   return text.split(',').flatMap((pair): [string, string][] => {
     const at = pair.indexOf('=')
@@ -121,7 +121,7 @@ function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   return attributes
 }
 
-/** Returns the share of sampled traces that begin here. A caller's decision about its trace is kept. */
+/** Returns the share of traces to sample among those that begin here. For other traces the caller has decided. */
 function readShare({ env, warn }: Reader): number {
   const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0

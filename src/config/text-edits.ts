@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, type Pair, type YAMLMap, type YAMLSeq } from 'yaml'
 
-/** Collects changes of a YAML text by position, and makes them all at once. */
+/** Collects changes of a YAML text by position, and applies them together. */
 export class TextEdits {
   readonly #source: string
   readonly #lineEnd: string
@@ -12,7 +12,7 @@ export class TextEdits {
     this.#lineEnd = source.includes('\r\n') ? '\r\n' : '\n'
   }
 
-  /** Sets the value of a key, or adds the key at the end. @param text in one line */
+  /** Sets the value of a key, or adds the key at the end. @param text one line of YAML */
   setIn(map: YAMLMap, key: string, text: string): void {
     const pair = map.items.find((one) => isScalar(one.key) && String(one.key.value) === key)
     const [start] = rangeOf(pair?.value) ?? []
@@ -21,14 +21,14 @@ export class TextEdits {
     else this.#putBehind(map, indented(`${key}: ${text}\n`, this.#columnOf(map)))
   }
 
-  /** Adds keys at the end of a map. @param value the same keys, for a map that is written in one line */
+  /** Adds keys at the end of a map. @param value the same keys and values, for a map in flow style */
   addLines(map: YAMLMap, text: string, value: Record<string, unknown>): void {
     if (!map.flow && map.items.length > 0) this.#putBehind(map, indented(text, this.#columnOf(map)))
     else if (map.items.length > 0) this.#putIntoFlow(map, flowOf(value).slice(2, -2))
     else this.#replaceEmpty(map, text)
   }
 
-  /** Adds items at the end of a list. @param items each with its dash and without indentation */
+  /** Adds items at the end of a list. @param items YAML texts with a dash and without indentation */
   addItems(list: YAMLSeq, items: readonly string[]): void {
     if (list.items.length === 0) this.#replaceEmpty(list, items.join(''))
     else if (list.flow) throw new Error('The list of models is written in one line: change it by hand')
@@ -42,7 +42,7 @@ export class TextEdits {
 
   apply(): string {
     let text = this.#source
-    // Several edits at one place keep the order of their calls.
+    // Several edits at one position keep the order of their calls.
     const order = this.#edits.map((edit, at) => ({ ...edit, at })).sort((a, b) => b.start - a.start || b.at - a.at)
     for (const { start, end, text: put } of order) text = text.slice(0, start) + this.#native(put) + text.slice(end)
     if (this.#tail === '') return text
@@ -54,10 +54,10 @@ export class TextEdits {
     this.#edits.push({ start, end, text })
   }
 
-  /** Puts text on lines of its own, after the last line of a collection with its comment. */
+  /** Inserts lines after the last line of a collection, and so after a comment on that line. */
   #putBehind(collection: YAMLMap | YAMLSeq, text: string): void {
     const last = lastOf(collection)
-    // A text of several lines already ends after its line end.
+    // The range of a block scalar includes its line break.
     const at = this.#source[last - 1] === '\n' ? last - 1 : this.#source.indexOf('\n', last)
     if (at >= 0) this.#put(at + 1, at + 1, text)
     else this.#put(this.#source.length, this.#source.length, `\n${text}`)
@@ -66,12 +66,12 @@ export class TextEdits {
   #putIntoFlow(map: YAMLMap, text: string): void {
     const [start = 0] = rangeOf(map) ?? []
     const last = map.items.at(-1)
-    // Directly after the value: a comment may follow it.
+    // Inserted directly after the value, because a comment may follow.
     const at = last ? lastOf(last.value ?? last.key) : start + 1
     this.#put(at, at, `${last ? ',' : ''} ${text}`)
   }
 
-  /** Replaces `[]` or `{}` by lines below its key. */
+  /** Replaces `[]` or `{}` with lines below the key. */
   #replaceEmpty(collection: YAMLMap | YAMLSeq, text: string): void {
     const [start = 0, end = 0] = rangeOf(collection) ?? []
     const line = this.#source.slice(this.#source.lastIndexOf('\n', start - 1) + 1, start)
@@ -79,7 +79,7 @@ export class TextEdits {
     this.#put(start, end, `\n${indented(text, column + 2).trimEnd()}`)
   }
 
-  /** The column of the first key, or of the first dash. */
+  /** Returns the column of the first key or the first dash. */
   #columnOf(collection: YAMLMap | YAMLSeq): number {
     const [start = 0] = rangeOf(collection) ?? []
     return start - (this.#source.lastIndexOf('\n', start - 1) + 1)
@@ -94,7 +94,7 @@ function rangeOf(node: unknown): readonly number[] | undefined {
   return (node as { range?: readonly number[] | null } | null | undefined)?.range ?? undefined
 }
 
-/** The end of the last value in a node, without what follows it. */
+/** Returns the end of the last value in a node, without comments after it. */
 function lastOf(node: unknown): number {
   if ((isMap(node) || isSeq(node)) && !node.flow && node.items.length > 0) {
     const last = node.items.at(-1) as Pair | unknown

@@ -10,7 +10,7 @@ export class Secret {
   constructor(value: string) {
     this.#value = value
   }
-  /** The value itself; call it only to send or hash it. */
+  /** Returns the value. Call it only to send or hash the value. */
   reveal(): string {
     return this.#value
   }
@@ -27,7 +27,7 @@ export class Secret {
 
 export type Address = { host: string; port: number }
 
-/** Each `…Mistake` returns the cure for a wrong value, and undefined for a right one. */
+/** Each function `…Mistake` returns the cure for an invalid value, and undefined for a valid one. */
 
 export function addressMistake(value: string): string | undefined {
   const { host, port } = parseAddress(value)
@@ -51,7 +51,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Checks the public URL of the admin listener. Over plain HTTP, anybody on the network path could read its cookie. */
+/** Checks the public URL of the admin listener. It must be https:, or anybody on the network could read the cookie. */
 export function publicUrlMistake(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined
   const isPlain = url?.protocol === 'https:' && url.username === '' && url.password === '' && !/[?#\\\s]/.test(value)
@@ -67,8 +67,9 @@ export function isLoopback({ host }: Address): boolean {
 }
 
 /**
- * Returns the loopback address for what an admin listener off loopback answers over TLS only. Workers count on from there. If the
- * port is taken, the server does not start, since commands send tokens there; a worker takes any other port.
+ * Returns the loopback address for what an admin listener off loopback serves only over TLS. Workers use the ports
+ * after it. If the port is taken, the server does not start, because commands send tokens there. A worker takes another
+ * port.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }
@@ -83,7 +84,7 @@ export function networkMistake(value: string): string | undefined {
     : 'must be an address or a CIDR range, such as 10.0.0.0/8'
 }
 
-/** @param credentials where to write credentials instead */
+/** Checks a URL. @param credentials the cure for credentials in it */
 function webUrlMistake(value: string, example: string, credentials: string): string | undefined {
   const url = URL.parse(value)
   if (!url || !/^https?:$/.test(url.protocol)) return `must be an http:// or https:// URL, such as ${example}`
@@ -99,17 +100,17 @@ export function baseUrlMistake(value: string): string | undefined {
   return end && `must end before \`${end}\`, which is the path of a wire: the gateway adds it itself`
 }
 
-/** Returns a base URL without slashes at the end. */
+/** Returns a base URL without final slashes. */
 export function parseBaseUrl(value: string): string {
   return new URL(value).origin + pathOf(value)
 }
 
-/** Returns what is wrong with the address of a collector. */
+/** Returns the cure for an invalid address of a collector. */
 export function endpointMistake(value: string): string | undefined {
   return webUrlMistake(value, 'http://127.0.0.1:4318', 'send a header')
 }
 
-/** Returns what is wrong with the address of a webhook. */
+/** Returns the cure for an invalid address of a webhook. */
 export function webhookMistake(value: string): string | undefined {
   return webUrlMistake(value, 'https://hooks.example.com/triwire', 'the signature says who it is from')
 }
@@ -131,7 +132,7 @@ export function pathMistake(value: string): string | undefined {
   return undefined
 }
 
-/** Returns what is wrong with a provider's key. The text is never quoted. */
+/** Returns the cure for an invalid key of a provider. It never quotes the key. */
 export function keyMistake(text: string): string | undefined {
   if (text === '') return 'holds no key: it is empty'
   if (text.startsWith('$')) {
@@ -145,10 +146,10 @@ export function keyMistake(text: string): string | undefined {
   return 'must hold one key and nothing else: a single word'
 }
 
-/** Headers that the gateway always writes itself. */
+/** Headers that the gateway always sets itself. */
 const fixedHeaders = ['connection', 'content-length', 'content-type', 'host', 'transfer-encoding', 'upgrade']
 
-/** Those, and the headers for credentials. */
+/** These and the headers for credentials. */
 const ownHeaders = new Set([...fixedHeaders, 'authorization', 'proxy-authorization', 'x-api-key'])
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
@@ -160,10 +161,10 @@ export function keyHeaderMistake(name: string): string | undefined {
   return isOther ? 'must not be a header that means something else' : undefined
 }
 
-/** The headers of a request to a collector that we write ourselves. The operator sets those for credentials. */
+/** Headers of requests to a collector that the gateway sets itself. The operator sets those for credentials. */
 export const collectorHeaders: ReadonlySet<string> = new Set(fixedHeaders)
 
-/** @param taken headers that we write ourselves */
+/** Checks a header. @param taken names that the gateway sets itself */
 export function headerMistake(
   name: string,
   value: string,
@@ -183,14 +184,14 @@ export function parseDuration(value: string | number): number {
   return Math.round(Number(amount) * unitsMs[unit as keyof typeof unitsMs])
 }
 
-/** Returns the cure for a wrong time zone, with similar names; undefined if the name is right. */
+/** Returns the cure for an unknown time zone, with similar names. */
 export function timeZoneMistake(name: string): string | undefined {
   if (isTimeZone(name)) return undefined
   const meant = didYouMean(name.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))
   return `must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata${meant ? `; ${meant}` : ''}`
 }
 
-/** Whether the escapes of a part of a URL are right. A password with characters that mean something in a URL has some. */
+/** Whether the percent-escapes in a part of a URL are valid. A password with special characters has escapes. */
 export function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text)

@@ -16,13 +16,13 @@ import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 import { formatAddress } from './values.ts'
 
-/** A setting at a path that is allowed and is probably a mistake. */
+/** A valid setting that is probably a mistake. `message` follows the path in a sentence. */
 type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
- * Finds settings of a valid configuration that may harm its operator. `check`, the start and a reload show them.
- * @param certificates in PEM, by the keys that name them
- * @returns sentences with the key and the cure, and never a value
+ * Finds valid settings that may harm the operator. `check`, the start and a reload show them.
+ * @param certificates PEM texts by the key that names the file
+ * @returns sentences with the key and the cure, without values
  */
 export function findWarnings(
   file: ConfigFile,
@@ -53,7 +53,7 @@ export function findWarnings(
   ]
 }
 
-/** Settings with this address are copied to other machines, and keys are sent to it (CON-3). */
+/** Warns of an unsuitable `api_url`. Clients' settings have this address, and keys are sent to it (CON-3). */
 function warnOfApiUrl({ api_url: apiUrl, tls, admin, admin_listen: adminListen }: ConfigFile): ConfigWarning[] {
   if (apiUrl === undefined) return []
   const { protocol, hostname, host } = new URL(apiUrl)
@@ -84,7 +84,7 @@ function warnOfUnused({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return [{ path: ['upstreams'], message }]
 }
 
-/** Finds profile keys of another wire, which have no effect. */
+/** Warns of profile keys for another wire, which have no effect. */
 function warnOfProfiles({ wire, profile, upstream }: ModelEntry): ConfigWarning[] {
   const routes = Array.isArray(upstream) ? upstream : []
   const own = routes.map((route, at) => [['upstream', at, 'profile'], asObject(asObject(route)?.['profile'])] as const)
@@ -106,10 +106,10 @@ function warnOfCertificate(key: string, pem: string | undefined): ConfigWarning[
   return [{ path: [...key.split('.'), 'cert'], message }]
 }
 
-/** Published addresses without a version in their path (docs/providers.md). */
+/** Addresses of providers whose path has no version (docs/providers.md). */
 const versionless = ['models.github.ai/inference', '.cloud.databricks.com/serving-endpoints']
 
-/** Finds bases with a path that probably lacks `/v1`, because a path is taken as it stands (ruling P8). */
+/** Warns of a base URL whose path probably lacks `/v1`, because a path is used unchanged (ruling P8). */
 function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
@@ -130,7 +130,7 @@ export function formatWarning({ line, message }: ConfigProblem): string {
   return line === undefined ? message : `line ${line}: ${message}`
 }
 
-/** An upstream in the operator's network may fetch internal addresses that a client names (ruling U12). */
+/** Warns of upstreams in a private network that would fetch internal addresses for a client (ruling U12). */
 function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile['upstreams']): ConfigWarning[] {
   const isReached = routes.some(({ upstream, serving }) => {
     const baseUrl = upstreams[upstream]?.base_url
@@ -142,7 +142,7 @@ function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile
   return [{ path: [], message }]
 }
 
-/** Whether a host is loopback, private or link-local, or a name without a dot or of a local zone. */
+/** Whether a host is a loopback, private or link-local address, or a name without a dot or in a local zone. */
 function isPrivate(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   if (isIPv4(host)) return /^(?:127|10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))\./.test(host)
@@ -150,7 +150,7 @@ function isPrivate(hostname: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
 
-/** Prices by the token, as LiteLLM writes them, and a cache that costs more than what it saves (NEW-8). */
+/** Warns of prices per token, as LiteLLM writes them, and of cache reads that cost more than input (NEW-8). */
 function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
   const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => [
     { rates: row, path },
@@ -173,10 +173,10 @@ function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
 
 const dayMs = 86_400_000
 
-/** The time in which a calendar is to be continued before it ends: lists of holidays are published months ahead. */
+/** How long before its end a calendar is warned of, in ms. Lists of holidays are published months ahead. */
 const noticeMs = 45 * dayMs
 
-/** After its end a calendar takes every day as a working day, and a band sells at the wrong price. */
+/** Warns of calendars that end. After the end every day is a working day, and bands apply wrong prices. */
 function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
   const rows = modelsOf(catalog).flatMap(({ entry: { prices } }) => [prices].flat())
   const used = new Set(rows.flatMap(({ bands = [] }) => bands.map(({ not_on: name }) => name)))
@@ -192,13 +192,13 @@ function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
   })
 }
 
-/** By a day to come clients sort models wrongly. Somewhere it is tomorrow already. */
+/** Warns of a future `pinned`, by which clients sort models wrongly. Tomorrow is allowed because of time zones. */
 function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
   if (!catalog || Date.parse(catalog.pinned) <= Date.now() + dayMs) return []
   return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
 }
 
-/** Of a collector's two ports one speaks gRPC. A webhook over the internet is read by everybody on its way. */
+/** Warns of a collector's port for gRPC, and of webhooks in plain text over the internet. */
 function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   const { otlp } = telemetry
   const isGrpc = otlp !== undefined && new URL(otlp.endpoint).port === '4317'
@@ -211,7 +211,7 @@ function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   return [...(isGrpc ? [{ path: ['telemetry', 'otlp', 'endpoint'], message }] : []), ...plain]
 }
 
-/** Without a price of its own, writing a cache is sold as plain input, although the provider charges more. */
+/** Warns of missing prices of cache writes, which are then sold as plain input although the provider charges more. */
 function warnOfWrites({ prices: list, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
   return rowsOf<PriceRowEntry>(list).flatMap(({ row, path }) => warnOfRowWrites(row, path, wire, routes))
 }
@@ -238,13 +238,13 @@ function warnOfRowWrites(
   })
 }
 
-/** Writes that keep longer than the provider's usual ones, each beside the price of which a model has it. */
+/** Cache writes with a long lifetime. A model that has the price `beside` should have the price `kind` too. */
 const longWrites = [
   { kind: 'cache_write_1h', beside: 'input', time: 'an hour', costs: 'twice the input' },
   { kind: 'cache_write_12h', beside: 'cache_write', time: 'twelve hours', costs: '2.5 times the input' },
 ] as const
 
-/** The provider's own tools run on native models even without a price (ruling C11). Makes one warning for all models. */
+/** Warns once of all models that pass calls of hosted tools without a price (ruling C11). */
 function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
   const silent = modelsOf(catalog).flatMap(({ entry, index }) =>
     isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],
