@@ -3,10 +3,10 @@ import { sampleSchema } from './schema-sample.ts'
 
 type AskedCall = { tool: OfferedTool; arguments: string }
 
-/** The most calls in one answer, however many tools a text mentions. */
+/** The most calls in one answer. */
 const callsMax = 8
 
-/** Longer arguments in a text are not recognized. */
+/** The longest arguments that are recognized in a text. */
 const argumentCharactersMax = 10_000
 
 const verb = /\b(call|use|using|run|invoke)\b/i
@@ -14,8 +14,8 @@ const anyTool = /\b(?:call|use|run|invoke)\s+(?:the|a|your)\s+tool\b/i
 const everyTool = /\b(?:call|use|run|invoke)\s+(?:the|all|your|all the)\s+tools\b/i
 
 /**
- * Returns the calls that a model would make: the forced one, or those that the user's last text asks for. Such texts are
- * "call get_weather" or "use the tool". A JSON object after a name is used as the arguments, unchanged.
+ * Returns the calls that a model would make: the forced one, or those that the user's last text requests. Such texts
+ * are "call get_weather" or "use the tool". A JSON object after a name becomes the arguments, unchanged.
  */
 export function findAskedCalls(prompt: Prompt, userText: string): AskedCall[] {
   if (prompt.choice.mode === 'none' || prompt.tools.length === 0) return []
@@ -52,7 +52,7 @@ function sampled(tool: OfferedTool): AskedCall {
   return { tool, arguments: JSON.stringify(sampleSchema(tool.schema)) }
 }
 
-/** Returns the source of a JSON object at the index. White space, a colon or "with" before it is skipped. */
+/** Returns the text of a JSON object at the index. White space, a colon or "with" before it is skipped. */
 function objectAt(text: string, index: number): string | undefined {
   const start = index + (/^(?:\s|:|=|\(|with\b|arguments\b)*/.exec(text.slice(index, index + 40))?.[0].length ?? 0)
   if (text[start] !== '{') return undefined
@@ -64,7 +64,7 @@ function objectAt(text: string, index: number): string | undefined {
       JSON.parse(source)
       return source
     } catch {
-      // This brace belongs to an inner object or to a string: try the next one.
+      // This brace belongs to an inner object or to a string, so the next one is tried.
     }
   }
   return undefined

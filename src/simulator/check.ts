@@ -2,9 +2,9 @@ import { asObject } from '../bytes/json.ts'
 import { rejectField } from './prompt.ts'
 
 /*
- * The functions that the rules of the wires are written with, and the rules that several wires share. Each returns the value
- * that it has checked. `null` counts as absent for an optional field, as for the vendors. Rules that differ in details, such
- * as lengths, ranges or the place of an error, are in the wires.
+ * Functions for the rules of the wires, and rules that several wires share. Most return the checked value. `null` in an
+ * optional field counts as absent, as for the vendors. Rules that differ in details, such as lengths or the place of an
+ * error, are in the wires.
  */
 
 export type SimulatorJson = Record<string, unknown>
@@ -53,10 +53,10 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** The degrees of reasoning effort, on wires that take one word for it. */
+/** The values of reasoning effort, on wires that have one word for it. */
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
-/** Checks the name of a declared tool, which must be unique. */
+/** Checks the name of a declared tool, which must be new, and adds it to `names`. */
 export function newToolName(value: unknown, path: string, lengthMax: number, names: Set<string>): string {
   const toolName = name(value, path, lengthMax)
   if (names.has(toolName)) rejectField(path, 'tool names must be unique')
@@ -64,7 +64,7 @@ export function newToolName(value: unknown, path: string, lengthMax: number, nam
   return toolName
 }
 
-/** Checks the name of a chosen tool, which must be declared. @param place the place of the error */
+/** Checks the name of a chosen tool, which must be declared. @param place the path in the error */
 export function knownToolName(value: unknown, path: string, names: ReadonlySet<string>, place = path): void {
   if (!names.has(string(value, path))) rejectField(place, 'names a tool that is not in tools')
 }
@@ -75,7 +75,7 @@ export function imageUrl(value: unknown, path: string, code: string): void {
   }
 }
 
-/** Checks the parameters of a function, if it has any. */
+/** Checks the parameters of a function, which are optional. */
 export function functionParameters(value: unknown, isStrict: boolean, path: string): void {
   if (!isGiven(value)) return
   const parameters = object(value, path)
@@ -83,7 +83,7 @@ export function functionParameters(value: unknown, isStrict: boolean, path: stri
   if (isStrict) strictSchema(parameters, path)
 }
 
-/** The rule of strict functions and formats: every object is closed, and all its properties are required. */
+/** Checks a strict schema: every object is closed, and all its properties are required. */
 export function strictSchema(schema: unknown, path: string): void {
   const node = asObject(schema)
   if (!node) return
@@ -105,7 +105,7 @@ export function strictSchema(schema: unknown, path: string): void {
   }
 }
 
-/** Returns the entries of a list as objects; an empty list for anything else. */
+/** Returns the elements of a list as objects. Anything else gives an empty list. */
 export function list(value: unknown): SimulatorJson[] {
   return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
 }

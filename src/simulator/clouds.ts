@@ -3,14 +3,14 @@ import { asObject } from '../bytes/json.ts'
 import { Rejection } from './prompt.ts'
 
 /*
- * The messages wire as two clouds serve it. The path names the model and says whether a stream is asked for. The body has the version.
- * One of them streams in frames. The simulator shares no code with what it tests.
+ * The messages wire as two clouds serve it. The path has the model and whether a stream is requested, and the body has
+ * the version. One of them streams in binary frames. The simulator shares no code with what it tests.
  */
 
-/** The media type of frames (smithy.io/2.0/aws/amazon-eventstream.html, 2026-11). */
+/** The media type of a stream in frames (smithy.io/2.0/aws/amazon-eventstream.html, November 2026). */
 export const frameType = 'application/vnd.amazon.eventstream'
 
-/** The facts of a request that its path has. */
+/** The parts of a request that are in its path. `omits` lists members that the body must not have. */
 export type CloudPath = { model: string; isStream: boolean; isFramed: boolean; omits: readonly string[] }
 
 const places: readonly { path: RegExp; isStream: boolean; isFramed?: true; omits: readonly string[] }[] = [
@@ -25,7 +25,7 @@ const places: readonly { path: RegExp; isStream: boolean; isFramed?: true; omits
   { path: /\/publishers\/anthropic\/models\/([^/:]+):streamRawPredict$/, isStream: true, omits: ['model'] },
 ]
 
-/** @returns undefined for a path that is none of a cloud */
+/** Reads the path of a request. @returns undefined if it is not a cloud's path */
 export function readCloudPath(path: string): CloudPath | undefined {
   for (const { path: pattern, isStream, isFramed = false, omits } of places) {
     const [, model] = pattern.exec(path) ?? []
@@ -34,7 +34,7 @@ export function readCloudPath(path: string): CloudPath | undefined {
   return undefined
 }
 
-/** The body as the wire has it. @throws Rejection for members that the cloud refuses, or misses */
+/** Converts the body to that of the wire. @throws Rejection for members that the cloud refuses, or that are missing */
 export function openEnvelope(json: unknown, { model, isStream, omits }: CloudPath): unknown {
   const body = asObject(json)
   if (!body) return json
@@ -46,7 +46,7 @@ export function openEnvelope(json: unknown, { model, isStream, omits }: CloudPat
   return { ...rest, model, stream: isStream }
 }
 
-/** The frame of one event, or of an exception if the event is an error. Other text has no frame. */
+/** Makes the frame of an event, or of an exception if the event is an error. Any other text gives no bytes. */
 export function frameOfEvent(text: string): Buffer {
   const data = /^data: (.*)$/m.exec(text)?.[1]
   if (data === undefined) return Buffer.alloc(0)

@@ -5,10 +5,10 @@ import { sampleSchema } from './schema-sample.ts'
 import type { ScriptStep } from './script.ts'
 import { countTokens, tokenize } from './tokens.ts'
 
-/** The most characters of a question, or of a tool's result, that an answer repeats. */
+/** The most characters of a question or of a tool result that an answer repeats. */
 const quoteCharactersMax = 200
 
-/** Plans the answer: as the script's step says, or else a sensible default for the prompt. */
+/** Plans the answer by the step of the script. What the step leaves open depends on the prompt. */
 export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts): SimulatedReply {
   const turn = lastTurn(prompt)
   const asked = ownText(turn)
@@ -39,7 +39,7 @@ export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts
   return reply
 }
 
-/** Returns what the user's side said since the last assistant turn, as one turn. Operator turns, such as agents' reminders, are left out. */
+/** Returns the user's turns since the last assistant turn as one. Operator turns, such as reminders, are left out. */
 function lastTurn(prompt: Prompt): PromptTurn {
   const talk = prompt.turns.filter((turn) => turn.side !== 'operator')
   const lastUser = talk.findLastIndex((turn) => turn.side === 'user')
@@ -57,7 +57,7 @@ function lastTurn(prompt: Prompt): PromptTurn {
 
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
-/** Returns the user's own text in a turn, the last one. Text wrapped in a tag comes from an agent, and is a last resort. */
+/** Returns the user's last text in a turn. Text in a tag is from an agent, and is used only if there is no other. */
 function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))
@@ -134,7 +134,7 @@ function quote(text: string): string {
     : `"${characters.slice(0, quoteCharactersMax).join('')}…"`
 }
 
-/** Stops the text at the earliest sequence, or at the longer one of two at the same place. Later parts are not produced. */
+/** Stops the text at the earliest, or else the longest, stop sequence. Later parts of the answer are removed. */
 function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   let at = Number.POSITIVE_INFINITY
   for (const stop of stops) {
@@ -149,7 +149,7 @@ function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   reply.finish = 'stop_sequence'
 }
 
-/** Cuts reasoning, text and arguments at the cap, and counts what is left. */
+/** Cuts reasoning, text and arguments at the maximum number of tokens, and counts the output. */
 function cutAtMax(reply: SimulatedReply, tokensMax: number): void {
   let left = tokensMax
   const take = (text: string): string => {

@@ -5,22 +5,22 @@ import { frameOfEvent } from './clouds.ts'
 import type { Frame } from './prompt.ts'
 import type { ScriptStep } from './script.ts'
 
-/** The wait before a connection is reset, in ms. A reset would otherwise overtake the bytes sent before it. */
+/** The wait before a connection is reset, in ms. Otherwise the reset could overtake the bytes sent before it. */
 const resetGraceMs = 20
 
-/** The destination of an answer, and whether its client is still there. */
+/** The destination of an answer. `gone` is aborted when the client has left. */
 export type Outlet = {
   response: ServerResponse
   gone: AbortSignal
-  /** The simulator itself ended the connection, not the client. */
+  /** Whether the simulator ended the connection, and not the client. */
   isReset: boolean
 }
 
 /**
- * Writes the frames of a stream as the step says: delays, cuts, bytes per write, line ends. Waits for the client to read, and
- * returns as soon as it is gone.
- * @param fail makes the frames of `cut.how: error` from the number of frames sent before
- * @param isFramed each event is sent in a frame of Amazon's
+ * Writes the frames of a stream by the step: delays, cuts, bytes per write, line ends. Waits while the client does not
+ * read, and returns when the client has left.
+ * @param fail makes the frames of `cut.how: error`; it gets the number of frames sent before
+ * @param isFramed whether each event is sent in a frame of Amazon's event stream
  */
 export async function playFrames(
   outlet: Outlet,
@@ -42,7 +42,7 @@ export async function playFrames(
   for (const frame of all) {
     if (sent >= eventsMax) break
     await pause(outlet, frame.delayMs ?? (sent === 0 ? step.first_delay_ms : step.delay_ms))
-    // A blank line is sent with the next frame, in case the last one must have none.
+    // The blank line after a frame is sent with the next one, because the last frame may have to lack it.
     const { body, blank } = frameText(frame, sse?.crlf ? '\r\n' : '\n')
     const text = held + body + (sse?.no_last_blank ? '' : blank)
     const isWhole = await write(isFramed ? frameOfEvent(text) : text)
@@ -55,7 +55,7 @@ export async function playFrames(
   outlet.response.end()
 }
 
-/** Writes a body that is not a stream. It has no events, so a cut after events removes its second half. */
+/** Writes a body that is not a stream. It has no events, so `cut.after_events` removes its second half. */
 export async function playBody(outlet: Outlet, step: ScriptStep, body: string): Promise<void> {
   const after = step.cut?.after_bytes ?? (step.cut ? Math.floor(Buffer.byteLength(body) / 2) : undefined)
   const cut = after === undefined ? undefined : { ...step.cut, after_bytes: after }
@@ -65,12 +65,12 @@ export async function playBody(outlet: Outlet, step: ScriptStep, body: string): 
   if (!outlet.gone.aborted) outlet.response.end()
 }
 
-/** Waits for a time, or until the client is gone. */
+/** Waits for a time, or until the client has left. */
 export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
   if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone }).catch(() => undefined)
 }
 
-/** Returns a function that writes a text, and returns false if the text was cut (`cut.after_bytes`). */
+/** Returns a function that writes a text. It returns false if the text was cut by `cut.after_bytes`. */
 function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string | Buffer) => Promise<boolean> {
   let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
   return async (text) => {
@@ -81,7 +81,7 @@ function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: stri
     for (let at = 0; at < kept.length && !gone.aborted; at += size) {
       if (!response.write(kept.subarray(at, at + size)))
         await once(response, 'drain', { signal: gone }).catch(() => undefined)
-      // Node joins the writes of one tick, but each piece must leave by itself.
+      // Node combines writes of the same tick, but each piece must be sent separately.
       if (step.split) await new Promise((resolve) => setImmediate(resolve))
     }
     return kept.length === bytes.length

@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import type { Prompt, Segment, SimulatorWire, UsageCounts } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
-/** How long a prefix stays after its last use, by the mark that wrote it. */
+/** How long a prefix is kept after its last use, in ms, by the kind of mark. */
 type Lives = Readonly<Record<'5m' | '1h', number>>
 
-/** The behaviour of a vendor's prompt cache. All lengths are tokens. */
+/** The behaviour of a vendor's prompt cache. Lengths are in tokens. */
 type VendorCache = {
-  /** Whether the request marks where prefixes end, or each prefix is cached by itself. */
+  /** `marked`: the request marks the ends of cached prefixes. `automatic`: each prefix is cached. */
   caching: 'marked' | 'automatic'
   /** The shortest prefix that is cached. */
   least: number
-  /** Of a cached prefix only whole multiples of it are read. */
+  /** The part of a cached prefix that is read is a multiple of this. */
   step: number
-  /** The number of segments before a mark in which a prefix is looked for. */
+  /** The number of segments before a mark in which a cached prefix is searched. */
   lookBack: number
   livesMs: Lives
 }
@@ -29,9 +29,9 @@ const automatic: VendorCache = {
 }
 
 /**
- * The ways of each wire's vendor (platform.claude.com/docs/en/build-with-claude/prompt-caching and
- * developers.openai.com/api/docs/guides/prompt-caching, November 2026). Of the models of one vendor the commonest minimum is taken,
- * and the shorter life.
+ * The caches of the vendors, by wire (platform.claude.com/docs/en/build-with-claude/prompt-caching and
+ * developers.openai.com/api/docs/guides/prompt-caching, November 2026). If a vendor's models differ, the most common
+ * minimum and the shorter lifetime are used.
  */
 const vendorsCache: Readonly<Record<SimulatorWire, VendorCache>> = {
   messages: { caching: 'marked', least: 1_024, step: 1, lookBack: 20, livesMs },
@@ -39,25 +39,25 @@ const vendorsCache: Readonly<Record<SimulatorWire, VendorCache>> = {
   responses: automatic,
 }
 
-/** The same for prompts of tests, which are short. */
+/** Overrides for the short prompts of tests. */
 const shortPrompts = { least: 64, step: 1 } as const
 
-/** The tokens of a segment's role and end. */
+/** The tokens for the role and the end of a segment. */
 const segmentOverheadTokens = 3
 
-/** The prompt's tokens, and how many of them came from the cache or went into it. */
+/** The tokens of a prompt, and how many of them were read from or written to the cache. */
 export type PromptCounts = Omit<UsageCounts, 'outputTokens' | 'reasoningTokens'>
 
 type PrefixCacheOptions = {
-  /** Whether prefixes must have the length that vendors ask for, or 64 tokens are enough. */
+  /** The shortest cached prefix: that of the vendors, or 64 tokens. */
   length: 'vendors' | 'short'
   /** Unix milliseconds. */
   clock: () => number
-  /** At most that many prefixes are kept; the one unused for longest goes first. */
+  /** The most prefixes. Beyond that, the least recently used one is removed. */
   prefixesMax?: number
 }
 
-/** Remembers prefixes of prompts as hashes, for as long as the vendor of the wire does. */
+/** Creates a cache of prefixes, which are stored as hashes, for as long as the wire's vendor keeps them. */
 export function createPrefixCache({ length, clock, prefixesMax = 10_000 }: PrefixCacheOptions) {
   const known = new Map<string, { untilMs: number; lifeMs: number }>()
   return { read }
@@ -98,7 +98,7 @@ export function createPrefixCache({ length, clock, prefixesMax = 10_000 }: Prefi
     }
   }
 
-  /** Returns the tokens of the longest known prefix, whose life begins anew. */
+  /** Returns the tokens of the longest known prefix, and renews its lifetime. */
   function longestKnown(borders: Border[], from: number, { lookBack }: VendorCache): number {
     for (let i = from; i >= Math.max(0, from - lookBack); i--) {
       const { hash, tokens } = borders[i]!
@@ -125,7 +125,7 @@ export function tokensOf({ text, extraTokens = 0 }: Segment): number {
   return countTokens(text) + extraTokens + segmentOverheadTokens
 }
 
-/** The end of a segment: a hash of everything up to it, and the number of tokens before it. */
+/** The end of a segment: a hash of the prompt up to it, and the number of tokens before it. */
 type Border = { hash: string; tokens: number }
 
 function bordersOf(prompt: Prompt, scope: string): Border[] {

@@ -1,14 +1,14 @@
 /*
- * The types that the simulator's three wires share: a prompt after it was read, and a reply before it is written. The
- * simulator shares no type with the gateway, so that it can find the gateway's mistakes.
+ * Types that the simulator's three wires share: a prompt that was read, and a reply to write. The simulator shares no
+ * types with the gateway, so that it can find the gateway's mistakes.
  */
 
 export type SimulatorWire = 'messages' | 'chat' | 'responses'
 
-/** A piece of the prompt as the model sees it. Cached prefixes end at the borders between segments. */
+/** A part of the rendered prompt. Cached prefixes end at the end of a segment. */
 export type Segment = {
   text: string
-  /** Tokens besides those of the text, for example of an image. */
+  /** Tokens in addition to those of the text, for example of an image. */
   extraTokens?: number
   mark?: '5m' | '1h'
 }
@@ -27,7 +27,7 @@ export type OfferedTool = { name: string; namespace?: string; schema: unknown }
 export type Prompt = {
   model: string
   isStream: boolean
-  /** Tools, system and messages, in the order of rendering. */
+  /** Tools, system prompt and messages, in the order of the rendered prompt. */
   segments: Segment[]
   turns: PromptTurn[]
   tools: OfferedTool[]
@@ -37,17 +37,17 @@ export type Prompt = {
   reasoning: 'none' | 'hidden' | 'shown'
   stops: string[]
   outputTokensMax: number
-  /** The conversation key of the caller. Prefixes are shared within one key. */
+  /** The conversation key of the client. Cached prefixes are shared only within a key. */
   cacheKey: string
 }
 
-/** Counters before a wire gives them its own form. `promptTokens` includes cached tokens. */
+/** Token counts, independent of the wire. `promptTokens` includes cached tokens. */
 export type UsageCounts = {
   promptTokens: number
   readTokens: number
   writtenTokens: number
   written1hTokens: number
-  /** Reasoning included. */
+  /** Includes reasoning. */
   outputTokens: number
   reasoningTokens: number
 }
@@ -60,7 +60,7 @@ export type ReplyCall = {
   isCut: boolean
 }
 
-/** One answer, in the order in which a model produces it: reasoning, text, calls. */
+/** An answer, in the order in which a model produces it: reasoning, text, calls. */
 export type SimulatedReply = {
   reasoning: string | undefined
   isReasoningShown: boolean
@@ -68,14 +68,14 @@ export type SimulatedReply = {
   calls: ReplyCall[]
   finish: 'stop' | 'stop_sequence' | 'length' | 'tool_calls'
   stopSequence: string | undefined
-  /** Set by a script, in the wire's own word, instead of `finish`. */
+  /** A finish reason of the wire from a script, which replaces `finish`. */
   rawFinish: string | undefined
   counts: UsageCounts
-  /** Set by a script, in the wire's own form; `none` leaves usage out everywhere. */
+  /** A usage object of the wire from a script. `none`: no usage is sent. */
   rawUsage: Record<string, unknown> | 'none' | undefined
 }
 
-/** The values that all frames and objects of one answer share. */
+/** Values that all frames and objects of an answer share. */
 export type ReplyHead = {
   id: string
   createdSeconds: number
@@ -97,7 +97,7 @@ export type WireFormat = {
   read(body: Record<string, unknown>): Prompt
   writeJson(reply: SimulatedReply, head: ReplyHead): Record<string, unknown>
   writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame>
-  /** The error that ends a stream midway. `sequence` is the number of events sent before it. */
+  /** Writes an error that ends a stream early. `sequence` is the number of events sent before it. */
   writeFailure(error: Record<string, unknown>, head: ReplyHead, sequence: number): Iterable<Frame>
   writeError(problem: SimulatedError, requestId: string): Record<string, unknown>
 }
@@ -119,7 +119,7 @@ export class Rejection extends Error {
   }
 }
 
-/** Refuses with 400 and the path of the wrong field. The text is the simulator's own. */
+/** Refuses a request with 400 and the path of the invalid field. The text is not the vendor's. */
 export function rejectField(param: string, message: string, code?: string): never {
   throw new Rejection({ status: 400, message: `${param}: ${message}`, param, code })
 }

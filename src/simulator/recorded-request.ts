@@ -1,19 +1,19 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Rejection } from './prompt.ts'
 
-/** A request as tests see it afterwards. */
+/** A received request, for tests. */
 export type RecordedRequest = {
   method: string
   path: string
   query: string
   headers: IncomingHttpHeaders
   body: string
-  /** The parsed body; undefined when it is not JSON. */
+  /** The parsed body, or undefined if it is not JSON. */
   json: unknown
-  /** The status of the answer; 0 before there is one. */
+  /** The status of the answer, or 0 before there is one. */
   status: number
   closedEarly: boolean
-  /** The time when the connection closed, in milliseconds since 1970. */
+  /** When the connection was closed, in Unix milliseconds. */
   closedAt: number | undefined
 }
 
@@ -52,7 +52,7 @@ export function parseOrNothing(text: string): unknown {
   }
 }
 
-/** Returns the key of a request. Any key is accepted, and each has a prompt cache of its own. */
+/** Returns the key of a request. Any key is accepted. Each key has a separate prompt cache. */
 export function keyOf(request: IncomingMessage): string {
   const said = request.headers.authorization ?? ''
   const [, bearer] = /^bearer\s+(\S+)\s*$/i.exec(said) ?? /^AWS4-HMAC-SHA256 Credential=([^/]+)\//.exec(said) ?? []

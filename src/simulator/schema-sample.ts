@@ -2,12 +2,12 @@ import { asObject } from '../bytes/json.ts'
 
 type SampleSchema = Record<string, unknown>
 
-/** Below this depth only required properties are filled in, which ends recursive schemas. */
+/** The depth from which simple variants are chosen, and from half of which only required properties are filled in. */
 const depthMax = 6
 
 /**
- * Returns a small value that is valid for a JSON schema: constants, enums and defaults first, then the least that the types
- * require. The same schema always gives the same value. For patterns, the forms in `patternCandidates` are tried.
+ * Returns a small valid value of a JSON schema: a constant, an enum value or a default, or else a minimal one. The same
+ * schema always gives the same value. For patterns, the forms in `patternCandidates` are tried.
  */
 export function sampleSchema(schema: unknown, name = 'value'): unknown {
   return sample(asObject(schema) ?? {}, { root: asObject(schema) ?? {}, name, depth: 0 })
@@ -43,7 +43,7 @@ function sample(schema: SampleSchema, place: SamplePlace): unknown {
   }
 }
 
-/** Picks a variant and merges it with the keywords beside it. Far down, a variant that ends the recursion is preferred. */
+/** Picks a variant, and merges it with the keywords beside it. From `depthMax` on, simple variants are preferred. */
 function pick(schema: SampleSchema, variants: SampleSchema[], place: SamplePlace): SampleSchema {
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema
   const simple = variants.find((variant) => !('$ref' in variant) && !['object', 'array'].includes(typeOf(variant)))
@@ -68,7 +68,7 @@ function merge(schema: SampleSchema, parts: SampleSchema[], root: SampleSchema):
 function sampleObject(schema: SampleSchema, place: SamplePlace): unknown {
   const properties = asObject(schema['properties']) ?? {}
   const required = strings(schema['required'])
-  // If nothing is required, everything is filled in, because an empty object would show nothing.
+  // If no property is required, all are filled in, because an empty object would show nothing.
   const names = required.length > 0 || place.depth >= depthMax / 2 ? required : Object.keys(properties)
   const value: SampleSchema = {}
   for (const name of names) {
@@ -165,7 +165,7 @@ function typeOf(schema: SampleSchema): string {
   return 'minimum' in schema || 'maximum' in schema ? 'number' : 'string'
 }
 
-/** Returns the target of a reference within the document. An unknown reference accepts anything. */
+/** Returns the target of a reference within the document. An unknown reference gives an empty schema. */
 function resolve(ref: string, root: SampleSchema): SampleSchema {
   if (!ref.startsWith('#')) return {}
   let at: unknown = root

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { Rejection, type SimulatorWire } from './prompt.ts'
 
 /*
- * The keys of a script for a simulated model. A missing key leaves the default behaviour as it is. docs/simulator.md explains
- * them with examples.
+ * The keys of a script for a simulated model. Without a key, the default behaviour applies. docs/simulator.md explains
+ * the keys with examples.
  */
 
 const anyObject = z.record(z.string(), z.unknown())
@@ -13,25 +13,25 @@ const ms = z.number().min(0).max(3_600_000)
 
 const event = z.union([
   z.strictObject({
-    /** If missing, the `type` of the data is used on wires that name their events. Null or empty: no `event:` line. */
+    /** Default: the `type` of the data, on wires that name their events. Null or empty: no `event:` line. */
     event: z.string().nullable().optional(),
-    /** An object is written as JSON, a string as it is. */
+    /** An object is written as JSON, and a string unchanged. */
     data: z.union([z.string(), anyObject, z.array(z.unknown())]).optional(),
     comment: z.string().optional(),
-    /** Bytes that are sent as they are, without framing. */
+    /** Text that is sent unchanged, without framing. */
     raw: z.string().optional(),
     delay_ms: ms.optional(),
   }),
-  /** Short for `{data: …}`, e.g. `'[DONE]'`. */
+  /** A short form of `{data: …}`, e.g. `'[DONE]'`. */
   z.string(),
 ])
 
 const cut = z.strictObject({
-  /** The number of whole events before the cut; a negative number counts from the end. */
+  /** The number of whole events before the cut. A negative number counts from the end. */
   after_events: z.int().optional(),
   after_bytes: z.int().min(0).optional(),
   how: z.enum(['reset', 'end', 'hang', 'error']).optional(),
-  /** The error object of `how: error`, in the wire's own form. */
+  /** The error object of `how: error`, in the form of the wire. */
   error: anyObject.optional(),
 })
 
@@ -39,11 +39,11 @@ const plainStep = z.strictObject({
   status: z.int().min(200).max(599).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   retry_after: z.number().min(0).optional(),
-  /** JSON or text that is sent instead of an answer, also if a stream was asked for. */
+  /** JSON or text that is sent instead of an answer, even if a stream was requested. */
   body: z.unknown().optional(),
   content_type: z.string().optional(),
   reply: z.string().optional(),
-  /** The number of tokens of a made-up text, instead of a reply. */
+  /** The number of tokens of a generated text, instead of a reply. */
   tokens: z.int().min(0).max(1_000_000).optional(),
   reasoning: z.string().optional(),
   tool_calls: z
@@ -51,7 +51,7 @@ const plainStep = z.strictObject({
       z.strictObject({
         name: z.string(),
         namespace: z.string().optional(),
-        /** An object, or the raw text of the arguments. If missing, it is made from the tool's schema. */
+        /** An object, or the raw text of the arguments. Default: a sample of the tool's schema. */
         arguments: z.union([anyObject, z.string()]).optional(),
         id: z.string().optional(),
       }),
@@ -59,13 +59,13 @@ const plainStep = z.strictObject({
     .optional(),
   finish: z.string().optional(),
   usage: z.union([z.literal('none'), anyObject]).optional(),
-  /** The exact stream, instead of the one that the wire would make. */
+  /** The exact stream, which replaces the one of the wire. */
   events: z.array(event).optional(),
   /** The delay before the status line. */
   head_delay_ms: ms.optional(),
   /** The delay between the head and the first event. */
   first_delay_ms: ms.optional(),
-  /** The delay before each further event. */
+  /** The delay before each event after the first. */
   delay_ms: ms.optional(),
   cut: cut.optional(),
   /** The number of bytes in each write. */
@@ -76,12 +76,12 @@ const plainStep = z.strictObject({
 })
 
 const step = plainStep.extend({
-  /** Steps that are used once each before this step, for failures that pass. */
+  /** Steps that are each used once before this step, for temporary failures. */
   first: z.array(plainStep).min(1).optional(),
 })
 
 const script = step.extend({
-  /** One step for each number of assistant turns in the request; the last one is used for all further ones. */
+  /** The steps by the number of assistant turns in the request. The last one is also used for all larger numbers. */
   turns: z.array(step).min(1).optional(),
   by_wire: z.strictObject({ messages: step.optional(), chat: step.optional(), responses: step.optional() }).optional(),
 })
@@ -91,7 +91,7 @@ const scriptName = z
   .regex(/^(?!sim$)(?!script:)[^?\s]+$/, 'a script name has no space and no "?" and is not "sim"')
 const scriptFile = z.record(scriptName, script)
 
-/** The behaviour for one request: a script after its turn and wire were chosen. */
+/** The behaviour for one request, after its turn and wire were selected in the script. */
 export type ScriptStep = z.infer<typeof step>
 export type ScriptedEvent = z.infer<typeof event>
 export type Script = z.infer<typeof script>
@@ -114,7 +114,7 @@ export async function loadScripts(path: string): Promise<Map<string, Script>> {
   return parseScripts(await readFile(path, 'utf8'))
 }
 
-/** Checks a script that was not made from YAML. @throws ScriptError */
+/** Checks a script that is a value and not YAML. @throws ScriptError */
 export function checkScript(value: unknown): Script {
   const result = script.safeParse(value)
   if (!result.success) throw new ScriptError(explain(result.error.issues))
@@ -131,7 +131,7 @@ function parseYaml<Out>(text: string, schema: z.ZodType<Out>): Out {
   throw new ScriptError(explain(result.error.issues, lineOf))
 
   function lineOf(path: PropertyKey[]): number | undefined {
-    // The line is that of the key, which only the parent knows. A list item has no key, so its own line is used.
+    // The line of the key, which is in the parent node. A list item has no key, so its own line is used.
     const parent = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents
     const name = String(path.at(-1))
     const items = (parent as { items?: { key?: { value?: unknown; range?: number[] } }[] } | undefined)?.items
@@ -157,7 +157,7 @@ function explain(
   return sentences.join('\n')
 }
 
-/** Reports an unknown key at its own path. For a union, reports the mistakes of the branch that matched best. */
+/** Returns the mistakes of an issue, those of the closest branch for a union. An unknown key has its own path. */
 function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; message: string }[] {
   const path = [...above, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
@@ -174,7 +174,7 @@ function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; mes
 
 type Directive = { key: keyof ScriptStep; inner?: string; read: (text: string) => unknown }
 
-/** The keys that may follow a `?` in a model name: those of a script in query form, with short names for inner keys. */
+/** The keys after a `?` in a model name. They are keys of a script in query form, with short names for inner keys. */
 const directives: Record<string, Directive> = {
   status: { key: 'status', read: Number },
   retry_after: { key: 'retry_after', read: Number },
@@ -199,9 +199,9 @@ const directives: Record<string, Directive> = {
 }
 
 /**
- * Selects the step for a model name. `script:NAME`, or the name of a script, selects that script; `sim` and any other name
- * select the default. Directives after a `?` override the script. In a script, a turn overrides the script's own keys, and
- * `by_wire` overrides both. While its `first` has unused steps, one of them is used instead of all these.
+ * Selects the step for a model name. `script:NAME`, or the name of a script, selects that script; `sim` and any other
+ * name select the default. Directives after a `?` override the script. In a script, a turn overrides top-level keys,
+ * and `by_wire` overrides both. While `first` has unused steps, the next of them replaces all these.
  * @throws Rejection 404 for an unknown `script:`, 400 for an invalid directive
  */
 export function selectStep(
@@ -219,7 +219,7 @@ export function selectStep(
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
 }
 
-/** The number of used steps of each `first`. It starts again if the script is replaced. */
+/** The number of used steps of each `first`. A script that replaces another one starts at 0. */
 const taken = new WeakMap<readonly ScriptStep[], number>()
 
 function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {

@@ -24,36 +24,36 @@ export { type BuiltInScript, builtInScripts } from '../catalog/built-in-scripts.
 export type { RecordedRequest } from './recorded-request.ts'
 export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
 
-/** An `import` of `node:http` would read each of its exports, one of which is Node's fetch: a start would take 30 ms longer. */
+/** An `import` of `node:http` would read all its exports, and one loads Node's fetch: 30 ms more for each start. */
 const { createServer } = process.getBuiltinModule('node:http')
 
-/** One line of a log: names, counts and times, and nothing of what was said. */
+/** A line of the log: names, counts and times, and no content. */
 export type AnsweredRequest = {
   method: string
   path: string
-  /** As the request named it; undefined if it named none. */
+  /** The model as the request names it. Undefined if it names none. */
   model?: string
   status: number
   ms: number
-  /** The client left before the answer was complete. */
+  /** Whether the client left before the answer was complete. */
   isCut: boolean
 }
 
 export type SimulatorOptions = {
   host?: string
-  /** 0 for any free port. */
+  /** 0: any free port. */
   port?: number
   /** Scripts by name, or the path of a YAML file with them. */
   scripts?: ReadonlyMap<string, Script> | Readonly<Record<string, Script>> | string
-  /** Keeps every request in `requests`, without a limit; for tests. */
+  /** Whether to keep every request in `requests`, without a limit, for tests. */
   record?: boolean
-  /** Called for each request when its answer is over. */
+  /** Called for each request when its answer has ended. */
   onAnswered?: (request: AnsweredRequest) => void
-  /** False to skip the check of the structure of conversations. */
+  /** False: the structure of conversations is not checked. */
   strict?: boolean
-  /** The served paths with their wires, instead of the wires' own paths: like a provider with other paths. */
+  /** The wires by path, instead of the wires' usual paths, as for a provider with other paths. */
   paths?: Readonly<Record<string, SimulatorWire>>
-  /** Prompt caches take prefixes of 64 tokens, or, with `vendors`, of the lengths that the vendors of the wires ask for. */
+  /** The shortest prefix that prompt caches keep: 64 tokens, or that of the vendors. */
   promptCache?: 'short' | 'vendors'
   clock?: () => number
   newId?: (prefix: string) => string
@@ -62,7 +62,7 @@ export type SimulatorOptions = {
 export type Simulator = {
   url: string
   port: number
-  /** In the order of arrival; empty unless `record` is set. */
+  /** The requests in the order of arrival. Empty unless `record` is set. */
   requests: RecordedRequest[]
   /** Adds or replaces a script. @throws ScriptError */
   script(name: string, script: Script): void
@@ -74,9 +74,9 @@ const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
 const failureStatus = 500
 
 /**
- * Starts an upstream that speaks the three wires as their vendors do. It answers by itself, deterministically, and by scripts.
- * It knows nothing of the gateway.
- * @throws ScriptError, and errors of listening
+ * Starts an upstream that behaves like the vendors of the three wires. Its answers are deterministic: defaults, or
+ * those of scripts. It shares no code with the gateway's wires.
+ * @throws ScriptError, or the error of the listener
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { host = '127.0.0.1', port = 0, record = false, strict = true, clock = Date.now, newId = randomId } = options
@@ -196,7 +196,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-/** @param paths that are served instead of the wires' own */
+/** Returns the wire of a path. @param paths replaces the usual paths of the wires */
 function findWire(path: string, paths: SimulatorOptions['paths']): SimulatorWire | undefined {
   if (paths) return paths[path]
   return (Object.keys(wires) as SimulatorWire[]).find((wire) => wires[wire].path === path)
@@ -217,7 +217,7 @@ function write(response: ServerResponse, own: Record<string, string>, body: obje
   response.end(JSON.stringify(body))
 }
 
-/** @param startedMs by the monotonic clock */
+/** Makes the log line of a request. @param startedMs by the monotonic clock */
 function lineOf(recorded: RecordedRequest, response: ServerResponse, startedMs: number): AnsweredRequest {
   const { method, path, json, closedEarly } = recorded
   const model = asObject(json)?.['model']
@@ -244,7 +244,7 @@ function listModels(scripts: Iterable<string>): object {
   return { object: 'list', data: ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'simulator' })) }
 }
 
-/** Counts as the messages vendor does: for the request that would be made, whatever its cap. */
+/** Counts the input of a messages request, as the vendor does. `max_tokens` may be missing. */
 function countInput(json: unknown, strict: boolean): object {
   const body = { max_tokens: 1, ...bodyOf(json) }
   if (strict) messages.check(body)
@@ -253,7 +253,7 @@ function countInput(json: unknown, strict: boolean): object {
 
 const countPath = '/v1/messages/count_tokens'
 
-/** Lets pages of any origin call the simulator, and read the headers that the SDKs of the wires use. */
+/** Allows pages of any origin to call the simulator, and to read the headers that the SDKs of the wires use. */
 const corsHeaders = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'x-request-id, request-id, retry-after',
@@ -280,7 +280,7 @@ function unknownPath(what: string): Rejection {
   return new Rejection({ status: 404, message: `The simulator does not serve ${what}.`, code: 'unknown_url' })
 }
 
-/** Counts runs of assistant messages, by which a script's `turns` are selected. */
+/** Counts assistant turns, by which a step of a script's `turns` is selected. */
 function countAssistantTurns(turns: PromptTurn[]): number {
   const talk = turns.filter((turn) => turn.side !== 'operator')
   return talk.filter((turn, index) => turn.side === 'assistant' && talk[index - 1]?.side !== 'assistant').length
@@ -298,7 +298,7 @@ function scriptedHeaders(step: ScriptStep): Record<string, string> {
   }
 }
 
-/** Makes the frame of a scripted event. On wires that name events, the default name is the `type` of its data. */
+/** Makes the frame of a scripted event. On wires that name events, the default name is the `type` of the data. */
 function scriptedFrame(scripted: ScriptedEvent, wire: SimulatorWire): Frame {
   if (typeof scripted === 'string') return { data: scripted }
   const { event, data, delay_ms, comment, raw } = scripted

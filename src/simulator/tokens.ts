@@ -1,7 +1,7 @@
-/** Up to eight Latin letters or digits with the space before them, one other character, or a run of white space. */
+/** A token: up to eight Latin letters or digits with a space before them, another character, or white space. */
 const token = /\s?[A-Za-z0-9_\u00c0-\u024f]{1,8}|\s?[^\sA-Za-z0-9_\u00c0-\u024f]|\s+/gu
 
-/** Splits a text into the simulator's tokens. They are deterministic, and close to a real tokenizer's on English text. */
+/** Splits a text into the simulator's tokens. For English text their number is close to that of a real tokenizer. */
 export function tokenize(text: string): string[] {
   return text.match(token) ?? []
 }
@@ -10,7 +10,7 @@ export function countTokens(text: string): number {
   return tokenize(text).length
 }
 
-/** Yields the text in deltas of a few tokens, as a model streams it. */
+/** Yields a text in deltas of a few tokens, as a model streams it. */
 export function* deltas(text: string, tokensPerDelta = 3): Iterable<string> {
   const tokens = tokenize(text)
   for (let at = 0; at < tokens.length; at += tokensPerDelta) yield tokens.slice(at, at + tokensPerDelta).join('')

@@ -18,8 +18,8 @@ import {
 import { rejectField } from '../prompt.ts'
 
 /*
- * The requests that the vendor of the chat wire refuses (wires/chat-wire §2–5). Unknown top-level fields pass. The tables come
- * first, then the rules of fields, then those of the conversation.
+ * Refuses requests like the vendor of the chat wire (wires/chat-wire §2–5). Unknown top-level fields pass. The tables
+ * come first, then the rules of fields, then those of the conversation.
  */
 
 const partsOf: Record<string, string[]> = {
@@ -162,7 +162,7 @@ function checkCalls(value: unknown, path: string): void {
   }
 }
 
-/** Every call has one tool message, directly after its assistant message and before anything else. */
+/** Checks that every call has one tool message, directly after its assistant message. */
 function checkPairs(conversation: SimulatorJson[]): void {
   let open = new Set<string>()
   for (const [index, message] of conversation.entries()) {

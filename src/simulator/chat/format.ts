@@ -5,7 +5,7 @@ import { deltas } from '../tokens.ts'
 import { checkChat } from './check.ts'
 import { read } from './read.ts'
 
-/** The chat wire as its vendor speaks it (wires/chat-wire). */
+/** The chat wire with the vendor's form of answers and errors (wires/chat-wire). */
 export const chat: WireFormat = {
   path: '/v1/chat/completions',
   idPrefix: 'chatcmpl-',
@@ -29,7 +29,7 @@ const errorTypes: Record<number, { type: string; code: string | null }> = {
   503: { type: 'service_unavailable_error', code: null },
 }
 
-/** The error body of the chat and responses wires, which belong to one vendor. All four keys are always there. */
+/** Makes the error body of the chat and responses wires, which have the same vendor. It always has all four keys. */
 export function writeOpenError(problem: SimulatedError): SimulatorJson {
   const fallback = { type: problem.status < 500 ? 'invalid_request_error' : 'server_error', code: null }
   const known = errorTypes[problem.status] ?? fallback
@@ -69,7 +69,7 @@ function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   yield { data: '[DONE]' }
 }
 
-/** The first fragment of a call has its id, type and name. Later ones have only its index and a piece of the arguments. */
+/** Writes a choice. The first chunk of a call has its id, type and name, later ones a piece of the arguments. */
 function* writeChoice(reply: SimulatedReply, head: ReplyHead, base: SimulatorJson, choice: number): Iterable<Frame> {
   const chunk = (delta: SimulatorJson, finish_reason: string | null = null): Frame =>
     frame({ ...base, choices: [{ index: choice, delta, logprobs: null, finish_reason }] })
@@ -99,7 +99,7 @@ function finishReason(reply: SimulatedReply): string {
   return reply.rawFinish ?? finishReasons[reply.finish]
 }
 
-/** On this wire the prompt's tokens include the cached ones, and the completion's include reasoning. */
+/** Makes `usage`. On this wire, prompt tokens include cached ones, and completion tokens include reasoning. */
 function usageOf(reply: SimulatedReply, choices: number): SimulatorJson | undefined {
   if (reply.rawUsage === 'none') return undefined
   return reply.rawUsage ?? countersOf(reply.counts, choices)

@@ -35,7 +35,7 @@ export function read(body: SimulatorJson): Prompt {
 }
 
 function readChoice(value: unknown, tools: SimulatorJson[]): { choice: Prompt['choice']; offered: OfferedTool[] } {
-  // Custom tools take free text in a grammar of their own. They are counted but never called.
+  // Custom tools, which take free text, are counted but never called.
   const offered = tools
     .filter((tool) => tool['type'] === 'function')
     .map((tool) => asObject(tool['function']) ?? {})
@@ -75,7 +75,7 @@ function readMessage(message: SimulatorJson): PromptTurn {
   return turn
 }
 
-/** Renders a message as the model sees it. A string and a single text part are the same; images and files become hashes. */
+/** Renders a message for the prompt. A string equals a single text part. Images and files become hashes. */
 function segmentOf(message: SimulatorJson, turn: PromptTurn): Segment {
   const parts = partsOf(message['content']).map((part) => {
     if (part['type'] === 'text') return String(part['text'])

@@ -15,7 +15,7 @@ import {
 import { rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
-/* The requests that the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. */
+/* Refuses requests like the vendor of the messages wire (wires/message-wire §2–6). Unknown top-level fields pass. */
 
 const cacheMarksMax = 4
 const thinkingBudgetMin = 1024
@@ -78,9 +78,9 @@ function checkTools(body: SimulatorJson): Set<string> {
     const path = `tools.${index}`
     const tool = object(value, path)
     newToolName(tool['name'], `${path}.name`, 128, names)
-    // The schema of a tool with a type of the vendor's own is known to the vendor.
+    // The vendor knows the schemas of its own types of tools.
     if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
-    // A deferred tool may be declared by its name alone.
+    // A deferred tool may be declared with its name only.
     if (tool['defer_loading'] === true && !isGiven(tool['input_schema'])) continue
     const schema = object(tool['input_schema'], `${path}.input_schema`)
     oneOf(schema['type'], `${path}.input_schema.type`, ['object'])
@@ -124,7 +124,7 @@ function cacheMarks(value: unknown): number {
   return ['tools', 'system', 'messages', 'content'].reduce((sum, key) => sum + cacheMarks(node[key]), own)
 }
 
-/* The conversation: the blocks of each turn, and that results follow their calls (wires/message-wire §3). */
+/* Rules of the conversation: the blocks of each turn, and the order of calls and results (wires/message-wire §3). */
 
 const userBlocks = ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload']
 // biome-ignore format: a list of words
@@ -138,7 +138,7 @@ const resultBlocks = ['text', 'image', 'document', 'search_result', 'tool_refere
 const blocksOf: Record<string, string[]> = { user: userBlocks, assistant: assistantBlocks, system: ['text'] }
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Consecutive messages of one role are one turn for the vendor. */
+/** A turn. The vendor combines consecutive messages of the same role. */
 type RuledTurn = { role: string; blocks: SimulatorJson[]; path: string }
 
 function checkTurns(body: SimulatorJson): RuledTurn[] {
@@ -252,11 +252,11 @@ function checkImage(source: SimulatorJson, path: string): void {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) rejectField(`${path}.source.data`, 'must be base64')
 }
 
-/** Each call has a result in the next user turn, before anything else there. No other results are allowed. */
+/** Checks that each call has a result at the beginning of the next user turn, and that there are no other results. */
 function checkPairs(turns: RuledTurn[]): void {
   const used = new Set<string>()
   let open = new Set<string>()
-  // A system message may stand anywhere, and has neither calls nor results.
+  // System messages have neither calls nor results.
   for (const turn of turns.filter((one) => one.role !== 'system')) {
     if (turn.role === 'assistant') {
       open = new Set()

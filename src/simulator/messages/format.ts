@@ -6,7 +6,7 @@ import { deltas } from '../tokens.ts'
 import { checkMessages } from './check.ts'
 import { read } from './read.ts'
 
-/** The messages wire as its vendor speaks it (wires/message-wire). */
+/** The messages wire with the vendor's form of answers and errors (wires/message-wire). */
 export const messages: WireFormat = {
   path: '/v1/messages',
   idPrefix: 'msg_01',
@@ -63,7 +63,7 @@ function writeJson(reply: SimulatedReply, head: ReplyHead): SimulatorJson {
   return usage ? { ...message, usage } : message
 }
 
-/** Returns an empty object for arguments that are not a JSON object, as in a call that the cap has cut. */
+/** Parses arguments. If they are not a JSON object, as in a call that was cut, the result is an empty object. */
 function inputOf(text: string): unknown {
   try {
     return asObject(JSON.parse(text)) ?? {}
@@ -72,7 +72,7 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** Writes one block after the other, a ping after the start, and the signature just before its block ends. */
+/** Writes the start, a ping, and one block after the other. The signature comes just before the end of its block. */
 function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   const usage = usageOf(reply)
   const start = { ...shell(head), content: [], stop_reason: null, stop_sequence: null }
@@ -104,7 +104,7 @@ function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   yield frame({ type: 'message_stop' })
 }
 
-/** The first counters: the prompt is counted, and the output has one token. */
+/** Returns the usage of the first event, in which the output has one token. */
 function atStart(usage: SimulatorJson): SimulatorJson {
   return 'output_tokens' in usage ? { ...usage, output_tokens: 1 } : usage
 }
@@ -117,7 +117,7 @@ function stopReason(reply: SimulatedReply): string {
   return reply.rawFinish ?? stopReasons[reply.finish]
 }
 
-/** On this wire the counters are disjoint: `input_tokens` were neither read from the cache nor written to it. */
+/** Makes `usage`. On this wire, `input_tokens` do not include tokens that were read from or written to the cache. */
 function usageOf(reply: SimulatedReply): SimulatorJson | undefined {
   if (reply.rawUsage === 'none') return undefined
   return reply.rawUsage ?? countersOf(reply.counts)

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import { isGiven, list, type SimulatorJson } from '../check.ts'
 import type { Prompt, PromptTurn, Segment } from '../prompt.ts'
 
-/** The tokens of an image or a document, whatever its size. */
+/** The tokens of an image or a document, independent of its size. */
 const imageTokens = 100
 
 export function read(body: SimulatorJson): Prompt {
@@ -57,7 +57,7 @@ function readChoice(choice: SimulatorJson | undefined): Prompt['choice'] {
   }
 }
 
-/** Adds a block to its turn, and renders it. */
+/** Adds a block to its turn, and renders it for the prompt. */
 function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   const type = block['type']
   if (type === 'text') turn.texts.push(String(block['text']))
@@ -79,7 +79,7 @@ function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   return { ...segment(`${turn.side}: ${render(block)}`, block), extraTokens }
 }
 
-/** Renders a block as text: text and thinking as they are, other blocks as JSON, images and files as hashes. */
+/** Renders a block: text and thinking unchanged, images and files as hashes, other blocks as JSON. */
 function render(block: SimulatorJson): string {
   if (block['type'] === 'text') return String(block['text'])
   return JSON.stringify(block, (key, value: unknown) => {

@@ -20,7 +20,7 @@ import { Rejection, rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
 /*
- * The requests that the vendor of the responses wire refuses (wires/responses-wire §2–6), without stored responses. Unknown
+ * Refuses requests like the vendor of the responses wire (wires/responses-wire §2–6). Nothing is stored. Unknown
  * top-level fields pass.
  */
 
@@ -102,7 +102,7 @@ function checkTool(tool: SimulatorJson, path: string, names: Set<string>): void 
   const type = name(tool['type'], `${path}.type`, 64)
   if (type === 'namespace') {
     name(tool['name'], `${path}.name`, 64)
-    // Names must be unique within a namespace only.
+    // Names must be unique only within a namespace.
     for (const [index, value] of array(tool['tools'], `${path}.tools`).entries()) {
       checkTool(object(value, `${path}.tools[${index}]`), `${path}.tools[${index}]`, new Set())
     }
@@ -113,7 +113,7 @@ function checkTool(tool: SimulatorJson, path: string, names: Set<string>): void 
   functionParameters(tool['parameters'], tool['strict'] === true, `${path}.parameters`)
 }
 
-/* The items of the input: the content of each, and that outputs follow their calls (wires/responses-wire §3). */
+/* Rules of the input: the content of each item, and the order of calls and outputs (wires/responses-wire §3). */
 
 const inputParts = ['input_text', 'input_image', 'input_file']
 const partsOf: Record<string, string[]> = {
@@ -122,7 +122,7 @@ const partsOf: Record<string, string[]> = {
   developer: inputParts,
   assistant: ['output_text', 'refusal'],
 }
-/** The prefixes of ids by item type. The vendor made the ids, and checks them. */
+/** The prefixes of ids, by item type. The vendor makes these ids and checks them. */
 const idPrefixes: Record<string, string> = {
   message: 'msg',
   function_call: 'fc',
@@ -223,7 +223,7 @@ function checkIds(items: SimulatorJson[]): void {
   }
 }
 
-/** Every call has an output after it, and every output a call before it. */
+/** Checks that every call has a later output, and every output an earlier call. */
 function checkPairs(items: SimulatorJson[]): void {
   const open = new Set<string>()
   for (const item of items) {
@@ -238,7 +238,7 @@ function checkPairs(items: SimulatorJson[]): void {
   if (open.size > 0) rejectField('input', `no output found for the function calls ${[...open].join(', ')}`)
 }
 
-/** A reasoning item must be followed by the item that it led to. */
+/** Checks that each reasoning item is followed by an item of the assistant. */
 function checkReasoningOrder(items: SimulatorJson[]): void {
   for (const [index, item] of items.entries()) {
     if (item['type'] !== 'reasoning') continue

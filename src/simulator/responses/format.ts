@@ -7,7 +7,7 @@ import { deltas } from '../tokens.ts'
 import { checkResponses } from './check.ts'
 import { isSealAsked, read } from './read.ts'
 
-/** The responses wire as its vendor speaks it, stateless (wires/responses-wire). */
+/** The responses wire with the vendor's form of answers and errors, without stored responses (wires/responses-wire). */
 export const responses: WireFormat = {
   path: '/v1/responses',
   idPrefix: 'resp_',
@@ -51,7 +51,7 @@ function writeItems(reply: SimulatedReply, head: ReplyHead): WrittenItem[] {
   return items
 }
 
-/** Makes the response object with all its keys. Many repeat the request. */
+/** Makes the response object with all its keys, many of which repeat the request. */
 function responseObject(head: ReplyHead, status: string, output: WrittenItem[]): SimulatorJson {
   const { body } = head
   const text = asObject(body['text'])
@@ -91,13 +91,15 @@ function responseObject(head: ReplyHead, status: string, output: WrittenItem[]):
   }
 }
 
-/** The vendor repeats a function with all of its members; without `strict` it was strict (openai 7.57.0, FunctionTool). */
+/**
+ * Repeats a tool like the vendor: a function has all members, `strict` by default true (openai 7.57.0, FunctionTool).
+ */
 function echoTool(tool: unknown): unknown {
   const { type } = asObject(tool) ?? {}
   return type === 'function' ? { description: null, parameters: null, strict: true, ...asObject(tool) } : tool
 }
 
-/** A script's `finish` is a status, or the reason why the response is incomplete. */
+/** Makes the final response object. A script's `finish` is a status, or the reason of an incomplete response. */
 function ended(reply: SimulatedReply, head: ReplyHead, output: WrittenItem[]): SimulatorJson {
   const raw = reply.rawFinish
   const isStatus = raw === 'completed' || raw === 'failed'
@@ -113,7 +115,7 @@ function ended(reply: SimulatedReply, head: ReplyHead, output: WrittenItem[]): S
 
 const serverError = { code: 'server_error', message: 'The server had an error.' }
 
-/** On this wire the input's tokens include the cached ones, and the output's include reasoning. */
+/** Makes `usage`. On this wire, input tokens include cached ones, and output tokens include reasoning. */
 function countersOf(counts: UsageCounts): SimulatorJson {
   return {
     input_tokens: counts.promptTokens,
@@ -175,7 +177,7 @@ function* writeItemEvents(
   yield { type: 'response.content_part.done', ...at, part }
 }
 
-/** The vendor reports a failure twice: in an `error` event and in the failed response. */
+/** Writes a failure. The vendor reports it twice: in an `error` event and in the failed response. */
 function* writeFailure(error: SimulatorJson, head: ReplyHead, sequence: number): Iterable<Frame> {
   const said = { ...serverError, ...error }
   yield numbered({ type: 'error', error: { type: 'server_error', param: null, ...said } }, sequence)

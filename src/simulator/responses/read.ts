@@ -41,7 +41,7 @@ export function isSealAsked(body: SimulatorJson): boolean {
   return Array.isArray(body['include']) && body['include'].includes('reasoning.encrypted_content')
 }
 
-/** Returns function tools, also those of namespaces. Custom and hosted tools are counted but never called. */
+/** Returns function tools, including those in namespaces. Custom and hosted tools are counted but never called. */
 function readTools(value: unknown, namespace?: string): OfferedTool[] {
   return list(value).flatMap((tool) => {
     if (tool['type'] === 'namespace') return readTools(tool['tools'], String(tool['name']))
@@ -72,7 +72,7 @@ function itemsOf(input: unknown): SimulatorJson[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : list(input)
 }
 
-/** Adds an item. Consecutive items of the assistant are one turn, and so are consecutive outputs. */
+/** Adds an item to a turn. Consecutive items of the assistant are one turn, and so are consecutive outputs. */
 function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn {
   const type = item['type'] ?? 'message'
   const role = item['role']
@@ -91,7 +91,7 @@ function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn
   return turn
 }
 
-/** Renders an item as the model sees it: without ids and states. A string and one text part are the same; images become hashes. */
+/** Renders an item for the prompt, without ids and states. A string equals a single text part. Images become hashes. */
 function segmentOf(item: SimulatorJson): Segment {
   const { id: _id, status: _status, type = 'message', content, output, ...rest } = item
   const parts = partsOf(content ?? output)
