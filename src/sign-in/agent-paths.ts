@@ -14,19 +14,20 @@ import { oauthAnswer } from './oauth.ts'
 import { tellCapped, tellFree } from './usage.ts'
 
 /*
- * The paths that agents ask beside those of models and tokens (ruling Y19): endpoints, managed settings, and the spending of a person.
+ * The paths that agents request beside those of models and tokens (ruling Y19): discovery, settings, telemetry,
+ * spending.
  */
 
 type AgentPathParts = {
   gateway: Gateway
   books(): Promise<Books>
-  /** Of the reporting zone. */
+  /** That of the reporting zone. */
   calendar: Calendar
   config(): Config
   baseOf(request: SideRequest): string
 }
 
-/** The largest telemetry that is taken, in bytes (ruling Y19). */
+/** The largest body of telemetry, in bytes (ruling Y19). */
 const telemetryBytesMax = 5 * 1_048_576
 
 const largeTelemetry = () =>
@@ -34,17 +35,17 @@ const largeTelemetry = () =>
 
 const quarterMs = 900_000
 
-/** How often a minute a client may ask for its use. Each time may read a ledger. */
+/** The most requests of a key per minute for its spending. Each may read the ledger. */
 const usagesMax = 30
 
-/** Makes the handlers, by their paths. */
+/** Makes the handlers, by path. */
 export function createAgentPaths(parts: AgentPathParts) {
   const { gateway, books, calendar, config, baseOf } = parts
   const asked = createWindows({ limit: usagesMax, windowMs: 60_000, clockMs: gateway.clockMs })
   return {
     '/.well-known/oauth-authorization-server': read(async (request) => oauthAnswer(200, discover(baseOf(request)))),
     '/.well-known/opencode': read(async (request) => oauthAnswer(200, setUpOpencode(config(), baseOf(request)))),
-    // A client that gets 404 asks for none; 401 would undo its sign-in. So nobody's token is looked at.
+    // With 404, a client uses no managed settings; 401 would end its sign-in. So no token is checked.
     '/managed/settings': read(async () => {
       throw new GatewayError('unknown_url', 'This gateway manages no settings.')
     }),
@@ -63,7 +64,7 @@ export function createAgentPaths(parts: AgentPathParts) {
       })
   }
 
-  /** Takes a client's telemetry, which may have prompts, and reads nothing of it. */
+  /** Accepts a client's telemetry without reading it, because it may contain prompts. */
   function drained(request: SideRequest): Promise<ApiAnswer> {
     return enveloped(request, async () => {
       if (request.exchange.method !== 'POST') throw new GatewayError('unknown_url', 'Use POST here.')
@@ -73,7 +74,7 @@ export function createAgentPaths(parts: AgentPathParts) {
     })
   }
 
-  /** Throws what a request to a model would be refused with. */
+  /** Identifies the client. @throws the error with which a request to a model would be refused */
   function identifyBearer({ exchange, record }: SideRequest) {
     return identify(gateway, { ip: record.ip, header: (name: string) => exchange.header(name) }, record)
   }
@@ -86,7 +87,7 @@ export function createAgentPaths(parts: AgentPathParts) {
       throw new GatewayError('rate_limit_exceeded', failureTexts.usageFull, { retryAfterSeconds })
     }
     const { credits, signIn } = config()
-    // Another name than the code of a currency says nothing that a client could show.
+    // Clients can show amounts only in a currency.
     if (!/^[A-Z]{3}$/.test(credits.name)) throw new GatewayError('unknown_url', 'No currency is configured here.')
     const own = await books()
     const nowMs = gateway.nowMs()
@@ -126,7 +127,7 @@ export function createAgentPaths(parts: AgentPathParts) {
   }
 }
 
-/** RFC 8414 in the form that the vendor's clients read, and RFC 8628 4. */
+/** Returns the metadata of RFC 8414 and RFC 8628 §4, in the form that the vendor's clients read. */
 function discover(base: string): object {
   return {
     issuer: base,
@@ -144,8 +145,8 @@ function discover(base: string): object {
 }
 
 /**
- * Settings of opencode by one command, `opencode auth login URL`. It runs the command once and keeps what it prints, so that is a key
- * with a name, and not a token of an hour.
+ * Returns settings for `opencode auth login URL`. It runs the command once and stores the output. So the command prints
+ * a named key, and not a token that is valid for an hour.
  */
 function setUpOpencode({ catalog }: Config, base: string): object {
   const models = catalog.entries.map(({ id }) => [id, { name: id }])
@@ -161,7 +162,7 @@ function setUpOpencode({ catalog }: Config, base: string): object {
   }
 }
 
-/** Answers a refusal in the envelope of the messages wire, whose clients ask these paths. */
+/** Returns errors in the form of the messages wire, because its clients use these paths. */
 async function enveloped(request: SideRequest, answer: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
   const id = { 'x-request-id': request.id, 'request-id': request.id }
   try {

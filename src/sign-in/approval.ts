@@ -13,32 +13,32 @@ type ApprovalParts = {
   settings(): SignInSettings
   tickets: Tickets
   attempts: Attempts
-  /** The books on behalf of a person at an address. */
+  /** Opens the books on behalf of a person at an address. */
   books(address: string): Promise<Books>
   addressOf(request: AdminRequest): string
-  /** Counts wrong codes by address. */
+  /** Counts invalid codes by address. */
   limits: Pick<SignInLimits, 'guess'>
   nowMs(): number
   note(event: string, fields: Record<string, unknown>): void
 }
 
-/** A sign-in of a program. */
+/** The purpose of a sign-in of a program. */
 type ProgramPurpose = Exclude<Purpose, { for: 'console' }>
 
-/** A person who has signed in at the provider and not decided yet. @property browser the digest of its mark */
+/** A person who has signed in and not decided yet. @property browser the digest of the browser's mark */
 type HeldPerson = { browser: string; identity: PersonIdentity; userCode?: string; state?: string }
 
-/** Forms have a few short fields and a ticket. */
+/** The largest form, in bytes. Forms have a few short fields and a ticket. */
 const formBytesMax = 16_384
 
 const userCodeForm = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/
 
 /*
- * The pages on which a person lets a program use the gateway in their name. There are two ways: a code (RFC 8628), and a redirect to
- * a program on their own machine (RFC 8252). Both show who is about to be signed in, and wait for a click in the same browser.
+ * The pages on which a person allows a program to use the gateway in their name. The program gets a code (RFC 8628) or
+ * a redirect on its machine (RFC 8252). Both ways show who will be signed in, and require a click in the same browser.
  */
 
-/** `/console/device`: the page of a code, and the clicks on all pages of programs. */
+/** Serves `/console/device`: the page for a code, and the posted decisions of both ways. */
 export async function answerDevice(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
   const { exchange, query } = request
   if (exchange.method === 'POST') return decide(parts, request, base)
@@ -47,7 +47,7 @@ export async function answerDevice(parts: ApprovalParts, request: AdminRequest, 
   const found = await findByCode(parts, request, asked.get('user_code'))
   if ('status' in found) return found
   const { grant, code } = found
-  // A page of another site may lead here, but the person sees the code before anything begins.
+  // A link from another site may lead here, so the person sees the code before the sign-in begins.
   const isAnothers = /^(cross|same)-site$/.test(exchange.header('sec-fetch-site') ?? '')
   if (asked.get('continue') !== 'yes' || isAnothers)
     return askPage({ ...grant, code }, parts.nowMs(), new URL(parts.settings().issuer).origin)
@@ -55,7 +55,7 @@ export async function answerDevice(parts: ApprovalParts, request: AdminRequest, 
   return redirect(address.href, header)
 }
 
-/** `/console/authorize`: a program on the person's machine begins. */
+/** Serves `/console/authorize`, with which a program on the person's machine begins a sign-in. */
 export async function answerAuthorize(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
   if (request.exchange.method !== 'GET') return onlyMethods('GET')
   const read = readAuthorization(new URLSearchParams(request.query))
@@ -65,14 +65,14 @@ export async function answerAuthorize(parts: ApprovalParts, request: AdminReques
   return redirect(address.href, header)
 }
 
-/** The provider did not vouch for the person: the program is not left to wait. */
+/** Denies a program's code if the provider has refused the person, so that the program does not wait. */
 export async function denyProgram(parts: ApprovalParts, request: AdminRequest, purpose: Purpose): Promise<void> {
   if (purpose.for !== 'device') return
   const books = await parts.books(parts.addressOf(request))
   await books.decideGrant(purpose.grantId, 'denied')
 }
 
-/** The person has signed in at the provider. Keeps who they are with the grant, and asks them. */
+/** Asks a person who has signed in at the provider for approval, and stores who they are with the grant. */
 export async function askPerson(
   parts: ApprovalParts,
   request: AdminRequest,
@@ -108,7 +108,7 @@ export async function askPerson(
   return approvePage({ ...grant, code: held.userCode }, nowMs(), approval, header)
 }
 
-/** A click on Approve or Deny. */
+/** Handles a click on Approve or Deny. */
 async function decide(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
   const { exchange } = request
   const { tickets } = parts
@@ -124,7 +124,7 @@ async function decide(parts: ApprovalParts, request: AdminRequest, base: string)
   if (grant && grant.state !== 'pending') return notePage('used')
   if (!grant || !held) return notePage('late')
   if (!isSameBrowser(exchange, held.browser)) return notePage('other_browser')
-  // The rules may have changed since the page was shown.
+  // The rules are applied again, because they may have changed since the page was shown.
   const signedIn = signInBy(parts.settings(), held.identity, tickets)
   if (typeof signedIn === 'string') return refusalPage(signedIn, nameOf(held.identity))
   if (!isPaid(signedIn)) return refusalPage(sayUnpaid(signedIn), nameOf(held.identity))
@@ -141,7 +141,7 @@ export function sayUnpaid({ role }: RuledPerson): string {
   return `Your role (${role}) opens the operators' console, and has no account that pays for requests.`
 }
 
-/** A person who has not signed in can only say no. */
+/** Denies a code. A person who has not signed in cannot approve it. */
 async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: string, typed: string | null) {
   if (action === 'approve') return notePage('form')
   const found = await findByCode(parts, request, typed)
@@ -151,7 +151,7 @@ async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: s
   return notePage('denied')
 }
 
-/** @returns a pending grant and its code as people read it, or a page */
+/** Finds the grant of a typed code. @returns a pending grant and the formatted code, or a page with the reason */
 async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: string | null) {
   const address = parts.addressOf(request)
   if (typed === null || typed.trim() === '') return codePage()
@@ -161,7 +161,7 @@ async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: st
   const find = async () =>
     userCodeForm.test(letters) ? await (await parts.books(address)).findGrant(letters) : undefined
   const grant = await find().catch((error: unknown) => {
-    // A store that is silent says nothing of the code.
+    // The store did not respond, so the attempt does not count.
     place.giveBack()
     throw error
   })
@@ -179,7 +179,7 @@ export function onlyMethods(allow: string): ApiAnswer {
   return { ...page, status: 405, headers: { ...page.headers, allow } }
 }
 
-/** The parameters of an authorization request of a program on the person's machine (RFC 6749 4.1.1, RFC 7636, RFC 8252 7.3). */
+/** Reads an authorization request of a program on the person's machine (RFC 6749 §4.1.1, RFC 7636, RFC 8252 §7.3). */
 function readAuthorization(
   asked: URLSearchParams,
 ): Extract<Purpose, { for: 'code' }> | { error: string; state: string; redirectUri: string } | { note: NoteName } {
@@ -193,20 +193,20 @@ function readAuthorization(
   return { for: 'code', redirectUri, challenge, state, agent: /^[\w.-]{1,40}$/.test(agent) ? agent : undefined }
 }
 
-/** Whether an address leads to a program on the browser's own machine. Names are not taken, because they may lead elsewhere. */
+/** Whether a URL is on the browser's machine. Names are refused, because they may resolve to another machine. */
 function isLoopbackUri(text: string): boolean {
   return (
     text.length <= 300 && /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/[\w./-]*$/.test(text) && URL.canParse(text)
   )
 }
 
-/** The address for `form-action`. A policy cannot name an address of IPv6 (CSP 3, 2.3.1). */
+/** Returns the source for `form-action`. A policy cannot contain an IPv6 address (CSP 3 §2.3.1). */
 function targetOf(redirectUri: string): string {
   const { origin, hostname } = new URL(redirectUri)
   return hostname.startsWith('[') ? 'http:' : origin
 }
 
-/** The address of a program on this machine, with an answer (RFC 6749 4.1.2, RFC 9207). */
+/** Returns the redirect URI of a program with the outcome (RFC 6749 §4.1.2, RFC 9207). */
 export function answerUri(redirectUri: string, iss: string, state: string, outcome: Record<string, string>): string {
   return `${redirectUri}?${new URLSearchParams({ ...outcome, state, iss })}`
 }

@@ -6,11 +6,11 @@ import type { PersonIdentity, Provider } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 
 /*
- * Attempts to sign in at the provider. Nothing of one is stored: all of it is sealed in `state`, which the provider brings back. The
- * digest of a cookie is in there too, so that an answer is only taken from the browser that began.
+ * Attempts to sign in at the provider. They are not stored: an attempt is sealed in `state`, which the provider
+ * returns. It includes the digest of a cookie, so that a response is accepted only from the browser that began.
  */
 
-/** The reason of an attempt. */
+/** The purpose of an attempt: to approve a program, or to open the console. */
 export type Purpose =
   | { for: 'device'; grantId: string; userCode: string }
   | { for: 'code'; redirectUri: string; challenge: string; state: string; agent: string | undefined }
@@ -23,17 +23,17 @@ type AttemptTicket = { purpose: Purpose; place: Place; browser: string; nonce: s
 
 export type Attempts = ReturnType<typeof createAttempts>
 
-/** How long a person has to sign in, in ms. */
+/** How long an attempt is valid, in ms. */
 export const attemptMs = 600_000
 
-/** Hosts of the same domain cannot set it, and it needs TLS everywhere but on loopback. */
+/** The prefix prevents other hosts of the domain from setting this cookie. It requires TLS, except on loopback. */
 const cookie = '__Host-triwire-sign-in'
 
-/** @param place the listener on which they begin and end */
+/** @param place the listener on which the attempts begin and end */
 export function createAttempts(provider: Provider, tickets: Tickets, place: Place) {
   return { begin, finish }
 
-  /** @returns the address at the provider, and the header that binds the attempt to the browser. @throws ProviderError */
+  /** @returns the URL at the provider, and the header that binds the attempt to the browser @throws ProviderError */
   async function begin(purpose: Purpose, base: string) {
     const { browser, header } = bindBrowser()
     const [nonce, verifier] = [randomText(43), randomText(64)]
@@ -43,8 +43,8 @@ export function createAttempts(provider: Provider, tickets: Tickets, place: Plac
   }
 
   /**
-   * Takes the answer that the browser brings. `late` is also any `state` that is not ours.
-   * @returns the purpose, and a function that reads the provider's answer. That one throws ProviderError
+   * Checks the response that the browser brings. A foreign `state` counts as `late`.
+   * @returns the purpose, and a function that reads the identity or throws ProviderError; or the name of a page
    */
   function finish(exchange: HttpExchange, query: string, base: string) {
     const parameters = new URLSearchParams(query)
@@ -63,19 +63,19 @@ function callbackOf(base: string): string {
   return `${base}/console/callback`
 }
 
-/** Makes a mark for the browser. @returns the mark's digest, and the header that sets it */
+/** Makes a random mark for the browser. @returns the digest of the mark, and the header that sets it as a cookie */
 export function bindBrowser(): { browser: string; header: Record<string, string> } {
   const mark = randomText(43)
   const value = `${cookie}=${mark}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${attemptMs / 1_000}`
   return { browser: sha256Hex(mark), header: { 'set-cookie': value } }
 }
 
-/** @param browser the digest of a mark */
+/** Whether a request comes from the browser with this mark. @param browser the digest of the mark */
 export function isSameBrowser(exchange: HttpExchange, browser: string): boolean {
   return sha256Hex(readCookie(exchange, cookie) ?? '') === browser
 }
 
-/** The address under which a browser reaches the listener, without a slash at the end; undefined if `Host` is not ours. */
+/** Returns the listener's URL for a browser, without a final slash. Undefined if `Host` is not ours. */
 export function baseOf(exchange: HttpExchange, known: KnownSite): string | undefined {
   const site = siteOf(exchange, known)
   const host = exchange.header('host')
@@ -84,7 +84,7 @@ export function baseOf(exchange: HttpExchange, known: KnownSite): string | undef
   return `${site.isSecure ? 'https' : 'http'}://${host}`
 }
 
-/** Whether a changing request comes from a page of ours (CSRF). A browser that says nothing of it is refused. */
+/** Whether a changing request comes from one of our pages (CSRF). False if the browser does not say so. */
 export function isOwnPage(exchange: HttpExchange, base: string): boolean {
   const site = exchange.header('sec-fetch-site')
   return site === undefined

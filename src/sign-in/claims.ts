@@ -1,29 +1,29 @@
 import type { PersonFacts } from './mapping.ts'
 
-/** The claims of an ID token or of userinfo, as JSON. */
+/** The claims of an ID token or of the userinfo endpoint. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /**
- * Returns the groups in a claim. The name of the claim is taken as it is, such as `cognito:groups`, and else as a path, such as
+ * Returns the groups in a claim. The claim is a name, such as `cognito:groups`, or else a path, such as
  * `realm_access.roles`.
- * @returns `too_many` for a link in place of the list; undefined if nothing is said of groups
+ * @returns `too_many` if the provider sent a link instead of the list; undefined without information on groups
  */
 export function readGroups(claims: Claims, claim: string): PersonFacts['groups'] | undefined {
   const found = Object.hasOwn(claims, claim) ? claims[claim] : claim.split('.').reduce<unknown>(memberOf, claims)
   if (Array.isArray(found)) return found.filter((one) => typeof one === 'string')
   if (typeof found === 'string') return [found]
-  // OpenID Connect Core 5.6.2, and `hasgroups` of Entra in tokens that came through a browser.
+  // A link to the groups (OpenID Connect Core §5.6.2). In tokens that went through a browser, Entra has `hasgroups`.
   const elsewhere = memberOf(claims['_claim_names'], claim) !== undefined
   return elsewhere || claims['hasgroups'] === true ? 'too_many' : undefined
 }
 
-/** Returns the address, in lower case, unless it is said to be unverified. Some providers write the boolean as a text. */
+/** Returns the e-mail address in lower case, unless it is unverified. Some providers send the boolean as a text. */
 export function readEmail({ email, email_verified: isVerified }: Claims): string | undefined {
   const isEmail = typeof email === 'string' && email.length <= 254 && /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u.test(email)
   return isEmail && isVerified !== false && isVerified !== 'false' ? email.toLowerCase() : undefined
 }
 
-/** Returns a name for people to read. */
+/** Returns a name to show to people. */
 export function readName({ name, preferred_username: userName }: Claims): string | undefined {
   return [name, userName].find((one) => typeof one === 'string' && one.trim() !== '') as string | undefined
 }

@@ -1,9 +1,9 @@
 /*
- * Decides by the rules of `sign_in.rules` what somebody may do who has signed in. The answer follows from the rules and from what
- * the identity provider says of the person. So `triwire sign-in explain` gives the same one without anybody signing in.
+ * Determines by `sign_in.rules` what a person who has signed in may do. The result depends only on the rules and on the
+ * provider's facts. So `triwire sign-in explain` gives the same result without a sign-in.
  */
 
-/** The conditions of a rule. A list that is left out says nothing; if both are there, both must fit. */
+/** The conditions of a rule. A missing list is no condition. If both are set, both must match. */
 type RuleConditions = {
   groups?: readonly string[] | undefined
   /** In lower case. */
@@ -11,22 +11,22 @@ type RuleConditions = {
 }
 
 /**
- * The facts of a person that rules read.
- * @property groups `too_many` if the provider sent a link instead of a list (Entra above some 200 groups)
- * @property email verified, or not known to be unverified
+ * The facts about a person that rules use.
+ * @property groups `too_many` if the provider sent a link instead of a list (Entra above about 200 groups)
+ * @property email not marked as unverified
  */
 export type PersonFacts = {
   groups: readonly string[] | 'too_many'
   email: string | undefined
 }
 
-/** Why somebody has no rule, in words for themselves and for their administrator. */
+/** Why no rule matches a person, with a text for them and their administrator. */
 type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
 
-/** The first rule that fits, and its number from 1; or a refusal. */
+/** The first matching rule and its number, from 1 on; or a refusal. */
 type Mapping<Rule extends RuleConditions> = { rule: Rule; number: number } | MappingRefusal
 
-/** Finds the first rule that fits. A list of groups that is missing is refused only where a rule would need it. */
+/** Finds the first matching rule. Missing groups are a refusal only if a rule needs them. */
 export function mapPerson<Rule extends RuleConditions>(
   rules: readonly Rule[],
   { groups, email }: PersonFacts,
@@ -47,7 +47,7 @@ export function mapPerson<Rule extends RuleConditions>(
 const tooManyGroups =
   "Your company's sign-in sent a link instead of the list of your groups, because there are too many of them. An administrator there can have only the groups that are assigned to this application sent."
 
-/** Some providers send a group as a path (Keycloak: `/developers`). The slash at the front may be left out in a rule. */
+/** Removes a leading slash, which rules may omit. Some providers send groups as paths (Keycloak: `/developers`). */
 function nameOf(group: string): string {
   return group.replace(/^\//, '')
 }

@@ -11,12 +11,12 @@ import { GatewayError } from '../errors.ts'
 import type { SignInLimits } from './limits.ts'
 
 /*
- * The endpoints of OAuth for programs: device codes (RFC 8628), authorization codes with PKCE (RFC 7636), refresh tokens, and
- * revocation (RFC 7009). Clients are public: there are no client ids and no secrets. Unknown fields are ignored. Errors are those of
- * RFC 6749 5.2, as JSON.
+ * The OAuth endpoints for programs: device codes (RFC 8628), authorization codes with PKCE (RFC 7636), refresh tokens,
+ * and revocation (RFC 7009). Clients are public: there are no client ids and no secrets. Unknown fields are ignored.
+ * Errors are JSON (RFC 6749 §5.2).
  */
 
-/** Asks the provider whether a person is still who they were, at most for some seconds. */
+/** Asks the provider whether a person may continue. It takes at most a few seconds. */
 export type AskAgain = (session: SignInRow, books: Books) => Promise<ProviderWord>
 
 type OAuthParts = {
@@ -24,20 +24,20 @@ type OAuthParts = {
   tokens: ReturnType<typeof createTokens>
   limits: SignInLimits
   settings(): SignInSettings
-  /** The address at which clients reach the gateway, without a slash at the end. */
+  /** Returns the URL at which clients reach the gateway, without a final slash. */
   baseOf(request: SideRequest): string
   nowMs(): number
-  /** Undefined: a refresh asks nobody. */
+  /** Undefined: the provider is not asked at a refresh. */
   askAgain?: AskAgain | undefined
 }
 
 /** The largest form, in bytes (ruling Y19). */
 const formBytesMax = 16_384
 
-/** How often, and how many times, it is looked whether another server has asked the provider. */
+/** While another server asks the provider, the interval between two looks for the result in ms, and the most looks. */
 const [lookMs, looksMax] = [150, 40]
 
-/** An answer to a program, never to be stored. */
+/** Makes a response to a program, which must not be cached. */
 export function oauthAnswer(status: number, body: object | undefined, more: Record<string, string> = {}): ApiAnswer {
   return {
     status,
@@ -52,7 +52,7 @@ export function oauthAnswer(status: number, body: object | undefined, more: Reco
 
 type OAuthError = readonly [status: number, text: string]
 
-/** The sentence that people see of each error. RFC 6749 5.2, RFC 8628 3.5. */
+/** The status and the message for people of each error (RFC 6749 §5.2, RFC 8628 §3.5). */
 const errors = {
   invalid_request: [400, 'The request lacks a field.'],
   unsupported_grant_type: [
@@ -74,14 +74,14 @@ function refuse(error: keyof typeof errors, more: Record<string, string> = {}, t
   return oauthAnswer(status, { error: name, error_description: text ?? usual }, more)
 }
 
-/** Words a form that is too large or too slow, in the form of all errors here (ruling Y19). The connection takes no more requests. */
+/** Makes the error for a form that is too large or too slow (ruling Y19). The connection then closes. */
 function refuseForm({ status, code, message }: GatewayError, { record }: SideRequest): ApiAnswer {
   Object.assign(record, { code, message })
   const text = status === 413 ? `The form is larger than ${formBytesMax} bytes.` : message
   return oauthAnswer(status, { error: 'invalid_request', error_description: text }, { connection: 'close' })
 }
 
-/** The sentence for each end of a session, for the person who has to sign in again. */
+/** The message for each reason why a session ended. */
 const ends: Readonly<Record<string, string>> = {
   reuse: 'The session was ended: an old token of it was used again.',
   provider: 'Your organisation does not confirm the sign-in any more.',
@@ -90,7 +90,7 @@ const ends: Readonly<Record<string, string>> = {
   expired: 'The session has reached its end: sign in again.',
 }
 
-/** Makes the handlers of the endpoints, by their paths. */
+/** Makes the handlers of the endpoints, by path. */
 export function createOAuth(parts: OAuthParts) {
   const { tokens, limits } = parts
   const { booksFor, refresh, tellTokens, lives } = createRefreshing(parts)
@@ -100,7 +100,7 @@ export function createOAuth(parts: OAuthParts) {
     '/oauth/revoke': posted(revoke),
   }
 
-  /** Reads the form. A store that is silent is no reason to sign in again. */
+  /** Reads the form. If the store does not respond, the error tells programs to retry, not to sign in again. */
   function posted(answer: (form: URLSearchParams, request: SideRequest) => Promise<ApiAnswer>) {
     return async (request: SideRequest): Promise<ApiAnswer> => {
       const answered = await read(request).catch((error) => {
@@ -130,7 +130,7 @@ export function createOAuth(parts: OAuthParts) {
     const agent = form.get('surface') || form.get('client_id') || request.exchange.header('user-agent')
     const begin = async () => (await booksFor(ip)).beginGrant({ kind: 'device', agent, address: ip })
     const grant = await begin().catch((error) => {
-      // Nothing was begun, and the program tries again.
+      // No sign-in was begun, so it does not count.
       place.giveBack()
       throw error
     })
@@ -193,7 +193,7 @@ export function createOAuth(parts: OAuthParts) {
     return shown ? refresh(token, shown, record.ip) : wrong('invalid_grant', record.ip)
   }
 
-  /** Ends the session of either token. The answer is the same for any text (RFC 7009 2.2). */
+  /** Ends the session of an access or refresh token. The response is the same for any text (RFC 7009 §2.2). */
   async function revoke(form: URLSearchParams, { record }: SideRequest): Promise<ApiAnswer> {
     const token = form.get('token') ?? ''
     const shown = tokens.readAccess(token) ?? tokens.readRefresh(token)
@@ -201,7 +201,7 @@ export function createOAuth(parts: OAuthParts) {
     return oauthAnswer(200, undefined)
   }
 
-  /** Counts a code or token that is none of ours. */
+  /** Counts an unknown code or token. */
   function wrong(error: 'expired_token' | 'invalid_grant', ip: string): ApiAnswer {
     const seconds = limits.fail(ip)
     return seconds === undefined ? refuse(error) : refuse('slow_down', { 'retry-after': `${seconds}` })
@@ -210,12 +210,12 @@ export function createOAuth(parts: OAuthParts) {
 
 type ShownRefresh = NonNullable<ReturnType<OAuthParts['tokens']['readRefresh']>>
 
-/** Refreshes sessions, and words the tokens of an answer. */
+/** Makes the functions that refresh sessions and write tokens into a response. */
 function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthParts) {
   const refreshing = new Map<string, Promise<ApiAnswer>>()
   return { booksFor, refresh, tellTokens, lives }
 
-  /** Programs of one person share a token: the first one asks, and all get its answer. */
+  /** Refreshes a session. Programs of one person may share a token, so concurrent refreshes get the same response. */
   function refresh(token: string, shown: ShownRefresh, ip: string): Promise<ApiAnswer> {
     const running = refreshing.get(token) ?? askRefresh(shown, ip).finally(() => refreshing.delete(token))
     refreshing.set(token, running)
@@ -245,7 +245,7 @@ function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthPar
     return oauthAnswer(200, { ...body, ...more })
   }
 
-  /** The audit has the address that asked. */
+  /** Opens the books. The audit records the address of the request. */
   async function booksFor(address: string): Promise<Books> {
     return (await books()).as({ actor: 'sign-in', address })
   }

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { ApiAnswer } from '../admin/answer.ts'
 import { guardHeaders } from '../admin/guard.ts'
 
-/* Pages for people who sign in: HTML without script, in the look of the console. */
+/* Pages for people who sign in: HTML without scripts, in the style of the console. */
 
-/** A piece of HTML. Texts in it are escaped. */
+/** A piece of HTML, in which all texts are escaped. */
 export type Html = { html: string }
 
-/** Makes HTML of a template. Values are escaped unless they are HTML themselves; undefined is nothing. */
+/** Makes HTML from a template. Values are escaped unless they are `Html`. Undefined adds nothing. */
 export function html(parts: TemplateStringsArray, ...values: (string | Html | readonly Html[] | undefined)[]): Html {
   return { html: parts.map((part, at) => part + (at < values.length ? show(values[at]) : '')).join('') }
 }
@@ -23,12 +23,12 @@ type PageParts = {
   title: string
   /** HTML below the title. */
   body: Html
-  /** Addresses besides our own to which a form of this page, or the answer to it, may lead. */
+  /** Foreign origins to which a form of this page, or the response to it, may lead. */
   formTargets?: readonly string[]
   headers?: Readonly<Record<string, string>>
 }
 
-/** Makes a page that nobody may store, frame or run a script in. */
+/** Makes a page that must not be cached or framed, and in which no script can run. */
 export function formPage({ status = 200, title, body, formTargets = [], headers = {} }: PageParts): ApiAnswer {
   const page = html`<!doctype html>
 <html lang="en">
@@ -70,18 +70,18 @@ export function addLink(page: ApiAnswer, address: string, words: string): ApiAns
   return { ...page, body: `${page.body}`.replace('</main>', () => `${link.html}</main>`) }
 }
 
-/** Sends the browser elsewhere. The request becomes a GET. */
+/** Redirects the browser, which then sends a GET. */
 export function redirect(location: string, headers: Readonly<Record<string, string>> = {}): ApiAnswer {
   return { status: 303, headers: { ...pageHeaders, location, ...headers } }
 }
 
-/** Headers of all that is answered here (sign-in without frames, caches and referrers: RFC 9700 4.2, 4.16). */
+/** Headers of all responses here: no frames, caches and referrers (RFC 9700 §4.2, §4.16). */
 const pageHeaders = { ...guardHeaders, 'x-frame-options': 'DENY' }
 
 const logo =
   '<svg viewBox="0 0 22 22" width="22" height="22" fill="none" stroke-width="2.4" stroke-linecap="round" aria-hidden="true"><path stroke="#3583ed" d="M2 4h5c4 0 4 7 8 7h5"/><path stroke="#6f757b" d="M2 11h18"/><path stroke="#dc5e2f" d="M2 18h5c4 0 4-7 8-7h5"/></svg>'
 
-/** The colours are those of console/style/colours.css. */
+/** The style of the pages. Colours are those of console/style/colours.css. */
 const style = `
 :root{color-scheme:light dark;--bg:light-dark(#f5f6f7,#0d1012);--panel:light-dark(#fff,#14181b);--line:light-dark(#dde1e4,#2b3137);--edge:light-dark(#878f96,#6f7a83);--text:light-dark(#14181b,#e7eaec);--muted:light-dark(#576068,#9fa8af);--accent:light-dark(#1d5fc9,#7fabff);--onaccent:light-dark(#fff,#0d1012);--bad:light-dark(#b3261e,#ff8577)}
 *{box-sizing:border-box}

@@ -19,9 +19,9 @@ export type SignInPagesParts = {
   settings(): SignInSettings
   provider: Provider
   tickets: Tickets
-  /** The books on behalf of a person at an address. */
+  /** Opens the books on behalf of a person at an address. */
   books(address: string): Promise<Books>
-  /** The listener: programs are approved on the public one alone. */
+  /** The listener of the pages. Programs are approved only on the public one. */
   place: Place
   site: KnownSite
   addressOf(request: AdminRequest): string
@@ -35,7 +35,7 @@ type FinishedAttempt = Exclude<ReturnType<Attempts['finish']>, string>
 
 type PageHandler = (request: AdminRequest) => Promise<ApiAnswer>
 
-/** Makes the pages of signing in, by their paths. */
+/** Makes the pages of sign-in, by path. */
 export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, PageHandler> {
   const attempts = createAttempts(own.provider, own.tickets, own.place)
   const parts = { ...own, attempts }
@@ -57,7 +57,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     return redirect(address.href, header)
   }
 
-  /** The browser comes back from the provider. */
+  /** Handles the browser that comes back from the provider. */
   async function callback(request: AdminRequest, base: string): Promise<ApiAnswer> {
     if (!isOf('GET', request)) return refuse('GET')
     const attempt = attempts.finish(request.exchange, request.query, base)
@@ -65,7 +65,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     const { purpose } = attempt
     const page = await answerAttempt(request, attempt).catch((error: unknown) => pageOf(error, request))
     if (purpose.for !== 'code' || page.status < 400) return page
-    // The program waits for the browser, so the person can send it there when they have read the page.
+    // The program waits for a redirect of the browser. A link lets the person read the page first.
     const back = answerUri(purpose.redirectUri, base, purpose.state, { error: 'access_denied' })
     return addLink(page, back, 'Go back to your program')
   }
@@ -80,7 +80,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     return askPerson(parts, request, purpose, identity)
   }
 
-  /** Answers under an address of ours alone. Errors of the provider and of the books become pages. */
+  /** Serves a page only if `Host` is ours. Errors of the provider and of the books become pages. */
   function guarded(answer: (request: AdminRequest, base: string) => Promise<ApiAnswer>): PageHandler {
     return async (request) => {
       const base = baseOf(request.exchange, own.site)
@@ -93,7 +93,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     }
   }
 
-  /** @throws the error, if it is a bug of ours */
+  /** Makes the page of an error. @throws the error if it is a bug of ours */
   function pageOf(error: unknown, request: AdminRequest): ApiAnswer {
     const where = { id: request.id, ip: own.addressOf(request) }
     if (error instanceof ProviderError) {
@@ -110,7 +110,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
   }
 }
 
-/** Refusals of the books that the person can do something about by themselves. */
+/** Refusals of the books for which a person can start again, with the page for each. */
 const bookNotes: Readonly<Partial<Record<BookError['code'], NoteName>>> = { no_grant: 'late', grant_decided: 'used' }
 
 function isOf(method: string, { exchange }: AdminRequest): boolean {

@@ -2,27 +2,27 @@ import type * as OpenId from 'openid-client'
 import type { DialRoute } from '../upstream/dial.ts'
 import { fetchHttp } from '../upstream/http-fetch.ts'
 
-/* The library for OpenID Connect as we use it: who is believed, how the provider is reached, and what its errors mean (decision 64). */
+/* Our use of the OpenID Connect library: trusted tokens, ways to the provider, meaning of errors (decision 64). */
 
 /** The identity provider of the configuration, and how it is reached. */
 export type ProviderSettings = {
-  /** The issuer, exactly as it writes itself. `http:` is for loopback alone. */
+  /** The issuer, exactly as in its metadata. `http:` is only for loopback. */
   issuer: string
   clientId: string
   clientSecret: string | undefined
-  /** The claim with the groups; undefined if no rule reads groups. */
+  /** The claim with the groups. Undefined if no rule uses groups. */
   groupsClaim: string | undefined
-  /** The proxy and the certificates for one of its addresses. */
+  /** Returns the proxy and the certificates for a URL of the provider. */
   routeTo(url: URL): DialRoute
 }
 
 /**
- * Why a question to the provider failed. `declined`: the browser came back with an error of it. `refused`: it takes the code or
- * the refresh token no more. `invalid`: its answer is not to be trusted.
+ * Why a request to the provider failed. `declined`: the browser came back with an error. `refused`: the provider no
+ * longer accepts the code or the refresh token. `invalid`: its response cannot be trusted.
  */
 export type ProviderProblem = 'declined' | 'refused' | 'unreachable' | 'invalid'
 
-/** @property message for the log, without secrets */
+/** An error of the provider. @property message for the log, without secrets */
 export class ProviderError extends Error {
   readonly problem: ProviderProblem
 
@@ -32,19 +32,19 @@ export class ProviderError extends Error {
   }
 }
 
-/** Algorithms of signatures that are believed. `none` and those by a shared secret are not (RFC 8725 3.1). */
+/** Accepted algorithms of signatures. `none` and those with a shared secret are refused (RFC 8725 §3.1). */
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
-/** How far clocks may differ, in s. */
+/** The accepted difference between the clocks, in s. */
 export const skewSeconds = 60
 
-/** The most that a request of a sign-in may take. */
+/** The limit for a request of a sign-in, in s. */
 const requestSeconds = 10
 
-/** An answer of a provider has some KB. */
+/** The largest response of a provider, in bytes. Usual ones have a few KB. */
 const answerBytesMax = 1_048_576
 
-/** Reads the provider's metadata, and sets what is believed. @throws ProviderError and the library's */
+/** Reads the provider's metadata, and configures what is trusted. @throws ProviderError, or an error of the library */
 export async function discover(openid: typeof OpenId, settings: ProviderSettings): Promise<OpenId.Configuration> {
   const { issuer, clientId, clientSecret } = settings
   const isLocal = new URL(issuer).protocol === 'http:'
@@ -54,7 +54,7 @@ export async function discover(openid: typeof OpenId, settings: ProviderSettings
     timeout: requestSeconds,
   }
   const found = (await openid.discovery(new URL(issuer), clientId, undefined, openid.None(), options)).serverMetadata()
-  // The library takes a document of many tenants (Entra: `common`), whose every member could sign in.
+  // The library accepts metadata for many tenants (Entra: `common`), with which people of any tenant could sign in.
   if (found.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
     throw new ProviderError('invalid', `the metadata is of ${found.issuer}: name that issuer, of one tenant`)
   const signed = found.id_token_signing_alg_values_supported ?? ['RS256']
@@ -74,18 +74,18 @@ export async function discover(openid: typeof OpenId, settings: ProviderSettings
   return config
 }
 
-/** `client_secret_basic` is the default (OpenID Connect Core 9). */
+/** Chooses how our client authenticates. `client_secret_basic` is the default (OpenID Connect Core §9). */
 function authenticate(openid: typeof OpenId, secret: string | undefined, methods = ['client_secret_basic']) {
   if (secret === undefined) return openid.None()
   return methods.includes('client_secret_basic') ? openid.ClientSecretBasic(secret) : openid.ClientSecretPost(secret)
 }
 
-/** Makes a `fetch` for the library, which follows no redirect, of the one for all that the gateway asks for itself. */
+/** Makes a `fetch` for the library from the gateway's own HTTP client. It follows no redirects. */
 function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   const ownHost = new URL(issuer).hostname
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address)
-    // Its metadata may name other hosts, but over TLS.
+    // The metadata may name other hosts, but only over TLS.
     if (url.hostname !== ownHost && (url.protocol !== 'https:' || isLinkLocal(url)))
       throw new ProviderError('invalid', `its metadata names ${url.origin}, which is not https: or is link-local`)
     const response = await fetchHttp(url, {
@@ -105,14 +105,14 @@ function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   }
 }
 
-/** Makes an error of ours of the library's, without secrets. */
+/** Converts an error of the library to a `ProviderError` without secrets. */
 export function judge(openid: typeof OpenId, error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   const { cause } = error as Error
   if (cause instanceof ProviderError) return cause
   if (error instanceof openid.AuthorizationResponseError)
     return new ProviderError('declined', `it sent the browser back with ${word(error.error)}`)
-  // Other errors of the token endpoint are about our own settings (RFC 6749 5.2), and say nothing of the person.
+  // Other errors of the token endpoint are about our settings and not the person (RFC 6749 §5.2).
   if (error instanceof openid.ResponseBodyError)
     return new ProviderError(
       error.error === 'invalid_grant' ? 'refused' : 'unreachable',
@@ -126,12 +126,12 @@ export function judge(openid: typeof OpenId, error: unknown): ProviderError {
   return new ProviderError(isSilence || isBroken ? 'unreachable' : 'invalid', text)
 }
 
-/** A word of the provider for the log. */
+/** Sanitizes a text of the provider for the log. */
 function word(text: string): string {
   return text.replace(/[^\w.-]/g, '?').slice(0, 60)
 }
 
-/** Whether an address is one at which clouds give machines their credentials (ruling Y27). */
+/** Whether an address is link-local, where clouds give machines their credentials (ruling Y27). */
 function isLinkLocal({ hostname }: URL): boolean {
   return /^(169\.254\.|\[fe[89ab])/.test(hostname)
 }

@@ -3,46 +3,46 @@ import { type Claims, readEmail, readGroups, readName } from './claims.ts'
 import type { PersonFacts } from './mapping.ts'
 import { discover, judge, ProviderError, type ProviderSettings, skewSeconds } from './provider-client.ts'
 
-/** A person as the provider knows them. The identity is `issuer` and `subject`; all else can change. */
+/** A person at the provider. `issuer` and `subject` identify them; all other facts can change. */
 export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /** The source of the groups. A refresh without any is judged by it. */
+  /** The source of the groups at the sign-in, which a refresh without groups needs. */
   groupsFrom: 'id_token' | 'userinfo' | undefined
   /** Never shown or sent to a client. */
   refreshToken: string | undefined
   idToken: string | undefined
 }
 
-/** The part of an attempt that only we know, and that its answer must fit. */
+/** The secrets of an attempt, which the response must match. */
 type AttemptSecrets = { state: string; nonce: string; verifier: string }
 
-/** @property clockMs monotonic. @property renewalMs the most that a whole refresh may take */
+/** @property clockMs a monotonic clock @property renewalMs the limit for a whole refresh */
 type ProviderLimits = { clockMs: () => number; renewalMs?: number }
 
 /**
- * The answer of the provider at a refresh. `silent`: it did not say anything that can be relied on.
- * @property late the answer that comes after the limit: it may have another refresh token
+ * The result of a refresh at the provider. `silent`: there was no reliable response.
+ * @property late the response that comes after the limit; it may have another refresh token
  */
 export type Renewal =
   | { kind: 'yes'; identity: PersonIdentity }
   | { kind: 'no'; why: string }
   | { kind: 'silent'; why: string; late?: Promise<Renewal> }
 
-/** The part of a sign-in that is kept, to ask again by. */
+/** The part of an identity that is stored for refreshes. */
 export type RenewalBase = Pick<PersonIdentity, 'subject' | 'groupsFrom'> & { refreshToken: string }
 
 /**
- * Metadata is read again after the first time, and after an answer that new metadata may cure not before the second, in ms. A
- * provider that did not answer is not asked within the third, because anybody may open the page that begins a sign-in.
+ * Times in ms. Metadata is read again after the first. After an invalid response it is read again if it is older than
+ * the second. A provider that failed is not asked again within the third, because anybody can begin a sign-in.
  */
 const [metadataMs, pauseMs, retryMs] = [3_600_000, 30_000, 2_000]
 
 /**
- * Speaks OpenID Connect with the provider: an authorization code with PKCE, `state` and `nonce`, and refreshes (decision 64).
- * Metadata and keys are cached, and old ones serve while the provider is down.
- * @param settings called for each request, so that a reload counts at once
+ * Creates the client for OpenID Connect: authorization codes with PKCE, `state` and `nonce`, and refreshes (decision
+ * 64). Metadata and keys are cached. Old ones are used while the provider is down.
+ * @param settings called for each request, so that a reload takes effect at once
  */
 export function createProvider(settings: () => ProviderSettings, { clockMs, renewalMs = 3_000 }: ProviderLimits) {
   let known: { by: ProviderSettings; config: OpenId.Configuration; sinceMs: number } | undefined
@@ -50,14 +50,14 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
   let reading: Promise<void> | undefined
   return { begin, finish, renew, endSessionUrl }
 
-  /** Begins an attempt. @returns the address to send the browser to. @throws ProviderError */
+  /** Begins an attempt. @returns the URL to redirect the browser to @throws ProviderError */
   async function begin({ state, nonce, verifier }: AttemptSecrets, redirectUri: string): Promise<URL> {
     const { openid, config } = await open()
     const { scopes_supported: scopes } = config.serverMetadata()
     const offers = (scope: string) => scopes?.includes(scope) === true
     const wished = ['openid', 'profile', 'email']
     if (offers('groups') && settings().groupsClaim !== undefined) wished.push('groups')
-    // Google issues refresh tokens by a parameter of its own (developers.google.com, Using OAuth 2.0 for Web Server Applications).
+    // Google has its own parameter for refresh tokens (developers.google.com, OAuth 2.0 for Web Server Applications).
     const isOffline = scopes === undefined || offers('offline_access')
     if (isOffline) wished.push('offline_access')
     return openid.buildAuthorizationUrl(config, {
@@ -68,8 +68,8 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
   }
 
   /**
-   * Ends an attempt with the answer that the browser brought.
-   * @param answer the address of the callback with the answer's query
+   * Completes an attempt with the response that the browser brought.
+   * @param answer the URL of the callback with the query of the response
    * @throws ProviderError
    */
   async function finish(attempt: AttemptSecrets, answer: URL): Promise<PersonIdentity> {
@@ -83,7 +83,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     })
   }
 
-  /** Asks whether somebody may go on, within 3 s. Never throws. */
+  /** Asks whether a person may continue, within `renewalMs`. Never throws. */
   async function renew(base: RenewalBase): Promise<Renewal> {
     const limit = Promise.withResolvers<Renewal>()
     const late = ask(base)
@@ -114,7 +114,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     }
   }
 
-  /** The address at which the provider ends its own session (RP-Initiated Logout 1.0); undefined if it has none. */
+  /** Returns the URL at which the provider ends its session (RP-Initiated Logout 1.0), or undefined if it has none. */
   async function endSessionUrl(idToken: string | undefined, returnTo: string): Promise<URL | undefined> {
     const { openid, config } = await open()
     if (config.serverMetadata().end_session_endpoint === undefined) return undefined
@@ -124,19 +124,19 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     })
   }
 
-  /** Calls the library. @throws ProviderError instead of its errors */
+  /** Calls the library. @throws ProviderError for any error of it */
   async function trust<T>(openid: typeof OpenId, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
     } catch (error) {
       const judged = judge(openid, error)
-      // The provider may have other keys, or live elsewhere, since its metadata was read.
+      // The keys or endpoints of the provider may have changed since its metadata was read.
       if (judged.problem === 'invalid' && known && clockMs() - known.sinceMs >= pauseMs) known = undefined
       throw judged
     }
   }
 
-  /** Old metadata serves at once while new metadata is read. Without any, all who ask wait for the same answer. */
+  /** Returns the metadata; old ones at once while they are read again. Without any, all callers wait for one read. */
   async function open(): Promise<OpenProvider> {
     const openid = await import('openid-client')
     const by = settings()
@@ -168,8 +168,8 @@ export type Provider = ReturnType<typeof createProvider>
 type OpenProvider = { openid: typeof OpenId; config: OpenId.Configuration; groupsClaim: string | undefined }
 
 /**
- * Reads the rest of an identity: what the ID token does not say is asked for at userinfo.
- * @param before where the groups came from when the person signed in
+ * Completes an identity: facts that the ID token lacks are requested from the userinfo endpoint.
+ * @param before the source of the groups at the sign-in
  */
 async function identify(
   { openid, config, groupsClaim }: OpenProvider,
@@ -185,7 +185,7 @@ async function identify(
   const more: Claims =
     lacks && endpoint !== undefined ? await openid.fetchUserInfo(config, tokens.access_token, subject) : {}
   const others = own ?? groupsIn(more)
-  // Some providers send groups in the first ID token alone. Without another one, nothing is known of them.
+  // Some providers send groups only in the first ID token. So without an ID token, the groups are unknown.
   if (others === undefined && before === 'id_token' && claims['sub'] === undefined)
     throw new ProviderError('invalid', 'the refresh has no ID token, and userinfo has no groups')
   return {
@@ -197,7 +197,7 @@ async function identify(
   }
 }
 
-/** Checks what the library leaves open (OpenID Connect Core 3.1.3.7, rules 5 and 10). @throws ProviderError */
+/** Makes the checks that the library omits (OpenID Connect Core §3.1.3.7, rules 5 and 10). @throws ProviderError */
 function checkClaims(claims: OpenId.IDToken, clientId: string): OpenId.IDToken {
   if (claims.azp !== undefined && claims.azp !== clientId)
     throw new ProviderError('invalid', 'the ID token was issued to another client')

@@ -5,12 +5,12 @@ import { mapPerson } from './mapping.ts'
 import type { PersonIdentity, Provider, Renewal, RenewalBase } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 
-/** Somebody who has signed in, with what their rule gives them. @property account undefined for operators only */
+/** A person who has signed in, with what their rule grants. @property account undefined for operators only */
 export type RuledPerson = Omit<SignedIn, 'account'> & { account: string | undefined }
 
 const kind = 'provider'
 
-/** Applies the rules. @returns a text for the person if none fits */
+/** Applies the rules. @returns a text for the person if no rule matches */
 export function signInBy({ rules }: SignInSettings, identity: PersonIdentity, tickets: Tickets): RuledPerson | string {
   const found = mapPerson(rules, identity)
   if ('why' in found) return found.text
@@ -21,20 +21,21 @@ export function signInBy({ rules }: SignInSettings, identity: PersonIdentity, ti
   return { issuer, subject, email, name, account, role, models, budget, requestsPerMinute, sealed }
 }
 
-/** Narrows to a person whom an account pays for. */
+/** Whether an account pays for the person. */
 export function isPaid(person: RuledPerson): person is SignedIn {
   return person.account !== undefined
 }
 
-/** The provider's word about somebody who goes on, for `settleRefresh`. @property why for the log */
+/** Whether a session may continue, for `settleRefresh`. @property why for the log */
 type Permission =
   | { kind: 'yes'; signedIn: SignedIn }
   | { kind: 'no'; why: string; isUnasked?: boolean }
   | { kind: 'silent'; why: string }
 
 /**
- * Asks the provider within 3 s whether the person of a session may go on, and applies the rules of now. Only the server that is
- * about to refresh the session may ask, because most providers take a refresh token once. Never throws.
+ * Makes a function that asks the provider within 3 s whether a person may continue, and applies the current rules. Only
+ * the server that refreshes the session may call it, because most providers accept a refresh token once. It never
+ * throws.
  */
 export function createAskAgain(
   settings: () => SignInSettings,
@@ -48,7 +49,7 @@ export function createAskAgain(
   ): Promise<Permission> => {
     const base = tickets.open<RenewalBase>(kind, sealed)
     if (!base) {
-      // Nobody will ever be asked, so the person signs in again.
+      // The provider cannot be asked any more, so the person must sign in again at the end of `offline`.
       const isOver = nowMs() >= askedMs + settings().offlineMs
       const why = 'there is no token of the provider, or seal_key is another one'
       return isOver ? { kind: 'no', why, isUnasked: true } : { kind: 'silent', why }
@@ -67,7 +68,7 @@ export function createAskAgain(
   }
 }
 
-/** The session has gone on meanwhile. What the provider says after all counts now. */
+/** Applies a late response of the provider to a session that has continued in the meantime. */
 async function settleLate(
   id: string,
   word: Permission,

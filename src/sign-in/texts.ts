@@ -1,14 +1,14 @@
 import type { ApiAnswer } from '../admin/answer.ts'
 import { formPage, type Html, html } from './page.ts'
 
-/** Programs by the names that they give themselves. */
+/** The names of programs to show, by the names that the programs send. */
 const programs: Readonly<Record<string, string>> = { claude_code: 'Claude Code', triwire: 'triwire login' }
 
 export function nameProgram(agent: string | undefined): string {
   return agent === undefined ? 'a program that does not say its name' : (programs[agent] ?? agent)
 }
 
-/** Pages that say something and ask nothing. Each says what to do. */
+/** The status, title and text of pages without a form. Each text says what to do. */
 const notes = {
   approved: [
     200,
@@ -72,19 +72,19 @@ const notes = {
 
 export type NoteName = keyof typeof notes
 
-/** @param more HTML below the text */
+/** Makes a page with one of the texts. @param more HTML below the text */
 export function notePage(name: NoteName, more?: Html, headers: Readonly<Record<string, string>> = {}): ApiAnswer {
   const [status, title, text] = notes[name]
   return formPage({ status, title, headers, body: html`<p>${text}</p>${more}` })
 }
 
-/** @param there where the provider ends its own session, if it does */
+/** Makes the page after a sign-out. @param there the URL at which the provider ends its session, if it has one */
 export function signedOutPage(there?: string, headers?: Readonly<Record<string, string>>): ApiAnswer {
   const provider = there && html`<p><a href="${there}">Sign out at your company as well</a></p>`
   return notePage('signed_out', html`${provider || undefined}<p><a href="./">Sign in again</a></p>`, headers)
 }
 
-/** Says why somebody may not sign in, and whom to ask. */
+/** Makes the page that tells a person why they may not sign in, and whom to ask. */
 export function refusalPage(why: string, who: string): ApiAnswer {
   const body = html`<p>You signed in as ${who}, but you may not use this gateway yet.</p>
 <p>${why}</p>
@@ -92,7 +92,7 @@ export function refusalPage(why: string, who: string): ApiAnswer {
   return formPage({ status: 403, title: 'No access yet', body })
 }
 
-/** @param wrong the code that was typed, if nobody was given it */
+/** Makes the page that asks for a code. @param wrong the typed code, if it does not exist */
 export function codePage(wrong?: string): ApiAnswer {
   const body = html`${wrong === undefined ? undefined : html`<p role="alert">The code ${wrong} is unknown or has expired. Compare it with the one that your program shows, or start again there.</p>`}
 <form method="get" action="device">
@@ -103,9 +103,9 @@ export function codePage(wrong?: string): ApiAnswer {
   return formPage({ status: wrong === undefined ? 200 : 404, title: 'Sign in a program', body })
 }
 
-/** A sign-in that waits for a person. */
+/** A sign-in of a program that waits for approval. */
 type Waiting = {
-  /** As the person reads it: `XXXX-XXXX`. Undefined for a program on the same machine. */
+  /** The formatted code, `XXXX-XXXX`. Undefined for a program on the same machine. */
   code: string | undefined
   agent: string | undefined
   address: string | undefined
@@ -124,7 +124,7 @@ ${who}<dt>Program</dt><dd>${nameProgram(agent)}</dd>
 
 const warning = html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. Whoever sends you a link with a code wants to use the gateway in your name.</p>`
 
-/** The first page of a code: what is asked for. The person signs in, and then sees who they are before they approve. */
+/** Makes the first page of a code, which shows the request. The person then signs in, and sees the second page. */
 export function askPage(waiting: Waiting, nowMs: number, providerOrigin: string | undefined): ApiAnswer {
   const code = waiting.code ?? ''
   const body = html`<p>A program asks to use this gateway in your name. It shows this code:</p>
@@ -140,7 +140,7 @@ ${describe(waiting, nowMs)}
   return formPage({ title: 'Sign in a program', body, formTargets })
 }
 
-/** @property hidden fields of the form */
+/** @property hidden the hidden fields of the form */
 type Approval = {
   who: string
   account: string
@@ -148,7 +148,7 @@ type Approval = {
   formTargets: readonly string[]
 }
 
-/** The second page: who is about to be signed in where. */
+/** Makes the second page, which shows who will be signed in, and asks for approval. */
 export function approvePage(
   waiting: Waiting,
   nowMs: number,
@@ -174,7 +174,7 @@ ${describe(waiting, nowMs, person)}
   return formPage({ title: 'Is this you?', body, formTargets, headers })
 }
 
-/** Says what the books refused, such as an account of a rule that does not exist. */
+/** Makes the page for a refusal of the books, for example if the account of a rule does not exist. */
 export function problemPage(status: number, text: string): ApiAnswer {
   const body = html`<p>${text}</p><p>Nothing was signed in. Show this page to whoever runs this gateway at your company.</p>`
   return formPage({ status, title: 'The gateway cannot sign you in', body })

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /**
- * Seals what leaves this server and comes back, and what of the provider's is stored. A ticket of one kind does not open as another,
- * a changed one does not open, and every server of the store opens it.
+ * Seals data that leaves this server and comes back, and data of the provider that is stored. A ticket opens only if it
+ * is unchanged and of the same kind, and on every server of the store.
  */
 export type Tickets = ReturnType<typeof createTickets>
 
@@ -10,12 +10,16 @@ const [ivBytes, tagBytes] = [12, 16]
 
 type TicketContent = { value: unknown; untilMs: number | null }
 
-/** @param sealKey of the configuration. @param nowMs Unix milliseconds */
+/** @param sealKey the key of the configuration @param nowMs Unix milliseconds */
 export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
   const key = createHmac('sha256', sealKey).update('triwire sign-in').digest()
   return { seal, open }
 
-  /** @param lifeMs for ever without it. @returns a text for a URL */
+  /**
+   * Makes a ticket.
+   * @param lifeMs undefined: it never expires
+   * @returns a text for a URL
+   */
   function seal(kind: string, value: unknown, lifeMs?: number): string {
     const iv = randomBytes(ivBytes)
     const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kind))
@@ -24,7 +28,7 @@ export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
     return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')
   }
 
-  /** @returns the value; undefined if it is not ours, of another kind, changed or too old */
+  /** Opens a ticket. @returns the value, or undefined if the ticket is foreign, changed, of another kind or expired */
   function open<T>(kind: string, ticket: string | undefined | null): T | undefined {
     const bytes = Buffer.from(ticket ?? '', 'base64url')
     if (bytes.length <= ivBytes + tagBytes) return undefined

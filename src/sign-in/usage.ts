@@ -1,14 +1,18 @@
 import type { Budget } from '../accounts/budget.ts'
 
 /*
- * The use of a person as agents show it, in the form of `GET /api/oauth/usage` of the vendor's clients. Amounts are in
- * hundredths of the currency.
+ * The spending of a person, as agents show it: the form of `GET /api/oauth/usage` for the vendor's clients. Amounts are
+ * in hundredths of the currency.
  */
 
-/** Spending against a bound. @property per undefined: in total @property resetsMs undefined: never */
+/**
+ * Spending with a limit.
+ * @property per undefined: in total
+ * @property resetsMs undefined: never
+ */
 type CappedUse = { limitNanos: bigint; spentNanos: bigint; per: Budget['per']; resetsMs: number | undefined }
 
-/** Spending of a person who has no bound. */
+/** Spending without a limit. */
 type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
 
 const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const
@@ -23,7 +27,7 @@ export function tellCapped({ limitNanos, spentNanos, per, resetsMs }: CappedUse,
     limits: [
       {
         kind: 'spend',
-        // Clients say neither period nor reset of a bound that never renews.
+        // For a limit that never renews, clients show neither a period nor a reset.
         group: per === undefined ? 'credit' : groups[per],
         percent: Math.min(100, Math.floor(percent)),
         resets_at: resetsMs === undefined ? null : new Date(resetsMs).toISOString(),
@@ -45,7 +49,7 @@ export function tellFree({ dayNanos, weekNanos, monthNanos }: FreeUse, currency:
   }
 }
 
-/** Hundredths, rounded to the nearest. Clients take nothing below 0, which returns of an earlier period could make. */
+/** Returns hundredths, rounded, and at least 0: clients refuse less, which returns of an earlier period can cause. */
 function cents(nanos: bigint): number {
   return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))
 }
