@@ -9,22 +9,22 @@ import { guardHeaders } from './guard.ts'
 /** A request on the admin listener. */
 export type AdminRequest = {
   exchange: HttpExchange
-  /** The request id, as in the answer and in the log. */
+  /** The request id, which is also in the answer and in the log. */
   id: string
   /** The path, without the listener's prefix. */
   path: string
   /** The query with its question mark, or an empty text. */
   query: string
-  /** Set for a request on the listener of clients, whose log line tells whose it was. */
+  /** Set for a request on the clients' listener. Its log line names the owner of the key. */
   record?: CallRecord
-  /** Reads the whole body, of at most `bytesMax` bytes. @throws as `readBody` of http */
+  /** Reads the whole body, at most `bytesMax` bytes. @throws the errors of `readBody` in `src/http` */
   readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>
 }
 
-/** @returns undefined if the answer was or will be sent in another way, as by the playground */
+/** @returns undefined if another part sends the answer, such as the playground */
 export type AdminHandler = (request: AdminRequest) => Promise<ApiAnswer | undefined>
 
-/** An answer of the admin listener: a whole body, or pieces that are sent as fast as the client reads them. */
+/** An answer of the admin listener: a whole body, or pieces that are sent as the client reads them. */
 export type ApiAnswer = {
   status: number
   /** `connection: close` closes the connection after the answer. */
@@ -33,11 +33,11 @@ export type ApiAnswer = {
   pieces?: AsyncIterable<string>
   /** With `latin1`, each character of the pieces is one byte. */
   encoding?: 'latin1'
-  /** Called once when the client has read the whole answer or is gone, even if the pieces were never read. */
+  /** Called once when the client has read the whole answer or has left, even if the pieces were never read. */
   onClose?: () => void
 }
 
-/** Writes a body as JSON, with a line end for people at a terminal. */
+/** Formats a body as JSON, with a line break for people at a terminal. */
 export function formatJson(body: unknown): string {
   return `${JSON.stringify(body)}\n`
 }
@@ -59,13 +59,13 @@ export function tellProblem(
   return { status, headers: { 'content-type': 'application/problem+json', ...headers }, body }
 }
 
-/** Makes a problem of a refusal by the HTTP server, with its status. The connection closes. */
+/** Converts an error of the HTTP server to a problem with the same status. The connection closes. */
 export function problemBelow({ code, message, status }: GatewayError): ProblemError {
   const problem = code === 'unknown_url' ? 'not_found' : 'invalid_request'
   return new ProblemError(problem, message, { status, headers: { connection: 'close' } })
 }
 
-/** Makes the text of the answer to a request that no handler of this listener gets. */
+/** Makes the answer to a request that the HTTP server refuses before any handler gets it. */
 export const formProblem: FormError = (error, _, id) => {
   const { headers, body } = guard(tellProblem(problemBelow(error), id), id)
   return { lines: linesOf(headers), body: String(body) }
@@ -77,7 +77,7 @@ export function guard(answer: ApiAnswer, id: string): ApiAnswer {
   return { ...answer, headers: { ...guardHeaders, 'x-request-id': id, ...type, vary: 'accept', ...answer.headers } }
 }
 
-/** Writes headers as lines with their ends. Their values are ours, or checked parts of the request's head, without line ends. */
+/** Formats headers as lines. No value has a line break: they are our own, or checked parts of the request's head. */
 export function linesOf(headers: ApiAnswer['headers']): string {
   let lines = ''
   for (const [name, value] of Object.entries(headers)) if (name !== 'connection') lines += `${name}: ${value}\r\n`
@@ -85,8 +85,8 @@ export function linesOf(headers: ApiAnswer['headers']): string {
 }
 
 /**
- * Limits of an answer, in ms. `lingerMs` is the time to read the rest of an unread request. `stallMs` is the time after which
- * the answer is cut if the client reads nothing. Waiting for a report or a model does not count.
+ * Limits of an answer, in ms. `lingerMs` is the time to read the rest of a request. After `stallMs` in which the client
+ * reads nothing, the answer is cut. Waiting for a report or a model does not count.
  */
 export const answerLimits = { lingerMs: 5_000, stallMs: 120_000 }
 
@@ -117,7 +117,7 @@ async function sendPieces(
   exchange.listener = {
     clientReady: () => wake(),
     clientGone() {
-      // A piece that is on its way is not needed any more, so its errors are ignored.
+      // The next piece is no longer needed, so its errors are ignored.
       pieces.return?.().catch(() => {})
       wake()
     },

@@ -28,18 +28,18 @@ import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
   running: Running
-  /** The books of the demo, which are only read. The operators who ask are those of `books`. */
+  /** The books of the demo, which are read-only. Operators are identified by `books`. */
   demoBooks?: (() => Promise<Books>) | undefined
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
-  /** Whether the clock that dates entries is right (ruling Y15); undefined if this process does not judge it. */
+  /** Whether the clock that dates entries is right (ruling Y15). Undefined if this process does not judge it. */
   isClockRight?: (() => boolean) | undefined
-  /** The address of a client, seen through a trusted proxy. */
+  /** Returns the address of a client, which may be behind a trusted proxy. */
   peerOf(peer: string, forwarded: string | undefined): string
-  /** Dates in the reporting zone. */
+  /** The calendar of the reporting zone. */
   calendar: Calendar
   version: string
-  /** The names of this listener besides loopback names. */
+  /** The names of this listener in addition to loopback names. */
   site?: KnownSite
   play: PlayRequest
   /** The memory for the bodies of all requests (ruling R18). */
@@ -49,10 +49,10 @@ export type ApiParts = IdentityParts & {
 }
 
 /**
- * Answers a request that an operator makes on behalf of an account, as a client would be answered.
- * @param asked.requestId the id of the operator's request, and of the one that is played
+ * Serves a request that an operator sends on behalf of an account, like one of a client.
+ * @param asked.requestId the id of the operator's request, which is also that of the served one
  * @param asked.ip the operator's address
- * @param share counts the body until the played request counts it itself
+ * @param share counts the body until the served request counts it
  */
 export type PlayRequest = (
   exchange: HttpExchange,
@@ -62,8 +62,8 @@ export type PlayRequest = (
 ) => void
 
 /**
- * The admin API, and that of the owners of keys. The checks run in this order: host name (421), token (401, 429), role (403), operation (404, 405), fields
- * (400 and others).
+ * Creates the admin API, or that of the owners of keys. Checks run in this order: host name (421), token (401, 429),
+ * operation (404, 405), role (403), fields (400 and others).
  */
 export function createApi(parts: ApiParts): AdminHandler {
   const { identify, failed } = createIdentity(parts)
@@ -91,14 +91,14 @@ export function createApi(parts: ApiParts): AdminHandler {
     if (!isSafe && shown.isCookie && isCrossSite(exchange, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
     if (parts.demoBooks) refuseInDemo(operation.operation)
-    // Signing in needs a limit, because each success is a commit.
+    // Sign-ins are limited, because each successful one is a commit.
     const place = isOpen ? parts.ownerRates.take(address) : undefined
     if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
     const leave = enter(operation.operation, shown.who)
     try {
       return await answerOperation(request, operation, shown, { site, address })
     } catch (error) {
-      // Signing in shows a token, so a failure counts as a wrong token.
+      // A sign-in has a token, so a failure counts as an invalid token.
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
     } finally {
@@ -115,7 +115,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const { exchange, id: requestId } = request
     const actor = actorOf(who)
     const share = operation.isLarge ? parts.bodies.enter(actor) : undefined
-    // The answer is as large as the body, and stays in memory until it has been read.
+    // The answer may be as large as the body, and stays in memory until the client has read it.
     if (share) exchange.whenOver(() => share.release())
     const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, share }).catch(
       (error: unknown) => {
@@ -135,7 +135,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     }
     const openBooks = async () => (await (parts.demoBooks ?? parts.books)()).as(act)
     const context: Context = {
-      // Operations that only read memory are answered even if the store is silent.
+      // Operations that only read memory work even if the store does not respond.
       books: operation.asks === undefined ? await openBooks() : (undefined as never),
       openBooks,
       running: parts.running,
@@ -184,7 +184,7 @@ export function createApi(parts: ApiParts): AdminHandler {
   }
 }
 
-/** The name of a caller in the audit trail: an operator, or whose key was shown. */
+/** Returns the name of a caller for the audit: an operator, or the owner of a key. */
 function actorOf(who: Principal | undefined): string {
   if (who === undefined) return 'nobody'
   if (who.kind === 'operator') return who.actor
@@ -199,7 +199,7 @@ function asProblem(error: unknown, reportBug: ApiParts['reportBug']): ProblemErr
   return new ProblemError('internal', 'A bug of ours: the log has it.')
 }
 
-/** @throws ProblemError for what is not a question about the books of the demo: nothing happens in it, and nobody signs in */
+/** Allows only reads of the demo's books: no changes, events or sign-ins. @throws ProblemError */
 function refuseInDemo({ method, role, id }: Operation): void {
   if (method !== 'GET' || role === 'anyone' || id === 'events')
     throw new ProblemError('forbidden', 'This is the demo, which is only read. Leave it to change something.')
@@ -207,10 +207,10 @@ function refuseInDemo({ method, role, id }: Operation): void {
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
-/** A person without a token. A page of another site may have made their browser send the request. */
+/** A caller without a token. Counts as a cookie, because a page of another site may have caused the request. */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
-/** Names the servers that an answer for all is without. A header takes ASCII, and a host name has nothing else. */
+/** Adds a header with the servers that an answer for all servers lacks. Headers are ASCII, and so are host names. */
 function nameUnreached(answer: ApiAnswer, { isOfAll }: Operation, { running }: Pick<ApiParts, 'running'>): ApiAnswer {
   const names = isOfAll ? running.listUnreached() : []
   if (names.length === 0) return answer
@@ -229,7 +229,7 @@ function onceOf(exchange: HttpExchange, { id, kind }: Operation, sent: object) {
   return { key, asked: sha256Hex(JSON.stringify([id, fields])) }
 }
 
-/** @throws ProblemError if an edit does not name the version that it is based on */
+/** Returns the version in `If-Match`. @throws ProblemError if an edit does not name one */
 function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefined {
   if (kind !== 'edits') return undefined
   const match = exchange.header('if-match')
@@ -239,11 +239,11 @@ function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefi
       'Say in If-Match which version is edited: the ETag it was read with.',
     )
   if (match.trim() === '*') return undefined
-  // We send neither weak tags nor several, so such a value matches nothing.
+  // A weak tag or a list matches no version, because the gateway sends neither.
   return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
 }
 
-/** Adds the present version to the answer to an edit of an old one. */
+/** Adds the current version to the refusal of an edit that is based on an old one. */
 async function withCurrent(
   problem: unknown,
   operation: Operation,
@@ -260,7 +260,7 @@ async function withCurrent(
   })
 }
 
-/** Makes an answer of a page or a file. A page has styles of its own, and runs nothing. */
+/** Makes an answer from a page or a file. A page may have its own styles, and no scripts. */
 function tellText({ text, type, name }: Extract<OperationResult<unknown>, { text: string }>): ApiAnswer {
   const headers = {
     'content-type': type,

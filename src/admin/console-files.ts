@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** The built web console: `npm run console` writes it, and the package contains it. */
+/** The built web console. `npm run console` builds it, and the package contains it. */
 export type ConsoleFiles = {
   /**
-   * The page.
+   * Returns the page.
    * @param up the relative path from the requested page to the console, such as `../`
-   * @param api the path of the API that the page asks, relative to that of the listener
-   * @param hasSignIn whether people sign in at an identity provider, and not with keys and tokens alone
+   * @param api the path of the page's API, relative to that of the listener
+   * @param hasSignIn whether people can sign in at an identity provider, and not only with keys and tokens
    */
   page(up: string, api: string, hasSignIn?: boolean): string
   read(name: string): Promise<Asset | undefined>
@@ -19,7 +19,7 @@ export type ConsoleFiles = {
 
 type Asset = { type: string; plain: Buffer; brotli: Buffer }
 
-/** Called for each page. @returns the files as they are now, or a text for people if there are none */
+/** Called for each page. @returns the current files, or a text for people if there are none */
 export type OpenConsole = () => Promise<ConsoleFiles | string>
 
 /** The list of files that the build writes. */
@@ -46,7 +46,7 @@ export function openConsole(folder = consoleFolder): OpenConsole {
         building = undefined
       })
       const failure = await building
-      // If this user may not write here, the files of an earlier build are used.
+      // If the build fails, for example because the folder is read-only, the files of an earlier build are used.
       if (failure !== undefined && modifiedMs(join(folder, 'dist/manifest.json')) === undefined) return failure
     }
     const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
@@ -73,7 +73,7 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
   }
 }
 
-/** All paths are relative to the page, so that the console works below any path of a proxy. */
+/** Makes the page. All paths are relative to it, so that the console works below any path of a proxy. */
 function pageOf(
   { script, style, icon }: Manifest,
   up: string,
@@ -113,7 +113,7 @@ function modifiedMs(path: string): number | undefined {
 
 const run = promisify(execFile)
 
-/** @returns a text for people if the build failed */
+/** Builds the console. @returns a text for people if that failed */
 async function build(root: string): Promise<string | undefined> {
   try {
     await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })

@@ -6,7 +6,7 @@ import { isOurHost, type KnownSite, siteOf } from './guard.ts'
 /** The path of the console on the admin listener. */
 export const consolePrefix = '/console/'
 
-/** The content security policy: everything that a page may load, run and connect to. */
+/** The content security policy: what a page may load, run and connect to. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,17 +28,17 @@ const guard = {
   'x-content-type-options': 'nosniff',
 }
 
-/** A file of a page may be cached for ever, because its name is a digest of its content. */
+/** Files of a page may be cached for ever, because their names are digests of their contents. */
 const immutable = 'public, max-age=31536000, immutable'
 
-/** Whether a browser asks for a page, and not a program for data. */
+/** Whether a browser requests a page, and not a program data. */
 export function isBrowsing(exchange: HttpExchange): boolean {
   return exchange.method === 'GET' && /\btext\/html\b/.test(exchange.header('accept') ?? '')
 }
 
 /**
- * The answer at `/` to people, who type the address alone (CON-16). The location is relative, because a proxy may put a path
- * before ours.
+ * The answer at `/` to people who type only the address (CON-16). The location is relative, because a proxy may add a
+ * path before ours.
  */
 export const toConsole: ApiAnswer = {
   status: 307,
@@ -48,13 +48,13 @@ export const toConsole: ApiAnswer = {
 type ConsoleParts = {
   /** The names under which people reach the listener. */
   site: KnownSite
-  /** Opens the pages; a test passes its own. */
+  /** Opens the files. A test passes its own. */
   open?: () => OpenConsole
 }
 
 /**
- * Serves the web console: its files, and one page for every other path. The page shows what its URL names. No file is read
- * before the console is opened. The page gets its data from the admin API, which checks permissions.
+ * Serves the web console: its files, and the same page for every other path, which it shows by its URL. No file is read
+ * before the first request. The page gets its data from the admin API, which checks permissions.
  */
 export function createConsole({ site: known, open }: ConsoleParts): AdminHandler {
   let opening: Promise<OpenConsole> | undefined
@@ -71,7 +71,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     }
     if (!isOurHost(exchange.header('host'), site)) return tell(421, 'Ask by the address of this listener.\n')
     if (method !== 'GET' && method !== 'HEAD') return tell(405, 'It is only read.\n', { allow: 'GET, HEAD' })
-    // The location is relative, because the path that a proxy puts before ours is not known here.
+    // The location is relative, because the path that a proxy adds before ours is not known here.
     if (path === '/console') return tell(307, '', { location: `console/${query}` })
     const files = await openFiles()
     if (typeof files === 'string') return tell(503, files)
@@ -95,7 +95,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     }
   }
 
-  /** @returns a text for people if there are no files */
+  /** Opens the files at the first call. @returns a text for people if there are none */
   async function openFiles(): Promise<ConsoleFiles | string> {
     opening ??= open ? Promise.resolve(open()) : import('./console-files.ts').then((files) => files.openConsole())
     try {

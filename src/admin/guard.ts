@@ -2,23 +2,23 @@ import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
- * Protects against requests that a page of another site makes a browser send. Checking tokens is not enough. If a page gives
- * its own name this address, or sends a form, the browser adds the cookies of its user.
+ * Protects against requests that a page of another site makes a browser send. Tokens are not enough: if a site's name
+ * resolves to this address, or its page posts a form, the browser adds the user's cookies.
  */
 
-/** The part of a site that the configuration knows. */
+/** The part of a site that the configuration defines. */
 export type KnownSite = {
-  /** The URL under which people reach it through a proxy. */
+  /** The URL under which people reach the listener through a proxy. */
   publicUrl?: URL | undefined
-  /** Set for the listener of clients. Browsers send cookies to all ports of a host, so its cookie has a name of its own. */
+  /** Set for the clients' listener, whose cookie has another name: browsers send cookies to all ports of a host. */
   isForOwners?: boolean
-  /** Whether people sign in there at an identity provider (ruling Y19). */
+  /** Whether people can sign in there at an identity provider (ruling Y19). */
   hasSignIn?: boolean
-  /** Whether the certificate covers a name or address. A name that an attacker points at this address is not in it. */
+  /** Whether the certificate covers a host. It does not cover a name that an attacker makes resolve to this address. */
   names?: ((host: string) => boolean) | undefined
 }
 
-/** The address under which people reach the admin listener. @property port of the connection */
+/** The address at which a request reaches a listener. @property port the port of the connection */
 export type Site = KnownSite & { port: number; isSecure: boolean }
 
 /** Returns the site of a request. */
@@ -26,10 +26,7 @@ export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
   return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
 }
 
-/**
- * Whether `Host` names this listener: a loopback name or one of its certificate, with its port, or the public URL of the
- * configuration.
- */
+/** Whether `Host` names this listener: a loopback name or one of the certificate, with the port, or the public URL. */
 export function isOurHost(host: string | undefined, { port, isSecure, publicUrl, names }: Site): boolean {
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
   const name = (bracketed ?? plain)?.toLowerCase()
@@ -41,7 +38,7 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
   return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
 }
 
-/** Whether a changing request comes from a page of another site. Programs other than browsers send neither header. */
+/** Whether a changing request comes from a page of another site. Programs that are no browsers send neither header. */
 export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site): boolean {
   const site = request.header('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'
@@ -51,7 +48,7 @@ export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site
 }
 
 /**
- * The prefix `__Host-` needs TLS, or loopback, which browsers trust alike. Other hosts of the domain then cannot set the cookie.
+ * Returns the name of the cookie. With `__Host-`, which needs TLS or loopback, other hosts of the domain cannot set it.
  */
 export function cookieName({ isSecure, publicUrl, isForOwners }: Site): string {
   if (isForOwners) return '__Host-triwire-own'
@@ -66,14 +63,14 @@ export function readCookie({ fields }: HttpExchange, name: string): string | und
   return undefined
 }
 
-/** @param maxAgeSeconds 0 removes the cookie */
+/** Formats a `set-cookie` value. @param maxAgeSeconds 0 removes the cookie */
 export function formatCookie(site: Site, value: string, maxAgeSeconds: number): string {
   const name = cookieName(site)
   const secure = name.startsWith('__Host-') ? '; Secure' : ''
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}${secure}`
 }
 
-/** Headers of every answer of the API: it is not a page, must not be stored, and must not be framed. */
+/** Headers of every answer of the API. It is not a page, and must not be cached or framed. */
 export const guardHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

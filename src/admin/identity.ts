@@ -11,27 +11,27 @@ import { cookieName, readCookie, type Site } from './guard.ts'
 import type { Matched } from './request.ts'
 
 export type IdentityParts = {
-  /** The books, opened at the first call. @throws StoreSilent and others */
+  /** Returns the books, which the first call opens. @throws StoreSilent, or another error of the store */
   books(): Promise<Books>
-  /** Set for the listener of clients: only owners of keys sign in there, and only what serves them exists (ruling Y19). */
+  /** Set for the clients' listener, which serves only owners of keys (ruling Y19). */
   isForOwners?: boolean
   /** Unix milliseconds. */
   nowMs(): number
   /** Reads the tokens of sessions. */
   readAccess?: AccessReader | undefined
   running: Pick<Running, 'hasForeignKeys'>
-  /** Counts wrong tokens. */
+  /** Counts invalid tokens. */
   throttle: LocalThrottle
-  /** Count the requests of each operator, and of each owner of a key. */
+  /** Counts the requests of each operator. `ownerRates` counts those of each owner of a key. */
   rates: Windows
   ownerRates: Windows
 }
 
-/** Finds the person or process that sends a request, and counts their requests. */
+/** Makes the functions that identify the caller of a request and count failures. */
 export function createIdentity(parts: IdentityParts) {
   return { identify, failed }
 
-  /** @throws ProblemError without a valid token, or if its owner sends too many requests */
+  /** Identifies the caller. @throws ProblemError without a valid token, or if the caller sends too many requests */
   async function identify(
     { exchange: request, record }: Pick<AdminRequest, 'exchange' | 'record'>,
     site: Site,
@@ -57,7 +57,8 @@ export function createIdentity(parts: IdentityParts) {
     const kind = cookie === undefined ? 'bearer' : 'cookie'
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
     if (access && !who) throw sessionEnded()
-    // Nobody guesses a cookie. Those of a whole office end overnight, and their people share an address (issue 47).
+    // An invalid cookie is not a guess. All cookies of an office, which share an address, may expire overnight (issue
+    // 47).
     if (parts.isForOwners && cookie !== undefined && digest !== undefined && !who) throw sessionEnded()
     if (digest === undefined || !who || (parts.isForOwners && who.kind !== 'owner')) throw failed(address)
     if (record && who.kind === 'owner') noteOwner(record, who)
@@ -65,7 +66,7 @@ export function createIdentity(parts: IdentityParts) {
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
-    /** Called again during a long answer. A silent store is no reason to end the answer. */
+    /** Called again during a long answer. If the store does not respond, the answer goes on. */
     async function isStillGood(): Promise<boolean> {
       try {
         return (await findPrincipal(digest!, kind)) !== undefined
@@ -91,7 +92,7 @@ export function createIdentity(parts: IdentityParts) {
   }
 }
 
-/** Records whose question it is, for the log. */
+/** Records the account and the key of a request for the log. */
 function noteOwner(record: CallRecord, { account, key }: Extract<Principal, { kind: 'owner' }>): void {
   record.account = account.name
   record.accountId = account.id
@@ -104,12 +105,12 @@ const noKey = 'This is no key, or no longer. Operators sign in on the admin list
 
 const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
 
-/** Such a refusal is no failed authentication (ruling Y28). */
+/** Makes the refusal of an ended session. It does not count as a failed authentication (ruling Y28). */
 function sessionEnded(): ProblemError {
   return new ProblemError('unauthenticated', 'Your session has ended, or its token has: sign in again.', challenge)
 }
 
-/** @throws ProblemError for an operation that does not exist, or that is not allowed. */
+/** @throws ProblemError if the operation does not exist, or the caller may not use it */
 export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
   if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
   if ('allow' in matched) {

@@ -18,7 +18,7 @@ import {
 } from './answer.ts'
 import { consolePrefix, isBrowsing, toConsole } from './console.ts'
 
-/** The operations that need a running server. */
+/** The parts of a running server that operations need. */
 export type AdminOperations = Running & {
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
@@ -27,33 +27,33 @@ export type AdminOperations = Running & {
 type AdminParts = {
   isReady: () => Promise<Readiness>
   api: AdminHandler
-  /** Answers about the demo, below a path of its own. */
+  /** Serves the API of the demo, below `/demo`. */
   demoApi?: AdminHandler
   metrics: AdminHandler
   /** The web console. */
   pages: AdminHandler
-  /** Answers other servers of the store. */
+  /** Serves requests of other servers of the store. */
   door?: { path: string; answer: AdminHandler }
   /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined
-  /** Present if other machines reach the listener in clear. Returns where on this machine all of it is answered. */
+  /** Set if other machines use plain HTTP. Returns the address on this machine that serves everything. */
   besideOf?: (() => string) | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
   prefix?: string
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
-  /** Other limits, for a test. */
+  /** Overrides limits, for a test. */
   limits?: Partial<typeof adminLimits>
 }
 
 const apiPrefix = '/api/v1/'
-/** Stands before it for the demo. */
+/** The path of the demo, below which its API is. */
 const demoPath = '/demo'
 
-/** True, or the reason why not, or a note although it is ready. All are fixed words, because anyone may read them. */
+/** True, the reason why not, or a note if it is ready. Texts are fixed words, because anyone may read them. */
 export type Readiness = boolean | string | { note: string }
 
-/** Limits for requests of operators, which are small and arrive quickly. Times in ms, sizes in bytes. */
+/** Limits for requests of operators, which are small and arrive quickly. Times are in ms, sizes in bytes. */
 const adminLimits = {
   ...answerLimits,
   headersMs: 10_000,
@@ -65,13 +65,14 @@ const adminLimits = {
   headersMax: 100,
 }
 
-/** Unlimited memory for small bodies, which count for no account. */
+/** Unlimited memory for small bodies, which are counted for no account. */
 const ampleRoom = { take: () => true }
 
 /**
- * Creates the second listener, for orchestrators and operators, never for clients (rulings X2 and X9). Health checks are open
- * to anyone. The API needs a token, and its answers contain no text of requests (ruling U5). The console's pages call the API.
- * In clear from other machines only health and metrics are answered, because tokens and cookies would be read on the way.
+ * Creates the admin listener, for orchestrators and operators and never for clients (rulings X2 and X9). Health checks
+ * are open to anyone. The API requires a token, and its answers contain no text of requests (ruling U5). The console's
+ * pages call the API. Other machines get only health and metrics over plain HTTP, because tokens and cookies could be
+ * read on the network.
  */
 export function createAdmin(parts: AdminParts): Edge {
   const { isReady, api, demoApi, metrics, pages, door, tls, besideOf, prefix = '', reportBug } = parts
@@ -125,7 +126,7 @@ export function createAdmin(parts: AdminParts): Edge {
     return tell(404, { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics', '/console/'] })
   }
 
-  /** Answers a probe without the reasons, which are for operators. */
+  /** Serves a health check without the reasons, which are for operators. */
   async function answerInAWord({ path }: AdminRequest): Promise<ApiAnswer> {
     const ready = path === '/healthz' || (await isReady())
     const [status, word] = ready === true || typeof ready === 'object' ? [200, 'ok'] : [503, 'unready']

@@ -5,9 +5,9 @@ import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 
 /** The metrics of a running server, for a scraper. */
 type ScrapedMetrics = {
-  /** Whether the listener is on loopback, so that only this machine reaches it. */
+  /** Whether the listener is on loopback. Then only this machine reaches it. */
   isLoopback: boolean
-  /** The token of a scraper, which a reload may change. */
+  /** Returns the token of a scraper, which a reload may change. */
   token(): string | undefined
   contentType: string
   write(): Promise<string>
@@ -15,7 +15,7 @@ type ScrapedMetrics = {
   reportBug(bug: Error): void
 }
 
-/** Answers `/metrics`, which is read-only. */
+/** Serves `/metrics`, which is read-only. */
 export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
   return async ({ exchange }) => {
     const refusal = judgeScrape(exchange, metrics)
@@ -31,8 +31,8 @@ export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
 }
 
 /**
- * Decides who may read the metrics (ruling X9): a scraper with the token. If no token is configured, any program on this machine
- * may read them, unless other machines reach the listener.
+ * Decides whether a request may read the metrics (ruling X9). A scraper needs the token. If none is configured, any
+ * program on this machine may read them, unless other machines reach the listener.
  */
 export function judgeScrape(
   request: Pick<HttpExchange, 'method' | 'header'>,
@@ -41,7 +41,7 @@ export function judgeScrape(
   const wanted = token()
   if (wanted === undefined) {
     if (!isLoopback) return 'unauthenticated'
-    // A page in a browser on this machine can give its own name this address. Its requests then carry that name.
+    // The name of a site can resolve to this address. Requests of its pages from a browser here then have that name.
     if (!isNamedByAddress(request.header('host'))) return 'misdirected'
   } else {
     const [, brought] = /^Bearer +(\S+)$/i.exec(request.header('authorization') ?? '') ?? []

@@ -17,10 +17,10 @@ const guardLines = linesOf(guards)
 const formHeaders: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r\n`
 
 /**
- * Serves a request of an operator on behalf of an account, or of the owner of a key at their own cost. It takes the walk of all
- * requests (`infer`). The window, credit, hold and debit of the account apply, and the limits of the key if there is one.
- * @param isDraining while true, no request is begun
- * @returns `playing`: the number of requests without a complete answer
+ * Serves a request of an operator on behalf of an account, or of the owner of a key at their own cost. It goes through
+ * `infer` like any other. The account's window, credit, hold and debit apply, and the limits of a key.
+ * @param isDraining while it returns true, no request begins
+ * @returns `playing`: the number of requests whose answer is not complete
  */
 export function createPlayground(
   gateway: Gateway,

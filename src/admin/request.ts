@@ -7,7 +7,7 @@ import { type Operation, ownRoles } from '../operations/operation.ts'
 import { ProblemError, pointerTo } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
-/** The largest body of an operation, in bytes, not counting a client's request in it. */
+/** The largest body of an operation, in bytes, without a client's request in it. */
 const ownBytesMax = 65_536
 
 export type Matched =
@@ -18,10 +18,10 @@ export type Matched =
 /** The paths of an API, each with its operation. */
 type ApiRoutes = readonly { operation: Operation; names: string[]; pattern: RegExp }[]
 
-/** All operations, below the path of the admin API. */
+/** The routes of all operations, below the path of the admin API. */
 export const adminRoutes: ApiRoutes = routesOf(`/api/v1`, allOperations)
 
-/** The operations that serve owners of keys, below a path where everything is their own, so that `/me` may be left out. */
+/** The routes of operations for owners of keys. All are about the owner, so `/me` is optional in the path. */
 export const ownRoutes: ApiRoutes = routesOf(
   '/console/api(?:/me(?=/))?',
   allOperations
@@ -37,7 +37,7 @@ function routesOf(prefix: string, operations: readonly Operation[]): ApiRoutes {
   }))
 }
 
-/** Returns the operation at a path, or the methods that the path takes if the requested one is not among them. */
+/** Returns the operation at a path, or the allowed methods if the method is not one of them. */
 export function matchOperation(routes: ApiRoutes, method: string, path: string): Matched {
   const allow: string[] = []
   for (const { operation, names, pattern } of routes) {
@@ -61,9 +61,9 @@ export function matchOperation(routes: ApiRoutes, method: string, path: string):
 }
 
 /**
- * Returns all fields that were sent, in path, query or body.
+ * Returns the fields in the path, the query and the body.
  * @param bounds.bytesMax the largest request of a client
- * @param bounds.share set if the body may contain one: its bytes are counted there, and the caller gives them back
+ * @param bounds.share counts the bytes of a body that may contain such a request; the caller releases it
  * @throws ProblemError
  */
 export async function readFields(
@@ -71,7 +71,7 @@ export async function readFields(
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
   { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
-  // A quote inside a JSON string takes two characters.
+  // A quote within a JSON string takes two characters.
   const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : ownBytesMax
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
   const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)
@@ -105,22 +105,22 @@ async function readBody(
   } catch (error) {
     if (error instanceof GatewayError && error.reason === 'bodies') throw noRoom()
     if (error instanceof GatewayError) throw error.status === 413 ? tooLarge(bytesMax) : problemBelow(error)
-    // A client that has left gets no answer, so the text does not matter.
+    // A client that has left gets no answer, so the message does not matter.
     throw error instanceof ClientGone ? new ProblemError('invalid_request', 'The body is not whole.') : error
   }
 }
 
-/** Some programs write this mark at the beginning of a file. */
+/** A mark that some programs write at the beginning of a file. */
 const byteOrderMark = Buffer.from('\ufeff')
 
 function parse(bytes: Buffer): Record<string, unknown> {
   try {
-    // The scan has the limits of a client's body, so that parsing does not block other requests for long (reliability §3).
+    // The scan enforces the limits of a client's body, so that parsing does not block other requests (reliability §3).
     const text = bytes.subarray(byteOrderMark.equals(bytes.subarray(0, 3)) ? 3 : 0)
     scanObject(text)
     return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
-    // The error is thrown below.
+    // Reported below.
   }
   throw new ProblemError('invalid_request', 'The body is not a JSON object.')
 }
@@ -131,7 +131,7 @@ function tooLarge(bytesMax: number): ProblemError {
   })
 }
 
-/** The refusal if no memory is left. Bodies of clients and of operators share it (ruling R18). */
+/** Makes the refusal if there is no memory for a body. Bodies of clients and operators share it (ruling R18). */
 function noRoom(): ProblemError {
   return new ProblemError('rate_limited', 'The server holds as many bodies of requests as it can: ask again soon.', {
     headers: { 'retry-after': '1', connection: 'close' },

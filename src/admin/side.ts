@@ -14,28 +14,30 @@ import {
   tellProblem,
 } from './answer.ts'
 
-/** A request on the public listener that is for no model. @property record takes the account, the key and the code of a refusal */
+/**
+ * A request on the public listener that is for no model. `record` gets the account, the key and the code of an error.
+ */
 export type SideRequest = AdminRequest & { record: CallRecord }
 
-/** @returns undefined if the answer was or will be sent in another way */
+/** @returns undefined if another part sends the answer */
 type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
 
-/** A row of the table of paths beside those of models. */
+/** A path of the public listener that is not one of models. */
 export type SideRoute = {
-  /** The whole path; with a slash at its end, all paths below it that have no row of their own. `/` is a whole path. */
+  /** The whole path. A final slash includes all paths below it without a route of their own; `/` is only itself. */
   path: string
   answer: SideHandler
-  /** Whether the configuration in force has it for such a request. Without it the path is unknown. */
+  /** Whether the current configuration serves the path for this request. Otherwise the path is unknown. */
   isOn(config: Config, exchange: HttpExchange): boolean
 }
 
-/** Limits for the bodies of such requests, which are small and arrive quickly, in ms. */
+/** Limits for the bodies of these requests, which are small and arrive quickly, in ms. */
 const bodyLimits = { bodyMs: 30_000, bodyGapMs: 30_000 }
 
-/** Unlimited memory for small bodies, which count for no account. */
+/** Unlimited memory for small bodies, which are counted for no account. */
 const ampleRoom = { take: () => true }
 
-/** Makes the paths beside those of models from their table. The longest path that fits a request answers it. */
+/** Makes the handler of these paths. The longest matching path serves a request. */
 export function createSide(routes: readonly SideRoute[], listeners: readonly RecordListener[]): Side {
   const whole = new Map(routes.map((route) => [route.path, route]))
   const below = routes
@@ -64,7 +66,7 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
   }
 }
 
-/** Limits an API to so many questions at once, and to none while the process cannot keep up, so that requests to models go first. */
+/** Limits the concurrent requests of an API, and refuses all under overload, so that requests to models come first. */
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
   let running = 0
   return async (request) => {

@@ -4,24 +4,24 @@ import type { ProblemError } from '../operations/problem.ts'
 import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
-/** The most event streams that an operator may read at the same time. */
+/** The most concurrent event streams of an operator. */
 const streamsMax = 20
 
-/** The most exports at the same time. Each keeps the thread of the books busy. */
+/** The most concurrent exports. Each keeps the thread of the books busy. */
 const exportsMax = 4
 
 /** The time between two checks that the token or cookie of a stream is still valid, in ms. */
 const lookMs = 5_000
 
 /**
- * Limits what operators have under way at the same time: costly operations, event streams and exports.
+ * Limits concurrent work for operators: costly operations, event streams and exports.
  * @param nowMs Unix milliseconds
  */
 export function createUnderWay(nowMs: () => number) {
   const counts = new Map<string, number>()
   return { enter, openStream, exportRows }
 
-  /** @returns a function that gives the place back. @throws ProblemError if all places are taken */
+  /** @returns a function that releases the place @throws ProblemError if all places are taken */
   function take(name: string, most: number, refusal: () => ProblemError): () => void {
     const count = counts.get(name) ?? 0
     if (count >= most) throw refusal()
@@ -33,7 +33,7 @@ export function createUnderWay(nowMs: () => number) {
     }
   }
 
-  /** @returns a function that ends the operation. @throws ProblemError if the caller runs it too often already */
+  /** @returns a function that ends the operation @throws ProblemError if the caller has too many running already */
   function enter({ id, atOnce }: Operation, who: Principal | undefined): () => void {
     if (atOnce === undefined || who === undefined) return () => {}
     const name = who.kind === 'operator' ? who.actor : who.key.id
@@ -41,8 +41,8 @@ export function createUnderWay(nowMs: () => number) {
   }
 
   /**
-   * Opens an event stream, which ends when the token or cookie that opened it becomes invalid. It needs no timer, because an
-   * event is sent each second.
+   * Opens an event stream, which ends when its token or cookie becomes invalid. That is checked when events are sent,
+   * which happens each second.
    * @throws ProblemError if the operator reads too many streams
    */
   function openStream(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): ApiAnswer {
@@ -66,8 +66,8 @@ export function createUnderWay(nowMs: () => number) {
   }
 
   /**
-   * Sends a complete list row by row. The first row is read before the answer begins, because it reveals a mistake in the
-   * request.
+   * Sends a complete list row by row. The first row is read before the answer begins, so that a mistake in the request
+   * is reported.
    * @throws ProblemError
    */
   async function exportRows(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<ApiAnswer> {
@@ -81,10 +81,10 @@ export function createUnderWay(nowMs: () => number) {
       throw error
     }
 
-    /** The rows must be closed, because a generator that never began does not end by itself. */
+    /** Closes the rows too, because a generator that was never started does not end by itself. */
     function onClose(): void {
       leave()
-      // A row that is being read is not needed any more, so its errors are ignored.
+      // The row that is being read is no longer needed, so its errors are ignored.
       rows.return?.()?.catch(() => {})
     }
   }
