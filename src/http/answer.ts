@@ -36,7 +36,7 @@ export function sendError(exchange: HttpExchange, { status, lines, body, closes,
   answerUnread(exchange, status, lines, { lingerMs }, body)
 }
 
-/** The connection of a refused request is kept if the rest of its body is at most this long, in bytes. */
+/** A refused request keeps its connection if its body is declared with at most this length, in bytes. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
 /** The longest time for which a client may read nothing of an answer that costs nothing, in ms (faults F-C9). */

@@ -33,7 +33,7 @@ const carriageReturn = 0x0d
 const lineFeed = 0x0a
 /** How long the client's bytes are discarded after a last answer, before the connection is destroyed, in ms. */
 const lastWordsMs = 1_000
-/** The number of immediate answers to requests sent ahead after which other connections get a turn. */
+/** After so many immediate answers to requests that were sent ahead, other connections get a turn. */
 const inARowMax = 16
 
 /**
@@ -74,7 +74,7 @@ export class Connection implements ExchangeHost {
     return this.exchange === undefined && this.socket.writableLength === 0
   }
 
-  /** Whether the client has the answer, and only the rest of its request is being thrown away. */
+  /** Whether the client has the answer, and only the rest of its request is being discarded. */
   get isAnswered(): boolean {
     return this.exchange?.isLingering === true && this.socket.writableLength === 0
   }

@@ -8,7 +8,7 @@ function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<string, s
     : { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_BASE: `${origin}/v1` }
 }
 
-/** The name of a model in those programs. */
+/** The name of a model for litellm, with a prefix that selects the vendor's API. */
 function litellmModel({ model }: Pick<Access, 'model'>, wire: ClientWire): string {
   return `${wire === 'messages' ? 'anthropic' : 'openai'}/${model}`
 }

@@ -16,7 +16,7 @@ type DeskOptions = {
   answer(answers: DeskAnswer[]): void
   /** Called if a call fails and is tried again, at most once a second. */
   onTrouble?(error: Error, code: string): void
-  /** How long a replica counts as alive after its last beat, in ms. */
+  /** How long a replica counts as alive after its last heartbeat, in ms. */
   leaseMs?: number
   /** The longest time that an ask waits, in ms. */
   patienceMs?: number

@@ -73,7 +73,7 @@ const limits = {
   budgetNanos: (key: KeyScope | undefined): bigint | '' => key?.budgetNanos ?? '',
 } satisfies { [Name in Exclude<keyof KeyScope, 'id'>]: (key: KeyScope | undefined) => number | bigint | '' }
 
-/** The database counts in 32 bits, so a limit above that becomes the largest number. */
+/** The database counts in 32 bits. A higher limit is replaced by the highest number of 32 bits. */
 function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): number | '' {
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }

@@ -144,9 +144,9 @@ export type Desk = ThreadPart & {
    * as reached only after this resolves. If it throws, the error is reported and the connection is opened again.
    */
   onReached?(session: DatabaseSession): Promise<void>
-  /** Called at each beat, on the same connection. What it throws counts as a loss of the connection. */
+  /** Called every `beatMs`, on the same connection. What it throws counts as a loss of the connection. */
   onBeat?(session: Transaction): Promise<void>
-  /** Called after the database has answered a beat. */
+  /** Called after the database has answered the statements of `onBeat`. */
   onAnswered?(): void
   /** Called when the database cannot be reached any more. */
   onLost?(): void

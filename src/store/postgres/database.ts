@@ -115,7 +115,7 @@ export function applicationOf(purpose: string): string {
 /** Opens a single connection. @throws what the driver throws if no connection is made in time */
 export async function openSession(options: ConnectionOptions): Promise<DatabaseSession> {
   const client = new pg.Client(clientConfig(options))
-  // The types of the library lack it. Its own `end` waits for a server that may be frozen.
+  // The library's types lack `connection`. The client's own `end` waits for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   let last: Promise<unknown> = Promise.resolve()
   const session: DatabaseSession = {
@@ -208,7 +208,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 function ignore(): void {}
 
-/** The types of the library lack it. */
+/** The id of the server's process. The library's types lack `processID`. */
 function pidOf(client: pg.ClientBase): number {
   return (client as unknown as { processID: number }).processID
 }

@@ -63,7 +63,7 @@ async function climb(
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
     steps.length,
-    // An entry of form 3 may have raised it.
+    // An entry of form 3 may have raised `oldest` already.
     Math.max(oldest, ...steps.map((step) => step.oldest)),
   ])
 }

@@ -7,7 +7,7 @@ type Queries = Pick<Transaction, 'query'>
 /** Other tables that servers and operators write to, besides the registers. */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
-/** The guarded tables, with the writes that they refuse. A running server may still write its beat, or leave. */
+/** The guarded tables, with the writes that they refuse. A running server may still write its heartbeat, or leave. */
 const guarded = {
   ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',

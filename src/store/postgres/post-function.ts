@@ -161,7 +161,7 @@ BEGIN
         postings := postings || 'p';
         end_balance := end_balance + change;
         end_seq := end_seq + 1;
-        -- A correction lets the next entry step back (corrections.ts).
+        -- A correction allows the next entry an earlier time (corrections.ts).
         end_ms := CASE WHEN entry.kind = 'credit' AND entry.effective IS NOT NULL THEN entry.created_ms ELSE next_ms END;
         end_digest := next_digest;
         -- As spendMore and clampNanos in src/accounts/budget.ts. The lock of the account covers these rows: no other account
@@ -194,7 +194,7 @@ BEGIN
             END IF;
             counted := end_seq;
           END IF;
-          -- As warnOfBudget in src/accounts/warnings.ts.
+          -- The same as warnOfBudget in src/accounts/warnings.ts.
           level := CASE WHEN spend.spent >= budgets[nth] THEN 100
             WHEN spend.spent >= budgets[nth] - budgets[nth] / 5 THEN 80 ELSE 0 END;
           kind := CASE WHEN nth = own THEN 'account' WHEN starts_with(scopes[nth], 'per_') THEN 'person' ELSE 'key' END;
@@ -216,7 +216,7 @@ BEGIN
     IF entry.ends_account AND is_account THEN
       UPDATE triwire.balances b SET balance = end_balance, seq = end_seq, posted_ms = end_ms, digest = end_digest
         WHERE b.account_id = account AND b.seq <> end_seq;
-      -- As warnOfCredit in src/accounts/warnings.ts.
+      -- The same as warnOfCredit in src/accounts/warnings.ts.
       IF (lows IS NOT NULL OR own_lows IS NOT NULL) AND end_balance < first_balance THEN
         INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
           SELECT concat_ws(':', 'credit_low', account, l.below, end_seq), 'credit_low', json_strip_nulls(json_build_object(

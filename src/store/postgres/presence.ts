@@ -23,8 +23,8 @@ type PresenceOptions = {
 }
 
 /**
- * This replica's presence among the others. It registers, writes a beat every second, and leaves at the end. It writes
- * its holds whenever the database has lost them. It also cleans up after replicas that died.
+ * This replica's presence among the others. It registers, writes a heartbeat every second, and leaves at the end. It
+ * writes its holds whenever the database has lost them. It also cleans up after replicas that died.
  */
 export class Presence {
   readonly #options: PresenceOptions
@@ -59,7 +59,7 @@ export class Presence {
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
   }
 
-  /** Changes the introduction. The next beat writes it. */
+  /** Changes the introduction. The next heartbeat writes it. */
   introduce(change: Partial<Introduction>): void {
     this.#introduction = { ...this.#introduction, ...change }
   }
@@ -83,7 +83,7 @@ export class Presence {
       const isKnown = await call<boolean>(this.#options.database, beat, [id, startedMs, configDigest, door])
       if (!isKnown) await this.#tellAgain(this.#identity)
     } catch {
-      // The loss of the connection is reported elsewhere (control.ts), and the next beat tries again.
+      // The loss of the connection is reported elsewhere (control.ts), and the next heartbeat tries again.
     } finally {
       this.#isBeating = false
     }
@@ -104,7 +104,7 @@ export class Presence {
         gone = await call<number>(database, sweep, [this.#identity.id])
       this.#compare((await database.query(livingReplicas)) as Living[])
     } catch {
-      // The beat reports the failure.
+      // The heartbeat reports the failure.
     }
   }
 

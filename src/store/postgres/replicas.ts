@@ -15,7 +15,7 @@ const goneMs = 60_000
  */
 const livingMs = 30_000
 
-/** How often a living replica writes its beat to the table that survives a crash, in ms. */
+/** How often a living replica writes its heartbeat to the table that survives a crash, in ms. */
 const seenMs = 20_000
 
 /** The most rows of a table to delete at once. Each sweep must be quick, and an attack leaves many rows. */
@@ -51,7 +51,7 @@ END $$`,
 )
 
 /**
- * Writes a beat.
+ * Writes a heartbeat of a replica.
  * @returns false if the database does not know the replica's figures; then the replica must call `tell`
  */
 export const beat = defineFunction(
@@ -99,7 +99,7 @@ export const sweep = defineFunction(
 DECLARE t bigint := triwire.now_ms(); gone integer[]; shares_gone integer; failures_gone integer; untold_gone integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(${registering + 1}) THEN RETURN 0; END IF;
-  -- Locked: who is locked already is telling, and lives.
+  -- A row that is locked already is skipped: its replica is calling tell, so it lives.
   gone := ARRAY(SELECT r.id FROM triwire.replicas r
     WHERE r.id <> me AND (r.left_ms IS NOT NULL OR NOT ${wasSeen(seenOf, goneMs, 't')}) FOR UPDATE SKIP LOCKED);
   UPDATE triwire.replicas r SET left_ms = t WHERE r.id = ANY (gone) AND r.left_ms IS NULL;

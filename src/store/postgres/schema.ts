@@ -36,7 +36,7 @@ const detailed: PostgresMigration = {
 `,
 }
 
-/** Archives of closed months (src/accounts/archive.ts). All are empty until the first one is detached. */
+/** Archives of closed months (src/accounts/archive.ts). The tables are empty until the first month is detached. */
 const archiving: PostgresMigration = {
   oldest: 1,
   sql: `

@@ -14,7 +14,7 @@ export const countFailures = defineFunction(
   `(ip_keys text[], counts integer[]) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms(); f record; told text := '';
 BEGIN
-  -- The caller sorts the addresses: one order, no deadlock.
+  -- The caller sorts the addresses. So all calls lock rows in the same order, and none deadlock.
   FOR i IN 1 .. cardinality(ip_keys) LOOP
     INSERT INTO triwire.failures AS x (ip_key, window_ms, count) VALUES (ip_keys[i], t, counts[i])
       ON CONFLICT (ip_key) DO UPDATE SET

@@ -42,7 +42,7 @@ export const personColumns = Object.keys(personBounds.columns)
   .map((name) => `p.${name} AS ${personPrefix}${name}`)
   .join(', ')
 
-/** How long a replica counts as alive after its last beat, in ms. After that its holds are free. */
+/** How long a replica counts as alive after its last heartbeat, in ms. After that its holds are free. */
 export const leaseMs = 10_000
 
 /**

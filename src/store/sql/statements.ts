@@ -16,7 +16,7 @@ const accountsMax = 1_000
 /** Creates the queries that statements need: sums of entries, heads of past moments, and the stored headers. */
 export function createStatements(dialect: Dialect) {
   const { schema, ends, isShared } = dialect
-  // Entries that a correction names count at another time (ruling C15).
+  // The time at which an entry counts may be set by a correction (ruling C15).
   const countsAt = countedMs(schema)
   return {
     sumMonth: (month: StatementMonth) => inSnapshot(sumMonth(month)),

@@ -266,7 +266,7 @@ const entryWords: Record<UsageGrouping, string> = {
   code: `''`,
 }
 
-/** The same rows as of `selectRows`, from the entries themselves. Their words are texts, and their times quarters. */
+/** Selects the rows of `selectRows` from the entries themselves. Words are strings here, and times are quarters. */
 export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, sums }: RowReading): Statement {
   return statement(dialect, (put) => {
     const is = (name: string, words: readonly string[]) => isOneOf(put, entryWords[name as UsageGrouping], words)
@@ -290,12 +290,12 @@ export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, su
 
 type MostSpent = {
   by: 'account' | 'key'
-  /** The number of the only account, if there is one. */
+  /** The number of the account to rank within, if there is one. */
   account: number | undefined
-  /** Quarters at which days begin. */
+  /** The range of quarters; each is the first of a day. */
   from: number
   to: number
-  /** Numbers that come first, whatever they have spent. */
+  /** Numbers with unfolded entries. They come first, whatever they have spent. */
   unfolded: readonly number[]
   limit: number
 }

@@ -88,7 +88,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
       return run(known, work)
     })
     last = { known: known!, version }
-    // `work` may have set it.
+    // `work` may have set `formThree`.
     if ((formThree as string) === 'begins') {
       formThree = 'begun'
       onBegun()

@@ -63,7 +63,7 @@ const detailed = `
     BEGIN SELECT RAISE(IGNORE) WHERE EXISTS (SELECT 1 FROM lists WHERE digest = NEW.digest OR rowid = NEW.rowid); END;
 `
 
-/** Archives of closed months (src/accounts/archive.ts). All are empty until the first one is detached. */
+/** Archives of closed months (src/accounts/archive.ts). The tables are empty until the first month is detached. */
 const archiving = `
   CREATE TABLE archives (
     month TEXT PRIMARY KEY,

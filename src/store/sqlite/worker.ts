@@ -52,8 +52,8 @@ try {
   explainErrors(path, start)
 } catch (error) {
   const refusal = new StoreError((error as Error).message)
-  // The thread ends at once when it is closed. Whatever had started must not keep it running, because the server waits
-  // for its end.
+  // On `close` the thread exits at once, because the server waits for its end. Whatever had started before the failure
+  // must not keep it running.
   serve({ answers: { open: () => Promise.reject(refusal), close: async () => process.exit() } })
 }
 
