@@ -25,14 +25,14 @@ type AdminApiParts = {
   readAccess: ApiParts['readAccess']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
-  /** The demo, whose API stands beside. */
+  /** The demo, which has an API of its own. */
   demo: { books(): Promise<Books>; view: ApiParts['running'] }
 }
 
-/** At most so many wrong tokens of an address, questions of an operator, and questions of an owner, in a minute. */
+/** The most wrong tokens of an address, requests of an operator, and requests of an owner in a minute. */
 const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
 
-/** The path below which people reach the admin listener. */
+/** Returns the path below which people reach the admin listener. */
 export function prefixOf({ adminUrl }: Config): string {
   return adminUrl === undefined ? '' : new URL(adminUrl).pathname.replace(/\/$/, '')
 }
@@ -59,7 +59,7 @@ export function openApi(parts: ApiParts): AdminHandler {
   }
 }
 
-/** The admin API and the console of a running gateway. The books are opened when the first request needs them. */
+/** Creates the admin API and the console of a gateway. The books are opened when the first request needs them. */
 export function createAdminApi(parts: AdminApiParts) {
   const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies, readAccess } = parts
   let opened: Promise<OpenBooks> | undefined
@@ -91,11 +91,11 @@ export function createAdminApi(parts: AdminApiParts) {
   return { api: openApi(apiParts), demoApi, pages, books, adopt, close, apiParts }
 
   /**
-   * A reload has put this configuration in force. From now on the listener presents the certificate of this configuration
-   * and follows its settings.
+   * Applies a reloaded configuration. From now on the listener presents the certificate of this configuration and
+   * follows its settings.
    */
   function adopt(next: Config, listener: Edge): void {
-    // Taking TLS away needs a restart, until which the listener keeps its certificate.
+    // Removing TLS needs a restart. Until then the listener keeps its certificate.
     if (next.adminTls) {
       listener.renew(next.adminTls)
       site.names = namesOf(next.adminTls)

@@ -38,36 +38,39 @@ type AdminSideParts = {
   events: Events
   traffic: Pick<TrafficWriter, 'write'>
   log: Log
-  /** Are called for requests of operators, as for every request. */
+  /** Called for requests of operators, as for every request. */
   listeners: readonly RecordListener[]
   reportBug: (bug: Error) => void
   isReady: () => Readiness
   isDraining: () => boolean
-  /** Undefined in a server that serves alone. */
+  /** The role of a worker; undefined in a server that serves alone. */
   role: WorkerRole | undefined
-  /** How long a webhook may take, in ms. */
+  /** The time limit of a webhook, in ms. */
   webhookMs: number | undefined
   families: readonly Family[]
   /** Compares this machine's clock with upstreams (ruling Y15). */
   dates: Pick<UpstreamDates, 'text'>
 }
 
-/** @property ownAddress of a worker, or of a listener off loopback without TLS: a loopback address of its own */
+/**
+ * @property ownAddress a loopback address of this process alone; for a worker, or if the listener is off loopback
+ *   without TLS
+ */
 type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 
-/** @property playing how many requests of operators are being answered */
+/** The admin side of a server. @property playing the number of operators' requests under way */
 export type AdminSide = {
   webhooks: Webhooks
   /** The books of the store on behalf of triwire itself, opened at the first call. */
   books(): Promise<Books>
   /** Listens, and registers how other servers of the store reach this one. @throws the error of the system */
   begin(): Promise<AdminAddresses>
-  /** Looks at what is due, some times a second. */
+  /** Does what is due; called a few times a second. */
   tick(): void
   playing(): number
   /** The pages of the public listener, for owners of keys. */
   sideRoutes: readonly SideRoute[]
-  /** From now on the listener shows the certificate of this configuration, and answers by it. */
+  /** Applies a reloaded configuration: the listener presents its certificate and follows its settings. */
   adopt(next: Config): void
   close(): Promise<void>
 }
@@ -142,7 +145,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   let ownAddress: Address | undefined
   const besideOf = isInClear ? () => formatAddress(ownAddress ?? addressBeside(config.adminListen)) : undefined
   const edge = createAdmin({ ...adminParts, tls: config.adminTls, besideOf })
-  // The system chooses which worker gets a connection to the shared port. This one reaches this worker alone, and is for this machine.
+  // The system chooses which worker gets a connection to the shared port. This second listener, on loopback, reaches
+  // this worker alone.
   const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
     webhooks,
@@ -151,7 +155,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands send their tokens to the address beside an open listener, so no other port will do there.
+      // Commands send their tokens to loopback at the port of such a listener, so no other port may be used.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
@@ -188,13 +192,13 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   }
 }
 
-/** Listens on loopback at this port, or at any if another process has it and the port is not fixed. */
+/** Listens on loopback at this port, or at any free one if another process has it and the port is not fixed. */
 async function listenBeside(server: Edge['server'], port: number, isFixed: boolean): Promise<Address> {
   const listening = listen(server, { host: '127.0.0.1', port })
   return isFixed ? listening : listening.catch(() => listen(server, { host: '127.0.0.1', port: 0 }))
 }
 
-/** The live events of a gateway, which may not be there yet. */
+/** Creates the live events of a gateway, which may not exist yet. */
 export function watchGateway(gateway: () => Gateway): Events {
   return new Events({
     clockMs: () => gateway().clockMs(),

@@ -7,7 +7,7 @@ type AdminPlaces = { adminAddress: Address; ownAddress?: Address | undefined }
 
 /**
  * Finds the address at which operators open the console: the configured one, else one that this machine reaches.
- * @returns undefined if tokens would go in clear, or the address is not known
+ * @returns undefined if tokens would be sent unencrypted, or if the address is not known
  */
 export function findConsole(config: Config, { adminAddress, ownAddress }: AdminPlaces): string | undefined {
   const { adminUrl, adminTls } = config
@@ -37,12 +37,12 @@ export async function makeConsoleLink(
       await close()
     }
   } catch {
-    // The start reports a store that does not answer. The console is there without the link.
+    // The start reports a store that does not answer. The console works without the link.
     return url
   }
 }
 
-/** Whether what is sent to the address goes over TLS, or does not leave the machine. */
+/** Whether requests to the address use TLS, or do not leave the machine. */
 function isPrivate(url: string): boolean {
   const { protocol, hostname: host } = new URL(url)
   return protocol === 'https:' || isLoopback({ host: host.replace(/^\[|\]$/g, ''), port: 0 })

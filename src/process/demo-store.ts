@@ -16,7 +16,7 @@ type DemoStoreParts = {
   nowMs(): number
 }
 
-/** The demo of a server: what operators do with it, and the view of it. */
+/** Opens the demo of a server: the operations on it, and the view of it. */
 export function openDemo({
   gateway,
   reportBug,
@@ -39,19 +39,19 @@ export function openDemo({
   }
 }
 
-/** A file and what SQLite keeps beside it. */
+/** The endings of the names of a store's files: the main file, and those that are kept beside it. */
 const endings = ['', '-wal', '-shm', '.lock']
 
 /**
- * The demo of the console: a store of its own in a file beside the real one, offered while no request was billed there. With
- * PostgreSQL it is a file in the state folder of the server. Leaving it removes the file.
+ * The demo of the console: a separate store, in a file in the state folder of the server. It is offered while no
+ * request was billed in the real store. Leaving the demo removes the file.
  */
 class DemoStore implements DemoFile {
   readonly #parts: DemoStoreParts
   readonly #path: string
   #opened: Promise<OpenBooks> | undefined
   #making: Promise<boolean> | undefined
-  /** The file was looked at, or made, by this process. */
+  /** Whether this process has found that the file is a demo. */
   #isKnown = false
 
   constructor(parts: DemoStoreParts) {
@@ -103,7 +103,7 @@ class DemoStore implements DemoFile {
   async #make(): Promise<boolean> {
     const { offered, made } = await this.state()
     if (made || !offered) return made
-    // A file with the name of the demo is always a whole one.
+    // The demo is made under another name, so that a file with its name is always complete.
     const path = `${this.#path}.new`
     const removeParts = () => {
       for (const ending of endings) rmSync(path + ending, { force: true })
@@ -119,7 +119,7 @@ class DemoStore implements DemoFile {
     }
   }
 
-  /** Whether the file is a demo: a store of somebody's with that name is neither shown nor removed. */
+  /** Whether the file is a demo. Any other store with that name is neither shown nor removed. */
   async #isOurs(): Promise<boolean> {
     if (!existsSync(this.#path)) {
       // Another worker may have removed it.
@@ -133,7 +133,7 @@ class DemoStore implements DemoFile {
       const books = await this.#openBooks()
       this.#isKnown = (await books.listAudit({ limit: 1, actor: demoActor, operation: 'account.create' })).length > 0
     } catch {
-      // The file is no store.
+      // The file is not a store.
     }
     if (!this.#isKnown) await this.close()
     return this.#isKnown

@@ -13,16 +13,17 @@ const demoCredit = '10'
 /** The demo account that a start with the built-in catalog made, with its new key. Stores with accounts get none. */
 export type Demo = {
   key: string | undefined
-  /** An account that is there: the demo's, else the first. */
+  /** The demo account, or else the first account of the store. */
   account: string
 }
 
-/** The words for an operator who wants the demo account to ask real models. */
+/** The text for operators who want to use the demo account with real models. */
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * The demo account, where it has no other credit than what a first start gives: nobody has meant it to spend real money
- * (N-F12). @returns its id. @throws StoreError
+ * Finds the demo account, unless it got other credit than that of a first start, which is not meant for real models
+ * (N-F12).
+ * @returns its id @throws StoreError
  */
 export async function findGift(books: Books): Promise<string | undefined> {
   try {
@@ -52,12 +53,14 @@ export async function createDemo(store: StorePlace): Promise<Demo> {
   }
 }
 
-/** The words for a start that failed after the key was made: otherwise nobody would see it. */
+/** Returns the text for a start that failed after the key was made, because a key is shown only once. */
 export function sayMade({ key, account }: Demo): string | undefined {
   return key && `The account "${account}" was made all the same. Its key is shown this once: ${key}`
 }
 
-/** The text of the start on stdout: the key, shown this once, with a call on each wire that works when pasted. */
+/**
+ * Returns the text of the start for stdout: the key, shown this once, with a call on each wire that works when pasted.
+ */
 export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
   if (key === undefined) {
@@ -82,7 +85,7 @@ export function sayDemo({ key, account }: Demo, base: string): string {
   ].join('\n')
 }
 
-/** The words that people type to reach this program: npm sets a variable for programs that it runs. */
+/** Returns the command that starts this program. npm sets a variable for programs that it runs. */
 function programName(): string {
   return process.env['npm_command'] === undefined ? 'triwire' : 'npx triwire'
 }
@@ -91,31 +94,32 @@ function curl(url: string, key: string, body: object): string {
   return `curl -s ${url} -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
 }
 
-/** How soon a database that did not answer is asked again. */
+/** The time after which a database that did not answer is asked again, in ms. */
 const retryMs = 1_000
 
 const nothing = { gift: undefined, planless: [] }
 
 /**
- * Keeps the demo account from real models: its credit was for the simulator (N-F12). It also warns of accounts whose plan is not in
- * the configuration, since both need the books.
+ * Keeps the demo account from real models, because its credit was for the simulator (N-F12). It also warns of accounts
+ * whose plan is not in the configuration, because both need the books.
  */
 export class DemoBar {
-  /** By id; the gateway follows it. */
+  /** The ids of refused accounts. The gateway reads this set. */
   readonly barred = new Set<string>()
   readonly #log: Log
   readonly #store: StorePlace
   #inForce: Config | undefined
 
-  /** @param store the one in use: what a later configuration names needs a restart */
+  /** @param store the store in use; another one in a later configuration needs a restart */
   constructor(log: Log, store: StorePlace) {
     this.#log = log
     this.#store = store
   }
 
   /**
-   * Looks whom a configuration bars. A database that cannot be reached serves nobody meanwhile, and is asked again.
-   * @returns what puts it in force. @throws StoreError
+   * Finds the account that a configuration refuses. If the database cannot be reached, no request is served anyway, and
+   * it is asked again later.
+   * @returns a function that puts the result in force @throws StoreError
    */
   async look(config: Config): Promise<() => void> {
     try {

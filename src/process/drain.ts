@@ -3,27 +3,29 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Edge } from '../http/server.ts'
 import type { Log } from '../log/log.ts'
 
-/** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
+/** The time in which answers that are cut at the deadline are settled and sent, in ms (faults F-P3). */
 const cutMs = 4_000
 
-/** How often a drain looks whether it is over. */
+/** The time between two checks whether a drain is over, in ms. */
 const lookMs = 20
 
 type Draining = {
   edge: Edge
-  /** Requests of operators that have no whole answer yet. */
+  /** The number of operators' requests whose answer is not complete. */
   playing: () => number
   gateway: Gateway
-  /** Monotonic; a test's is turned by hand. */
+  /** Monotonic; a test moves its own clock. */
   clockMs: () => number
   log: Log
-  /** True once nobody wants to wait any more. */
+  /** Whether another signal has asked to end now. */
   isHurried: () => boolean
-  /** From now on no connection is taken. */
+  /** Called when no more connections are accepted. */
   onClosing: () => void
 }
 
-/** Ends what runs: new connections for the delay, then none; streams until the deadline, then they are cut (reliability §7). */
+/**
+ * Accepts connections for the delay, then none. Lets streams run until the deadline, then cuts them (reliability §7).
+ */
 export async function drainEdge(
   { edge, playing, gateway, clockMs, log, isHurried, onClosing }: Draining,
   { delayMs, deadlineMs }: { delayMs: number; deadlineMs: number },
@@ -44,8 +46,8 @@ export async function drainEdge(
     return isHurried() || live() === 0
   }, deadlineMs)
   if (live() > 0) log.event('info', 'drain_cut', { live: live() })
-  // Their ends are on the way; a client that does not read gets no more than this. What comes through its checks meanwhile
-  // is cut as well.
+  // The ends of cut answers are being sent. A client that does not read gets no more time than this. Requests that pass
+  // their checks meanwhile are cut as well.
   await waitUntil(() => {
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     return gateway.deliveries.size === 0 && live() === 0

@@ -21,17 +21,20 @@ type WorkerSlot = {
 type FleetOptions = {
   role: Omit<WorkerRole, 'number'>
   log: Log
-  /** Whether a worker may take the place of a dead one now. @param isAlone no other worker lives */
+  /** Whether a worker may replace a dead one now. @param isAlone whether no other worker lives */
   mayFill(isAlone: boolean): boolean
-  /** Is called with each worker that is started. */
+  /** Called with each worker that is started. */
   onWorker: (worker: ChildProcess) => void
-  /** No worker is left, and no other will be started. @param code of the last of them */
+  /** Called when no worker is left and none will be started. @param code the exit code of the last one */
   onEnd: (code: number) => void
 }
 
 /** The workers of `--workers`. A worker that ends is replaced, until the fleet is stopped. */
 export class WorkerFleet {
-  /** Resolves with the first worker when all listen. A worker that ended is not waited for, since the next may end as well. */
+  /**
+   * Resolves with the first worker when all listen. Workers that ended are not waited for, because the next may end
+   * too.
+   */
   readonly allListen: Promise<WorkerListening>
   readonly #options: FleetOptions
   readonly #slots = new Map<number, WorkerSlot>()
@@ -50,13 +53,13 @@ export class WorkerFleet {
 
   reload(): void {
     for (const slot of this.#slots.values()) {
-      // A process that has not run its first line yet would be ended by the signal.
+      // The signal would end a process that has not run its first line yet.
       if (slot.listening) slot.worker.kill('SIGHUP')
       else slot.mustReload = true
     }
   }
 
-  /** A second signal hurries the workers, as it does a single server. */
+  /** Passes a signal on to all workers. A second signal hurries them, as it does a single server. */
   stop(signal: NodeJS.Signals): void {
     this.#isStopping = true
     for (const { worker } of this.#slots.values()) worker.kill(signal)
@@ -100,7 +103,7 @@ export class WorkerFleet {
       return
     }
     this.#logEnd(number, why)
-    // A fault that ends one worker before any has listened would end them all, and has been logged. A later end may be a kill.
+    // If a worker ends before any has listened, the same fault would end all workers, so none is replaced.
     if (!this.#hasListened) {
       process.exitCode = code || 1
       this.stop('SIGTERM')
@@ -111,7 +114,9 @@ export class WorkerFleet {
     this.#fillLater(number, hasLived ? pauseMs : slot.pauseMs)
   }
 
-  /** Without any worker nobody listens at the port, so then the pause does not grow. */
+  /**
+   * Replaces a worker after a pause. While no worker lives, no process listens at the port, so the pause does not grow.
+   */
   #fillLater(number: number, waitMs: number): void {
     const isAlone = () => this.#slots.size === 0
     const nextPauseMs = Math.min(pauseMaxMs, waitMs * 2)

@@ -22,18 +22,18 @@ import type { RunningServer } from './server.ts'
 import { ownConfig, readWorkerRole, type WorkerListening, type WorkerRole } from './worker-role.ts'
 import type { ServeOptions } from './workers.ts'
 
-/** Signals this close together are one that came two ways. */
+/** Signals within this time, in ms, count as one signal that came twice. */
 const oneSignalMs = 50
 
-/** Running answers have this long after an uncaught bug, in ms: nothing can be relied on any more (ruling X10). */
+/** The time that running answers get after an uncaught bug, in ms. Nothing can be relied on after one (ruling X10). */
 const uncaughtDrainMs = 3_000
 
 /**
  * Runs the gateway until a signal stops it: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.
- * @throws what keeps it from starting: mistakes of the configuration as they are, all else with its cure.
+ * @throws ConfigError for mistakes of the configuration; for any other failure an Error with the cause and the cure
  */
 export async function serve(options: ServeOptions): Promise<void> {
-  // The reader of the start's text may be gone, or their disk full: that ends no server (B24).
+  // An output without a reader, or a full disk, must not end the server (B24).
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
   try {
     const role = readWorkerRole()
@@ -71,7 +71,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     void stop('ledger_lost', 0)
   }
   const openStore = await prepareStoreOf(config, { clockMs, onFatal, log: log.event }, role)
-  // The ledger's thread starts beside the reading of the server's many files.
+  // The ledger's thread starts while the server's many files are read.
   const [{ store, demo }, { startServer }] = await Promise.all([openStore(), import('./server.ts')])
   const demoBar = new DemoBar(log, config.store)
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
@@ -109,7 +109,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   announce(log, { started, server, accounts: store.countAccounts() }, { role, json: options.json })
   let reloading = Promise.resolve()
   const askReload = createReloads({
-    // One after the other: the last that was asked for is the last to be in force.
+    // Reloads run one after the other, so that the newest configuration is in force in the end.
     reload(asked) {
       reloading = reloading.then(() => reload(asked))
     },
@@ -118,14 +118,14 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   })
   // Signals that came during the start are taken now (ruling X11).
   takeSignals(heed)
-  // Without its supervisor a worker would not be replaced, and would keep its folder from the next one.
+  // A worker stops without its supervisor: it would not be replaced, and would keep its folder from the next worker.
   if (role) process.on('disconnect', () => void stop('supervisor_gone', 0))
 
   function heed(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') askReload()
-    // A supervisor that signals the whole group, and the launcher that passes it on, are one and the same signal.
+    // A supervisor may signal the whole process group, and the launcher passes the signal on. Both count as one signal.
     else if (stoppingMs !== undefined && clockMs() - stoppingMs > oneSignalMs) server?.hurry()
-    // A person who types Ctrl-C has no load balancer that needs a moment.
+    // Only SIGTERM gets the delay, which is for a load balancer. Ctrl-C, a SIGINT, comes from a person at a terminal.
     else void stop(signal, signal === 'SIGTERM' ? config.timeouts.drainDelayMs : 0)
   }
 
@@ -140,7 +140,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   }
 
   async function reload(asked: number): Promise<void> {
-    // Nobody misses a line for a signal that was answered together with others.
+    // The log line has the number of signals, so that each of them is accounted for.
     const together = asked > 1 ? { signals: asked } : {}
     try {
       let next = ownConfig(reloadConfig(config, options), role)
@@ -156,14 +156,14 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next, log)
     } catch (error) {
-      // The configuration in force stays so, and nothing of the rejected one goes on.
+      // The configuration in force is kept. Everything that was started for the rejected one ends.
       server?.keep(config)
       log.event('error', 'config_rejected', { error: explainStart(error), ...together })
     }
   }
 }
 
-/** Ends parts one after the other. An error is logged, and does not keep the process from its end. */
+/** Ends parts one after the other. An error is logged, and does not keep the process from ending. */
 async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefined)[]): Promise<void> {
   try {
     for (const end of ends) await end()
@@ -174,7 +174,7 @@ async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefi
   }
 }
 
-/** Says that the server listens: to a person, to a program, or to the supervisor of this worker. */
+/** Reports that the server listens: to a person, to a program, or to the supervisor of this worker. */
 function announce(
   log: Log,
   { started, server, accounts }: { started: Started; server: RunningServer; accounts: number | undefined },

@@ -13,8 +13,8 @@ type StoreParts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
 type OpenedStore = { store: ServerStore; demo: Demo | undefined }
 
 /**
- * The store that a configuration names, for one server, and with the built-in catalog its demo account.
- * @throws StoreError, and what making its folder throws.
+ * Opens the store that a configuration names, for one server. With the built-in catalog, the demo account is made too.
+ * @throws StoreError, and the errors of making its folder
  */
 export async function openStoreOf(config: Config, parts: StoreParts): Promise<OpenedStore> {
   const open = await prepareStoreOf(config, parts)
@@ -22,8 +22,8 @@ export async function openStoreOf(config: Config, parts: StoreParts): Promise<Op
 }
 
 /**
- * The same in two steps. A store with a thread of its own has begun to start it when this returns, so that the caller can
- * do something else meanwhile.
+ * Opens a store in two steps. A store with a thread of its own has begun to start it when this returns, so that the
+ * caller can do something else meanwhile.
  */
 export async function prepareStoreOf(
   config: Config,
@@ -34,20 +34,20 @@ export async function prepareStoreOf(
   const { settleDeadlineMs } = config.timeouts
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const isFile = place.engine === 'sqlite'
-  // Before a file is opened, so that the account is among those that are known from the start on.
+  // The demo account is made before a file is opened, so that the server knows it from the start.
   const demo = isBuiltIn && isFile ? await createDemo(place) : undefined
   const openStore = await prepareServerStore(place)
   return async () => {
     const store = await openStore({
       stateDir,
-      // The others find the spool of a worker that is gone.
+      // Other workers find the spool of an ended worker here.
       spoolsDir: role && dirname(stateDir),
       settleDeadlineMs,
       reporting,
       introduce: () => introduce(config, role),
       ...parts,
     })
-    // One that cannot be reached is waited for, and the demo account left to the next start.
+    // If the database cannot be reached, the server waits for it, and the next start makes the demo account.
     if (!isBuiltIn || isFile || store.ledger.whyBlocked()) return { store, demo }
     return { store, demo: await createDemo(place).catch(() => undefined) }
   }

@@ -7,7 +7,9 @@ import type { Config } from '../config/config.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
-/** At most so many wrong keys of an address, and questions of an owner, in a minute; and questions of all of them at once. */
+/**
+ * The most wrong keys of an address and requests of an owner in a minute, and the most requests of all owners at once.
+ */
 const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
 
 type OwnPagesParts = {
@@ -18,8 +20,8 @@ type OwnPagesParts = {
 }
 
 /**
- * The pages of the listener of clients and the API that they ask. The owner of a key sees their own use there (rulings Y19, Y22).
- * They have limits of their own, so that requests to models do not wait for them.
+ * Creates the pages on the clients' listener and the API that they use. The owner of a key sees their own use there
+ * (rulings Y19, Y22). They have their own limits, so that requests to models do not wait for them.
  */
 export function createOwnPages(
   config: Config,
@@ -48,7 +50,7 @@ export function createOwnPages(
   ]
   return { routes, site, adopt }
 
-  /** A reload has put this configuration in force: hosts are checked by its `api_url` and certificate. */
+  /** Applies a reloaded configuration: hosts are checked by its `api_url` and certificate. */
   function adopt({ apiUrl, tls }: Config): void {
     site.publicUrl = apiUrl === undefined ? undefined : new URL(apiUrl)
     site.names = namesOf(tls)

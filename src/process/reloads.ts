@@ -1,25 +1,25 @@
-/** From the start of one reload to that of the next, at least. */
+/** The shortest time between the starts of two reloads, in ms. */
 export const reloadsApartMs = 1_000
 
 type ReloadParts = {
-  /** One reload. @param asked how many signals it answers */
+  /** Reloads once. @param asked the number of signals that it answers */
   reload(asked: number): void
   /** Monotonic milliseconds. */
   clockMs(): number
-  /** Calls back after so many milliseconds. */
+  /** Calls back after this many milliseconds. */
   after(ms: number, act: () => void): void
 }
 
 /**
- * Answers signals with reloads (B3). The first of a quiet time is answered at once. Those that come within `reloadsApartMs` of
- * the start of a reload get one together, when that time is over. It begins after the last of them, so it reads what the file
- * was when that one was sent. A reload takes tens of milliseconds of everybody's time, so a flood of signals must not mean as
- * many.
- * @returns to be called with each signal
+ * Answers signals with reloads (B3). A signal after a quiet time is answered at once. Signals within `reloadsApartMs`
+ * of the start of a reload share one reload, when that time is over. It begins after the last of them, so it reads the
+ * file as it was then. A reload stops all requests for tens of milliseconds, so a flood of signals must not cause as
+ * many reloads.
+ * @returns a function to call with each signal
  */
 export function createReloads({ reload, clockMs, after }: ReloadParts): () => void {
   let startedMs = Number.NEGATIVE_INFINITY
-  /** Signals that wait for a reload; while there are some, one is on its way. */
+  /** The number of signals that wait for a reload. If there are any, a reload is scheduled. */
   let waiting = 0
   return () => {
     if (++waiting > 1) return

@@ -5,15 +5,15 @@ import { cureOf, explainMaking, StoreError } from '../store/files/store-error.ts
 import { type Demo, demoCure, sayDemo } from './demo.ts'
 
 export type Started = {
-  /** The origin at which clients reach it. */
+  /** The origin for clients. */
   base: string
   admin: string
   config: Config
-  /** This start has made the store. */
+  /** Whether this start has made the store. */
   isStoreNew: boolean
-  /** With the built-in catalog only. */
+  /** The demo account; with the built-in catalog only. */
   demo: Demo | undefined
-  /** The demo account is refused. */
+  /** Whether the demo account is refused. */
   isDemoBarred: boolean
   /** The console's address, with the token of a link if there is one. */
   consoleUrl?: string | undefined
@@ -28,8 +28,8 @@ export function originsOf({ tls, adminTls }: Config, listening: { address: Addre
 }
 
 /**
- * The text of a start on stdout: where it listens, what it serves from and for whom, and what there is to do first.
- * @param accounts undefined where the store does not say
+ * Returns the text of a start for stdout: addresses, configuration, store and accounts, and what to do first.
+ * @param accounts the number of accounts; undefined if the store did not return it
  */
 export function sayStart(started: Started, accounts: number | undefined): string {
   const { base, admin, config, isStoreNew, demo, isDemoBarred, consoleUrl } = started
@@ -55,7 +55,7 @@ function sayConsole(url: string): string {
   return `console ${url}${url.includes('#') ? ' (signs in one browser, once, within 10 minutes)' : ''}`
 }
 
-/** The same for programs, as one line of JSON. */
+/** Returns the facts of a start for programs, as one line of JSON. */
 export function startData(
   { base, admin, config, isStoreNew, demo, consoleUrl }: Started,
   accounts: number | undefined,
@@ -75,7 +75,7 @@ export function startData(
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
 
-/** By the system's code, where nothing could be listened on: what is the matter, and the cure. */
+/** Texts for a listener that could not be opened, by the code of the system: the cause and the cure. */
 const listenCures: Readonly<Record<string, (where: string) => string>> = {
   EADDRINUSE: (where) =>
     `address already in use ${where}: stop what listens there, or choose another address with --listen or --admin-listen`,
@@ -88,13 +88,13 @@ const listenCures: Readonly<Record<string, (where: string) => string>> = {
 const noSuchHost = (where: string) =>
   `${where} is the name of no address: check --listen and --admin-listen, or write the address itself`
 
-/** Why a start failed, in words for the operator. An unknown error is a bug, and is shown with its stack. */
+/** Explains to the operator why a start failed. An unknown error is a bug, and is shown with its stack. */
 export function explainStart(error: unknown): string {
   if (error instanceof StoreError || error instanceof ConfigError) return error.message
   const { code = '', syscall = '', message, stack, address, port } = error as SystemError
   if (/^E(NOTFOUND|AI_)/.test(code)) return noSuchHost((error as { hostname?: string }).hostname ?? message)
   if (syscall === 'listen' || syscall === 'bind') {
-    // Of port 0, any free one, the system names none.
+    // If any free port was asked for, the error has no port.
     const where = `${address?.includes(':') ? `[${address}]` : address}:${port ?? 0}`
     return (
       listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`

@@ -35,16 +35,18 @@ import { drainEdge } from './drain.ts'
 import { createUnaskedLog, openTelemetry } from './telemetry.ts'
 import type { WorkerRole } from './worker-role.ts'
 
-/** How often the deadlines of running requests are looked at. */
+/** The time between two checks of the deadlines of running requests, in ms. */
 const tickMs = 250
 
 const headerBytesMax = 16_384
 const headersMax = 100
 
-/** How long a start, or a reload, waits for commands that tell keys; after that their accounts are left out for the time being. */
+/**
+ * The longest wait of a start or a reload for key commands, in ms. Accounts without a key are not used until it comes.
+ */
 const keysMaxMs = 10_000
 
-/** A store that does not take what is to be warned of for so long holds up no start. */
+/** The longest wait of a start until the store has taken the warnings that webhooks want, in ms. */
 const webhooksMaxMs = 5_000
 
 type ServerParts = {
@@ -55,9 +57,9 @@ type ServerParts = {
   nowMs?: () => number
   /** Monotonic milliseconds; a test's clock. */
   clockMs?: () => number
-  /** Whether the process can keep up, by its own time, which has nothing to do with other clocks; a test's may be slow. */
+  /** Measures whether the process can keep up, by the real time; a test may pass one that seems slow. */
   load?: LoadWatch
-  /** Monotonic milliseconds that connections to upstreams go by; a test's may leap. */
+  /** The clock of connections to upstreams, in monotonic milliseconds; a test's may leap. */
   connectionsClockMs?: () => number
   /** The state of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
@@ -65,15 +67,18 @@ type ServerParts = {
   recents?: Recents
   /** The bytes of request bodies that may be held; a test has its own limit. */
   bodiesBytesMax?: number | undefined
-  /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
+  /**
+   * Ids of accounts that count as suspended: the demo account, if real models are served. The caller may change the
+   * set.
+   */
   barred?: ReadonlySet<string> | undefined
   /** The place of this process among workers that share its ports. */
   role?: WorkerRole | undefined
-  /** How long commands that tell keys are waited for, in ms; a test's may hang. */
+  /** The longest wait for key commands, in ms; a test's may hang. */
   keysMs?: number | undefined
-  /** The environment in which clouds name their credentials: that of the process; a test has its own. */
+  /** The environment variables, which may name cloud credentials; by default those of the process. */
   env?: Readonly<Record<string, string | undefined>> | undefined
-  /** How long a webhook may take, in ms; a test's may hang. */
+  /** The time limit of a webhook, in ms; a test's may hang. */
   webhookMs?: number | undefined
 }
 
@@ -83,20 +88,22 @@ export type RunningServer = {
   /** The address of the clients' listener, with its port. */
   address: Address
   adminAddress: Address
-  /** Of a worker: the loopback address of its admin side that it shares with no other. */
+  /** The loopback address of the admin side that no other process shares (see `AdminAddresses`). */
   ownAddress: Address | undefined
   /**
    * Puts another catalog, other upstreams, prices and rate limits in force; requests under way keep theirs. Addresses,
-   * store and the limits of the edge take a restart.
+   * the store and the limits of the edge need a restart.
    */
   reload(config: Config): void
-  /** Starts what a configuration needs before it is in force: commands that tell keys. Resolves when it can be. */
+  /**
+   * Starts the key commands of a configuration before it is in force. Resolves when they have ended or took too long.
+   */
   prepare(config: Config): Promise<void>
-  /** The one in force stays so: what was started for another ends. */
+  /** Keeps this configuration in force. Everything that was started for another one ends. */
   keep(config: Config): void
-  /** Lets everything look at its deadlines; the ticker does so four times a second. */
+  /** Checks all deadlines; the ticker calls it four times a second. */
   tick(): void
-  /** Ends what runs: new connections for the drain delay, then none; streams until the deadline (reliability §7). */
+  /** Stops accepting connections after the drain delay, then ends running streams at the deadline (reliability §7). */
   drain(delayMs: number, deadlineMs: number): Promise<void>
   /** Ends the drain now. */
   hurry(): void
@@ -220,7 +227,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
 type EdgeSides = { config: Config; listeners: RecordListener[]; side: Side; isDraining: () => boolean }
 
-/** The listener of clients. */
+/** Creates the listener for clients. */
 function openEdge(gateway: Gateway, { config, listeners, side, isDraining }: EdgeSides): Edge {
   return createEdge({
     limits: { ...config.timeouts, ...config.limits, headerBytesMax, headersMax },
@@ -235,7 +242,7 @@ function openGranting({ config, store, log }: ServerParts, nowMs: () => number, 
   return createGranting({ books, directory: store.directory, nowMs, calendar, log: log.event })
 }
 
-/** The answer to probes. A block of single accounts is no reason to send the others elsewhere (ruling Y16). */
+/** Returns true, or why the server is not ready. It stays ready if only single accounts are blocked (ruling Y16). */
 function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true | string {
   if (!isTaking) return 'it is being stopped'
   const block = ledger.whyBlocked()
@@ -243,7 +250,7 @@ function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true 
   return block === undefined || blockTexts[block]
 }
 
-/** With what other servers of the store tell. */
+/** Opens the state of upstream accounts, and shares cooldowns with other servers of the store. */
 function openMemory({ memory, store }: ServerParts, clockMs: () => number): PoolMemory {
   const own = memory ?? createPoolMemory(clockMs)
   if (store.cooldowns) own.share(store.cooldowns)
@@ -255,12 +262,12 @@ async function listenOnBoth({ config, role }: ServerParts, edge: Edge, admin: Pi
   return { address, ...(await admin.begin()) }
 }
 
-/** The time of connections, which a test may move. */
+/** The clock of connections, which a test may move. */
 function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<ConnectionWatch, 'clockMs'> {
   return { clockMs: connectionsClockMs }
 }
 
-/** As with the load: it is the process's own time that is shared out. */
+/** The real time, as for the load watch, because turns share out the time of this process. */
 const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),
@@ -271,7 +278,7 @@ function tellAll(listeners: readonly RecordListener[], record: CallRecord): void
   for (const listen of listeners) listen(record)
 }
 
-/** A request that never came as far as a route. */
+/** Makes the record of a request that was refused before it reached a route. */
 function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, nowMs: number): CallRecord {
   const { status, code, message } = error
   const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'

@@ -14,11 +14,11 @@ type SignInPathsParts = {
   sealKey: Uint8Array
   books(): Promise<Books>
   limits: SignInLimits
-  /** Asks the provider at a refresh; undefined: nobody is asked. */
+  /** Asks the identity provider when a token is refreshed; undefined: it is not asked. */
   askAgain?: AskAgain | undefined
 }
 
-/** The paths of programs that sign in (ruling Y19). */
+/** Creates the paths for programs that sign in (ruling Y19). */
 export function createSignInPaths({
   gateway,
   sealKey,
@@ -40,7 +40,10 @@ export function createSignInPaths({
 /** A loopback name with a port, which only a program on this machine sends. */
 const ownHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/
 
-/** The address at which this client reaches the gateway. Without `api_url` only this machine does (see `signInAddressMistake`). */
+/**
+ * Finds the address at which this client reaches the gateway. Without `api_url`, only clients on this machine do (see
+ * `signInAddressMistake`).
+ */
 function findBase(config: Config, { exchange }: SideRequest): string {
   const host = exchange.header('host') ?? ''
   if (config.apiUrl !== undefined || !ownHost.test(host)) return findClientUrl(config).url

@@ -25,7 +25,7 @@ type SignInParts = {
 /** Without `sign_in` nothing is limited, because nothing is served. */
 const noLimits = { codes: 1, grants: 1 }
 
-/** The paths of signing in, on the public listener and on the one for operators. */
+/** The paths for signing in, on the clients' listener and on the operators'. */
 const [publicNames, adminNames] = [
   ['device', 'authorize', 'callback', 'sign-in', 'sign-out', 'signed-out'],
   ['callback', 'sign-in', 'sign-out', 'signed-out'],
@@ -35,7 +35,7 @@ const [publicNames, adminNames] = [
 export function createSignIn(parts: SignInParts) {
   const { config, sealKey, api, clockMs, log } = parts
   const { nowMs } = api
-  // The table of operations and configuration say that there are settings whenever this is called.
+  // This is called only if the configuration has `sign_in`.
   const settings = () => config().signIn!
   const providerSettings = createProviderSettings(settings, parts.env ?? process.env)
   const limits = createSignInLimits({ limits: () => config().signIn?.limits ?? noLimits, clockMs })
@@ -48,7 +48,7 @@ export function createSignIn(parts: SignInParts) {
     return publicNames.map((path) => ({ path, answer, isOn: ({ signIn }) => signIn !== undefined }))
   }
 
-  /** Answers on the listener of operators what is of signing in, and lets `rest` answer all else. */
+  /** Returns the handler of the operators' listener. It answers the paths for signing in; `rest` answers all others. */
   function admin(site: KnownSite, rest: AdminHandler): AdminHandler {
     const answer = pagesOf('admin', site)
     return (request) => (adminNames.includes(request.path) && config().signIn ? answer(request) : rest(request))
@@ -99,7 +99,7 @@ export function createSignIn(parts: SignInParts) {
   }
 }
 
-/** The settings of the provider, the same object while the configuration is the same. */
+/** Returns the settings of the provider: the same object while the configuration is the same. */
 function createProviderSettings(settings: () => SignInSettings, env: NodeJS.ProcessEnv): () => ProviderSettings {
   let made: { of: SignInSettings; settings: ProviderSettings } | undefined
   return () => {

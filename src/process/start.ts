@@ -14,11 +14,11 @@ import { type RunningServer, startServer } from './server.ts'
 export { ConfigError } from '../config/problem.ts'
 export { StoreError } from '../store/files/store-error.ts'
 
-/** How a gateway is to run in somebody's process. The package exports this file (docs/embedding.md). */
+/** Options for a gateway in another program's process. The package exports this file (docs/embedding.md). */
 export type GatewayOptions = {
-  /** The SQLite file of accounts and ledger; it is made, with its folder, where there is none. */
+  /** The SQLite file of accounts and ledger. It is made, with its folder, if there is none. */
   store: string
-  /** The path of a configuration file, or what such a file holds, as an object. None: the built-in simulator answers. */
+  /** The path of a configuration file, or its content as an object. Without it, the built-in simulator answers. */
   config?: string | Readonly<Record<string, unknown>>
   /** The address for clients; default `127.0.0.1:0`, which is any free port. The configuration's own is ignored. */
   listen?: string
@@ -26,11 +26,13 @@ export type GatewayOptions = {
   adminListen?: string
   /** Which lines go to stderr: `info` has one for each request; default `error`. */
   log?: 'info' | 'error'
-  /** The store is lost (its file was taken away, its thread died twice): the gateway closes itself. */
+  /**
+   * Called when the store is lost (its file was taken away, its thread died twice). The gateway has then closed itself.
+   */
   onLost?: (error: Error) => void
 }
 
-/** Every one, or the compiler refuses it. */
+/** The names of all options. The compiler refuses a table that lacks one. */
 const optionNames = Object.keys({
   store: true,
   config: true,
@@ -46,22 +48,24 @@ export type StartedGateway = {
   url: string
   /** For health and readiness. */
   adminUrl: string
-  /** A key with credit, where the built-in simulator answers and the store had no account yet. */
+  /** A key with credit; set if the built-in simulator answers and the store had no account yet. */
   demoKey: string | undefined
   /**
    * Makes an account and a key for it, which works from the first request on.
    * @param credit credits, as a decimal text such as `12.5`; default none.
-   * @throws an error with the code `name_taken` if there is one of that name.
+   * @throws an error with the code `name_taken` if an account has that name
    */
   createAccount(name: string, credit?: string): Promise<{ id: string; key: string }>
-  /** Takes no more requests, gives running answers so long, then cuts and bills them. Again it is the same promise. */
+  /**
+   * Takes no more requests, and cuts and bills running answers after `graceMs`. Later calls return the same promise.
+   */
   close(graceMs?: number): Promise<void>
 }
 
 /**
- * Starts a gateway in this process: the whole one, with listeners, ledger and a thread for it. It takes no signals, and
- * of the environment only what `${NAME}` in the configuration asks for, and a proxy that it names.
- * @throws ConfigError, StoreError, and what listening throws; then nothing is left running.
+ * Starts a complete gateway in this process, with its listeners, its ledger and a thread for the ledger. It handles no
+ * signals. From the environment it takes only variables that the configuration names as `${NAME}`, and proxies.
+ * @throws ConfigError, StoreError, and the errors of listening; then nothing is left running
  */
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
   refuseUnknown(options)
@@ -91,7 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     bar()
     server = await startServer({ config, store, log, barred: demoBar.barred })
     if (lost) {
-      // The parts that were closed then had no server yet.
+      // The store was lost before the server existed, so `close` has not ended the server.
       await server.drain(0, 0)
       throw lost
     }
@@ -123,7 +127,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
   }
 }
 
-/** For callers without types: a store under a misspelled name would be another one. */
+/** Refuses unknown options and a missing store, for callers without types. */
 function refuseUnknown(options: GatewayOptions): void {
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name))
   const mistake =
@@ -133,7 +137,7 @@ function refuseUnknown(options: GatewayOptions): void {
   if (mistake) throw new ConfigError([mistake])
 }
 
-/** The process's own environment may be for another gateway, or for other ends: most of it is not for this one. */
+/** Reads the configuration. Settings in the process's environment may be for another gateway, so they are left out. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
   const own = ['TRIWIRE_SEAL_KEY', 'TRIWIRE_STATE_DIR']
   const isForUs = (name: string) => !own.includes(name) && !name.startsWith('OTEL_')

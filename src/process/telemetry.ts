@@ -15,14 +15,14 @@ import type { ConnectionWatch } from '../upstream/target.ts'
 
 /** The metrics and traces of a server, for its operator's monitoring. */
 export type Telemetry = {
-  /** Are to hear of every request. */
+  /** Must be called for every request. */
   listeners: readonly RecordListener[]
   tracing: Tracing | undefined
-  /** How late the event loop was in the last minute or so, at its worst hundredth, in ms. */
+  /** The 99th percentile of the event loop's delay in about the last minute, in ms. */
   readLagMs(): number
-  /** From now on it tells of this gateway. @param more families that others keep @returns what answers a scraper */
+  /** Begins to report on a gateway. @param more metrics that other modules count @returns the handler for scrapers */
   watch(gateway: Gateway, more: readonly Family[]): ReturnType<typeof createMetricsHandler>
-  /** Sends what waits, for two seconds at most; nothing is counted any more. */
+  /** Sends the rest, for two seconds at most. Nothing is counted any more. */
   close(): Promise<void>
 }
 
@@ -78,8 +78,10 @@ export async function openTelemetry(
 const everyMs = 60_000
 
 /**
- * Counts each event of bytes that nobody asked for (ruling Y14), and logs one a minute of each upstream. A broken one may send them
- * with each answer. `before` is how many events there were since the last line. @param clockMs monotonic
+ * Counts each event of bytes that no request asked for (ruling Y14). At most one a minute is logged for each upstream,
+ * because a broken upstream may send such bytes with each answer. `before` in a line is the number of events since the
+ * last line.
+ * @param clockMs monotonic
  */
 export function createUnaskedLog(log: Log['event'], clockMs: () => number) {
   const counter = new Counter(families.unasked)

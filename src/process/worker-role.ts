@@ -4,12 +4,12 @@ import type { Address, Config } from '../config/config.ts'
 
 /** The place of this process among `--workers`. */
 export type WorkerRole = {
-  /** From 1 on. A worker that takes the place of a dead one has its number. */
+  /** Counts from 1. A worker that replaces another one has the same number. */
   number: number
-  /** The addresses that all workers share, with their ports. The file may name others by now, which take a restart. */
+  /** The addresses that all workers share, with their ports. If the file names others by now, they need a restart. */
   listen: Address
   adminListen: Address
-  /** A person reads the log of the supervisor. */
+  /** Whether the log of the supervisor is formatted for people. */
   isPretty: boolean
 }
 
@@ -29,12 +29,12 @@ export function readWorkerRole(): WorkerRole | undefined {
   return process.send && text !== undefined ? (JSON.parse(text) as WorkerRole) : undefined
 }
 
-/** The configuration of a worker: each has a folder of its own, for its lock and its spool. */
+/** Returns the configuration of a worker. Each worker has its own folder, for its lock and its spool. */
 export function ownConfig(config: Config, role: WorkerRole | undefined): Config {
   return role ? { ...config, stateDir: join(config.stateDir, `worker-${role.number}`) } : config
 }
 
-/** The name of this server among those of its store. */
+/** Returns the name of this server among those of its store. */
 export function nameReplica(role: WorkerRole | undefined): string {
   return role ? `${hostname()} worker ${role.number}` : hostname()
 }

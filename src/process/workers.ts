@@ -15,9 +15,9 @@ import { WorkerFleet } from './fleet.ts'
 import { originsOf, sayStart, startData } from './say-start.ts'
 
 export type ServeOptions = ConfigOptions & {
-  /** The start prints one line of JSON instead of words. */
+  /** Whether the start prints one line of JSON instead of words. */
   json?: boolean
-  /** The start prints a link that signs in, although its output is no terminal. */
+  /** Whether the start prints a link that signs in even if its output is not a terminal. */
   link?: boolean | undefined
   /** The number of processes that serve on one port (ruling X7). */
   workers?: number | undefined
@@ -81,9 +81,9 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
 }
 
 /**
- * The configuration for a worker that replaces another. It reads the file, as every server does at its start. Changes that need a
- * restart could give the workers two stores: then one is started only if no other lives.
- * @returns undefined if none may be started
+ * Reads the configuration for a worker that replaces another one. With changes that need a restart, the workers could
+ * use two stores. A worker is then started only if no other lives.
+ * @returns undefined if no worker may be started
  */
 function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boolean): Config | undefined {
   try {
@@ -99,9 +99,9 @@ function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boo
 }
 
 /**
- * Finds the port that the workers share, and whether nobody else has it: it listens there for a moment.
+ * Finds the port that the workers share. It listens there for a moment, to see that no other process does.
  * @returns undefined if the system cannot share a port: macOS and Windows refuse `reusePort` (nodejs.org/api/net.html, 2026-11)
- * @throws the error of the system if somebody else listens there
+ * @throws the error of the system if another process listens there
  */
 async function findSharedPort(wanted: Address): Promise<Address | undefined> {
   const [alone, ...shared] = [1, 2, 3].map(() => createServer((socket) => socket.destroy()))
