@@ -12,7 +12,7 @@ import { enclose } from '../wires/requests/envelope.ts'
 import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 
-/** The result of one cheap question to an upstream account. */
+/** The result of one cheap test request to an upstream account. */
 export type UpstreamAnswered = {
   upstream: string
   account: string | null
@@ -23,11 +23,11 @@ export type UpstreamAnswered = {
   ok: boolean
   /** The kind of trouble; null if there is none. */
   trouble: Trouble | null
-  /** Until the answer was whole, or failed. */
+  /** The time until the answer was complete or had failed. */
   ms: number
   /** One sentence for the operator: what is wrong, and the cure. Never a key. */
   note: string
-  /** Of an account at a cloud. */
+  /** Set for an account with a credential of a cloud. */
   credential?: AskedCredential
 }
 
@@ -36,29 +36,29 @@ type AskedCredential = {
   source: string | null
   /** The identity that it stands for, such as the ARN of a role. */
   identity: string | null
-  /** Null: it has no end. */
+  /** Null if it does not expire. */
   ends_in_seconds: number | null
   /** How far the clock of the cloud is ahead of this machine's; null if no answer has shown it. */
   clock_ahead_seconds: number | null
 }
 
 type AskOptions = {
-  /** Each model of an account is asked for, not the first only. */
+  /** Whether each model of an account is asked for, and not only the first. */
   everyModel?: boolean
-  /** How long one answer may take. */
+  /** The time limit of one answer. */
   timeoutMs: number
-  /** Tells which is asked next. */
+  /** Called before each request, with its target. */
   onNext?: (target: Target) => void
 }
 
-/** Nobody pays for more than a few tokens. What a model wants at least its profile says. */
+/** The test request, which costs only a few tokens. If a model requires more, its profile has it. */
 const question = {
   model: 'any',
   max_tokens: 16,
   messages: [{ role: 'user', content: 'Say hello.' }],
 }
 
-/** As much as is looked at of an answer, in bytes. */
+/** The most that is read of an answer, in bytes. */
 const answerBytesMax = 65_536
 
 const headerBytesMax = 16_384
@@ -93,7 +93,7 @@ export async function askUpstreams(
   }
 }
 
-/** In the order of the catalog; each account once, or once for each name of a model. */
+/** Finds the targets in the order of the catalog: each account once, or once for each name of a model. */
 function findTargets(
   { catalog, upstreams }: Config,
   keyOf: Parameters<typeof createPool>[2],
@@ -177,7 +177,7 @@ function send(upstreams: Upstreams, target: Target, request: UpstreamRequest, ti
   })
 }
 
-/** As the gateway would make it of a client's, for this very target. */
+/** Makes the test request as the gateway would make it from a client's, for this target. */
 function requestFor(target: Target): UpstreamRequest {
   const { encodeRequest, credential, versionHeaders } = wires[target.model.wire].model
   const context = { cacheKey: undefined, unseal: () => undefined }

@@ -37,7 +37,7 @@ export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Book
   }
 }
 
-/** The answers of a server about its demo: everything is in the store of the demo, and nothing is under way. */
+/** Answers for the demo of a server: everything is in the store of the demo, and nothing is under way. */
 export function viewDemo(
   own: Running,
   { books, listNeeds, nowMs }: { books(): Promise<Books>; listNeeds: Running['listNeeds']; nowMs(): number },

@@ -6,20 +6,20 @@ import type { UpstreamState } from '../operations/shapes.ts'
 import { isTold, rowOf } from './explanation.ts'
 import { overMsOf } from './recents.ts'
 
-/** An event that is sent to all who watch. `tick` has the sums since the tick before. `reset` means that missed events are lost. */
+/** An event for all readers. `tick` has the sums since the tick before. `reset` means that missed events are lost. */
 type LiveEvent = { event: EventName; data: unknown }
 
 export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
 
 /** The most events that are kept for readers who come back. */
 const keptMax = 1_000
-/** The most events that wait for a reader. Of those that come then, the reader gets only the count. */
+/** The most events that wait for a reader. Of further events the reader gets only the number. */
 const waitingMax = 1_000
 /** The most accounts that are reported in a second, since the balance of an account changes with each request. */
 const accountsMax = 100
-/** A comment, in ms: what stands between may take a silent stream for a dead one. */
+/** The time between two comments in a stream, in ms: a proxy may take a silent stream for a dead one. */
 const commentMs = 15_000
-/** How long events go on after the last reader has left, since that reader may come back. */
+/** How long events are kept up after the last reader has left, in ms, because that reader may come back. */
 const warmMs = 60_000
 const tickMs = 1_000
 
@@ -28,9 +28,9 @@ type EventParts = {
   clockMs(): number
   /** Unix milliseconds. */
   nowMs(): number
-  /** As they are now. */
+  /** Lists the upstream accounts in their current state. */
   listUpstreams(): Promise<readonly UpstreamState[]>
-  /** Accounts as they are sent, without those that are not known here. */
+  /** Formats accounts for an event. Those that are not known here are left out. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number
   /** The ids of models that fail now. */
@@ -38,7 +38,7 @@ type EventParts = {
   /** The names of servers of the store that cannot be reached, whose events are missing. */
   listUnreached?(): readonly string[]
   reportBug(bug: Error): void
-  /** Somebody watches, or nobody any more. */
+  /** Called when the first reader comes. `onStop` is called when there has been none for a while. */
   onOpen?(): void
   onStop?(): void
 }
@@ -48,13 +48,13 @@ type TrafficSums = { requests: number; errors: number; nanos: bigint; input: num
 const noSums: TrafficSums = { requests: 0, errors: 0, nanos: 0n, input: 0, output: 0 }
 
 /**
- * The events of a running gateway, for all who watch. While nobody watches, a request costs a look at a flag. While somebody
- * does, each event is written once for all readers.
+ * The events of a running gateway, for all readers. Without readers, a request costs only the check of a flag. With
+ * readers, each event is formatted once for all of them.
  */
 export class Events {
   readonly #parts: EventParts
   readonly #readers = new Set<Reader>()
-  /** Ids of another run mean nothing here. */
+  /** A part of event ids that differs in each run, so that ids of another run are recognized. */
   readonly #run = randomText(6)
   readonly #changed = new Set<string>()
   #kept: string[] = []
@@ -88,15 +88,15 @@ export class Events {
     this.tell({ event: 'request.finished', data: rowOf(kept) })
   }
 
-  /** Something of an account has changed. */
+  /** Notes that an account has changed. */
   readonly noteAccount = (id: string): void => {
     if (this.#isOpen) this.#changed.add(id)
   }
 
-  /** Events as texts, from now on. Those since `lastEventId` come first, if they are still kept. */
+  /** Returns events as texts, from now on. Those since `lastEventId` come first, if they are still kept. */
   readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
 
-  /** Whether somebody watches. */
+  /** Whether there is a reader, or was one a moment ago. */
   get isOpen(): boolean {
     return this.#isOpen
   }
@@ -119,7 +119,7 @@ export class Events {
     for (const reader of this.#readers) reader.put(text)
   }
 
-  /** To be called some times a second. */
+  /** Call this a few times a second. */
   tick(): void {
     if (!this.#isOpen) return
     const now = this.#parts.clockMs()
@@ -171,7 +171,10 @@ export class Events {
     for (const data of this.#parts.tellAccounts(ids)) this.tell({ event: 'account.changed', data })
   }
 
-  /** One look at a time: workers may take longer than a tick to answer, and an old answer must not come after a newer one. */
+  /**
+   * Starts a look unless one is under way. Workers may take longer than a tick, and an old answer must not come after a
+   * newer one.
+   */
   #lookAtUpstreams(): void {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -241,7 +244,9 @@ export class Events {
     this.#before = new Map()
   }
 
-  /** The id is that of the last event that is kept. A tick does not change it, and has it so that a reader knows its place. */
+  /**
+   * Formats an event. Its id is that of the last kept event. A tick has it too, so that a reader knows its position.
+   */
   #format(event: EventName, data: unknown): string {
     return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
   }
@@ -255,7 +260,8 @@ class Reader implements AsyncIterable<string> {
   #wake: (() => void) | undefined
 
   put(text: string): void {
-    // Without a gap in the middle: after one event was dropped all are, until the reader has caught up.
+    // After one event was dropped, all are dropped until the reader has caught up. So a reader has at most one gap at a
+    // time.
     if (this.#dropped > 0 || this.#waiting.length >= waitingMax) this.#dropped++
     else this.#waiting.push(text)
     this.#wake?.()

@@ -13,9 +13,9 @@ export type ExplainedUsage = NonNullable<Explanation['usage']>
 type SettlementState = Explanation['settlement']['state']
 
 /**
- * Of a request in memory, also one that is under way.
+ * Explains a request in memory, which may still be under way.
  * @param clockMs monotonic, now
- * @param debit what the ledger says by now, where it was asked
+ * @param debit the debit in the ledger; undefined if the ledger was not asked or has none
  */
 export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, debit?: FoundDebit): Explanation {
   const { usage, prices, priceVersion, costNanos } = record
@@ -53,7 +53,7 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/** Of a request that only the ledger knows: what it has never had, or no more, is null. Of a chain it knows one step. */
+/** Explains a request that only the ledger knows. Facts that it does not have are null. Of a chain it has one step. */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill
@@ -67,7 +67,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** Reasons of a 429 that have none of their own in the counters: the model's lack of capacity, and a guessed key. */
+/** The reasons of a 429 without one in its record: the model lacks capacity, or too many keys were guessed. */
 const reasonOfCode: Readonly<Record<string, string>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',
@@ -78,7 +78,7 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
   return settled === 'posted' ? 'in the ledger' : settled
 }
 
-/** Memory does not keep the model of an only attempt: it is the one that the record names. */
+/** Explains a try. Memory does not keep the model of a single try, which is that of the record. */
 function explainTry(tried: Try, record: Pick<CallRecord, 'hops' | 'model'>, clockMs: number) {
   const { upstream, account, why, status, cause, text, startedMs, endMs } = tried
   const ms = Math.round((endMs ?? clockMs) - startedMs)
@@ -98,7 +98,7 @@ export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | und
   return { ...toTokens(usage), ...(calls && { calls }) }
 }
 
-/** Null where there is neither. */
+/** Makes a value of two texts; null if both are missing. */
 function pair<Made>(
   first: string | undefined,
   second: string | undefined,
@@ -107,7 +107,7 @@ function pair<Made>(
   return first === undefined && second === undefined ? null : make(first ?? null, second ?? null)
 }
 
-/** The row of a request that is over. @param record its own, or the part that is kept */
+/** Makes the row of a request that is over. @param record its record, or the part that is kept */
 export function rowOf(record: Omit<Recent, 'tries' | 'losses'>): RequestRow {
   const { usage, accountId, account, keyId, keyPrefix, keyLabel, costNanos } = record
   const { cache_write_1h_tokens: _, ...tokens } = usage ? toTokens(usage) : noTokens
@@ -141,7 +141,7 @@ function roundOr(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.round(ms)
 }
 
-/** Lists of models, counts and preflights that went well are no requests that anybody looks for. */
+/** Whether a request is listed. Lists of models, counts and preflights are listed only if they failed. */
 export function isTold({ walk, outcome, status = 0 }: Pick<Recent, 'walk' | 'outcome' | 'status'>): boolean {
   return walk === 'infer' || (outcome ?? 'ok') !== 'ok' || status >= 400
 }

@@ -13,13 +13,19 @@ import { isLeap, listNeeds, type Need, type NeedFacts, needLimits } from '../ope
 import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
-/** How often a server looks by itself, and looks at its upstream accounts, in ms. */
+/**
+ * The time between two looks at the store without being asked, and between two looks at the upstream accounts, in ms.
+ */
 const [lookMs, servicesMs] = [60_000, 5_000]
 
-/** An answer is made from facts of the store of this age, in ms, and waits for newer ones for so long. */
+/**
+ * An answer uses facts of the store up to this age, in ms. If they are older, it waits this long for newer ones, in ms.
+ */
 const [freshMs, patienceMs] = [10_000, 500]
 
-/** Figures of a week are read so often, in ms: it is the only reading whose time grows with the use of the store. */
+/**
+ * The time between two readings of the week's figures, in ms. Only this reading takes longer the more is in the store.
+ */
 const weekEveryMs = 300_000
 
 /**
@@ -28,13 +34,18 @@ const weekEveryMs = 300_000
  */
 const [pageMax, pagesMax] = [200, 10]
 
-/** Accounts whose spend of the week is remembered, those with most; and rows of each kind that a sweep keeps. */
+/**
+ * The most accounts whose spend of the week is kept, those that spent most, and the most rows of each kind in a sweep.
+ */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
-/** Keys that may be the cause of a leap: those that spent most in the hour. */
+/** The number of keys that are checked as the cause of a leap: those that spent most in the hour. */
 const leapersMax = 20
 
-/** Only accounts whose credit is less than so many times the spend of the week can be about to run dry, young ones too. */
+/**
+ * An account can run dry soon only if its credit is less than this many times its spend of the week, even a new
+ * account.
+ */
 const dryTimes = 4n
 
 const [dayMs, weekMs] = [86_400_000, 7 * 86_400_000]
@@ -51,7 +62,7 @@ type NeedParts = {
 
 type Services = NeedFacts['services']
 
-/** The list of needs of one server: what its store says, and what it sees itself. */
+/** Makes the list of needs of one server, from the facts of its store and from what it sees itself. */
 export class NeedWatch {
   readonly #parts: NeedParts
   readonly #calendar: Calendar
@@ -60,9 +71,9 @@ export class NeedWatch {
   readonly #persons = new Sweep<PersonRow, 'spent'>(['spent'])
   #week: { spent: ReadonlyMap<string, bigint>; sinceMs: number; readMs: number } | undefined
   #hours: NeedFacts['hours'] = []
-  /** Since when a line is there: as the store remembers it, else as this server first found it. */
+  /** When each line began: as the store remembers it, or else when this server first found it. */
   #sinceMs: ReadonlyMap<string, number> = new Map()
-  /** By model, upstream and account: since when this server finds it not ready, in Unix ms. */
+  /** When this server first found an account not ready, in Unix ms, by model, upstream and account. */
   readonly #notReadyMs = new Map<string, number>()
   #services: Services = []
   #looking: Promise<void> | undefined
@@ -75,7 +86,7 @@ export class NeedWatch {
     this.#calendar = createCalendar(parts.gateway.snapshots.current.config.reporting)
   }
 
-  /** Is called some times a second. */
+  /** Called a few times a second. */
   tick(): void {
     const clockMs = this.#parts.gateway.clockMs()
     if (clockMs - this.#servicesMs >= servicesMs) {
@@ -85,7 +96,10 @@ export class NeedWatch {
     if (this.#parts.isTelling && this.#ageMs() >= lookMs) void this.look()
   }
 
-  /** The list now. A store that does not answer in time is left out, or is as it was at the last look. */
+  /**
+   * Returns the current list. If the store does not answer in time, its facts are those of the last look, if there was
+   * one.
+   */
   async list(): Promise<Need[]> {
     this.#findServices()
     if (this.#ageMs() >= freshMs) await within(this.look(), patienceMs)
@@ -123,7 +137,7 @@ export class NeedWatch {
       const noticed = needs.map((one) => noticeOf(one, consoleUrl))
       this.#sinceMs = await books.noteNeeds(noticed, isTelling)
     } catch (error) {
-      // The server reports a silent store itself.
+      // A silent store has a line of its own in the log.
       if (!(error instanceof StoreSilent)) reportBug(error as Error)
     }
   }
@@ -138,7 +152,7 @@ export class NeedWatch {
       spent: (row) => row.state === 'active' && isBudgetSpent(row, nowMs),
     })
     await this.#keys.go((beyond) => books.pageKeys({ ...page, beyond }), {
-      // Sign-ins end by themselves.
+      // Keys of sign-ins are left out, because they expire by themselves.
       unused: (row) => row.session === undefined && isUsable(row, nowMs) && nowMs - usedMs(row) >= needLimits.unusedMs,
       spent: (row) => isUsable(row, nowMs) && isBudgetSpent(row, nowMs),
     })
@@ -234,7 +248,10 @@ export class NeedWatch {
   }
 }
 
-/** Rows of a long list by the conditions that they fit, found page by page. A page that is read again replaces what was found. */
+/**
+ * Collects the rows of a long list that fit some conditions, page by page. A row that is read again replaces the one
+ * found before.
+ */
 class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
   readonly #found: ReadonlyMap<Kind, Map<string, Row>>
   #beyond: readonly (string | number)[] | undefined
@@ -265,7 +282,7 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
   }
 }
 
-/** @param consoleUrl empty if nobody has said it: then the link is relative to it */
+/** @param consoleUrl empty if it is not configured; the link is then relative to the console */
 function noticeOf({ id, severity, text, link, command }: Need, consoleUrl: string): NoticedNeed {
   return { id, data: { need: id, severity, text, link: consoleUrl + link, command } }
 }
@@ -276,7 +293,7 @@ function isBudgetSpent({ bounds: { budget }, spend }: BudgetHolder, nowMs: numbe
   return budget !== undefined && spentAt(spend, nowMs) >= budget.nanos
 }
 
-/** @param spend of a budget that is spent now */
+/** Describes a budget that is spent now. */
 function budgetOf({ id, bounds, spend }: BudgetHolder, name: string, nowMs: number, calendar: Calendar) {
   const budget = bounds.budget!
   const untilMs = renewsAt(calendar, budget, spend, nowMs)
@@ -287,7 +304,7 @@ function isUsable({ revokedMs, expiresMs }: KeyRow, nowMs: number): boolean {
   return revokedMs === undefined && !hasEnded(expiresMs, nowMs)
 }
 
-/** When a key was last used, else when it was made. */
+/** Returns when a key was last used, or else when it was made. */
 function usedMs({ lastUsedMs, createdMs }: KeyRow): number {
   return lastUsedMs ?? createdMs ?? Number.POSITIVE_INFINITY
 }
@@ -304,7 +321,9 @@ function endOf<Listener extends string>(listener: Listener, certificate: string 
   return certificate === undefined ? [] : [{ listener, endsMs: Date.parse(new X509Certificate(certificate).validTo) }]
 }
 
-/** The present hour and the one before it, each against that of a week ago. Nothing while figures are not complete. */
+/**
+ * Reads the spend of this hour and the one before, each with that of a week ago. Empty while figures are not complete.
+ */
 async function readHours(books: Books, calendar: Calendar, nowMs: number): Promise<NeedFacts['hours']> {
   const { startMs, endMs } = calendar.periodOf(nowMs, 'hour')
   const before = calendar.periodOf(startMs - 1, 'hour').startMs
@@ -318,13 +337,13 @@ async function readHours(books: Books, calendar: Calendar, nowMs: number): Promi
       ...{ fromMs, spentNanos: costIn(now.total, at), weekAgoNanos: costIn(then.total, at + 1) },
       hasWeekAgo: [0, 1, 2].some((bucket) => costIn(then.total, bucket) > 0n),
     }
-    // Keys are asked about only where there is something to say of them.
+    // The key is looked for only if the spend leaped.
     hours.push({ ...hour, key: isLeap(hour) ? await findLeaper(books, [fromMs, untilMs]) : undefined })
   }
   return hours
 }
 
-/** The key whose spend in an hour grew most against that of a week ago, of those that spent most. */
+/** Finds the key whose spend in an hour grew most since a week ago, among those that spent most. */
 async function findLeaper(books: Books, hour: readonly number[]) {
   const { groups } = await books.readUsage({ ...questionOf(hour), by: ['account', 'key'], top: leapersMax })
   const keys = groups.map(({ of }) => of[1]!).filter((id) => id !== '')
@@ -348,7 +367,7 @@ function costIn({ sums }: Series, bucket: number): bigint {
   return sums[0]![bucket] ?? 0n
 }
 
-/** Asks for the cost between moments, without groups. */
+/** Makes the question for the cost between moments, without groups. */
 function questionOf(moments: readonly number[]): UsageQuestion {
   const bounds = moments.map((ms) => ms / quarterMs)
   return { bounds, daysOf: undefined, by: [], only: {}, sums: ['cost'], times: [], top: 1, sort: 'cost' }

@@ -16,7 +16,7 @@ import { explainDebit, explainRecord, isTold, rowOf } from './explanation.ts'
 import type { Recents } from './recents.ts'
 import type { TrafficWriter } from './traffic-writer.ts'
 
-/** So long a reading of figures waits for what is not written yet, in ms: then it tells what there is. */
+/** The longest wait of a reading of figures for counts that are not written yet, in ms. */
 const trafficMs = 500
 
 type LiveParts = {
@@ -70,7 +70,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     reportBug,
   }
 
-  /** From memory, else from the ledger. */
+  /** Explains a request from memory, or else from the ledger. */
   async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
     const recent = recents.find(requestId) ?? findUnderWay(requestId)
     if (recent === undefined) {
@@ -98,7 +98,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     return undefined
   }
 
-  /** They lie in the order of their ends; those of one millisecond are put into that of their ids. */
+  /** Lists requests, the last first. Requests that ended in one millisecond are sorted by their ids. */
   async function listRequests(...[filter, limit, beyond]: Parameters<AdminOperations['listRequests']>) {
     const found: RequestRow[] = []
     let group: RequestRow[] = []
@@ -140,7 +140,10 @@ export function createOperations(parts: LiveParts): AdminOperations {
   }
 }
 
-/** In the order of models, then of upstreams; an upstream's accounts as they are configured. */
+/**
+ * Lists upstream accounts in the order of models, then of upstreams. Those of one upstream are in their configured
+ * order.
+ */
 export function listUpstreams(gateway: Gateway): UpstreamState[] {
   const { pool, config } = gateway.snapshots.current
   const rows = pool.list(config.catalog.entries)
@@ -149,7 +152,7 @@ export function listUpstreams(gateway: Gateway): UpstreamState[] {
     .map((row) => tellRow(gateway, row))
 }
 
-/** The sums that running requests of this process hold, by account. */
+/** Sums the holds of running requests of this process, by account, in nano-credits. */
 export function readHolds({ deliveries }: Gateway): Holds {
   const holds = new Map<string, bigint>()
   for (const { record } of deliveries) {
@@ -180,7 +183,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Hides what the configuration adds to a path, since it may be a credential and clients over HTTP need not know it. */
+/** Hides the values of a configured query, because they may be credentials and clients over HTTP need not know them. */
 function withoutValues(path: string): string {
   const [before, query] = path.split('?', 2)
   return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`

@@ -33,7 +33,7 @@ export class OtherReplicas {
   readonly #parts: OtherReplicasParts
   /** The servers as they were last listed. A silent store changes nothing. */
   #listed: readonly OtherReplica[] = []
-  /** Until when servers that did not answer are left alone, by the keys of their doors. */
+  /** Until when servers that did not answer are not asked, by the keys of their doors. */
   readonly #restUntilMs = new Map<string, number>()
 
   constructor(parts: OtherReplicasParts) {
@@ -44,7 +44,7 @@ export class OtherReplicas {
   async list(): Promise<ReachableReplica[]> {
     const { replicas, key } = this.#parts
     const listed = await replicas.listOthers().catch(() => this.#listed)
-    // A server that registered anew, after a failover, is not another one.
+    // This server may be listed twice if it registered anew after a failover. Both entries have its key.
     this.#listed = listed.filter(({ door }) => door?.key !== key)
     const keys = new Set(this.#listed.map(({ door }) => door?.key))
     for (const gone of this.#restUntilMs.keys()) if (!keys.has(gone)) this.#restUntilMs.delete(gone)
@@ -81,8 +81,8 @@ export class OtherReplicas {
   }
 
   /**
-   * Passes on a question for a server that shares the port of this one: from another machine, only the port can be reached. The
-   * system chooses which server gets it.
+   * Passes a request on to the server that it is for, which shares the port of this one. Another machine can reach only
+   * the port, and the system chooses which server gets a connection.
    */
   readonly pass = async (key: string, name: string, body: string): Promise<ApiAnswer> => {
     await this.list()

@@ -1,7 +1,7 @@
 import type { CallRecord, Try } from '../gateway/record.ts'
 import type { Usage } from '../inference/usage.ts'
 
-/** Texts, what stands for many requests, and what is rare: kept as it is. */
+/** Values that are kept as they are: texts, objects that many requests share, and rare values. */
 // biome-ignore format: a name in each line would be a page
 const keptNames = [
   'id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'personId', 'labels', 'wire', 'model', 'alias',
@@ -11,7 +11,7 @@ const keptNames = [
 
 type ValuesOf<Names extends readonly (keyof CallRecord)[]> = { [At in keyof Names]: CallRecord[Names[At]] }
 
-/** The values of `keptNames` in their order. Reading each by its name takes three times as long. */
+/** Returns the values of `keptNames` in their order. Reading each by its name would take three times as long. */
 function keptOf(r: FinishedRecord): ValuesOf<typeof keptNames> {
   // biome-ignore format: as the names
   return [
@@ -27,31 +27,37 @@ const usageNames = [
   ...(['outputTokens', 'reasoningTokens'] as const),
 ] satisfies (keyof Usage)[]
 
-/** All that explains a request that is over. */
+/** The facts that explain a request that is over. */
 export type FinishedRecord = Pick<
   CallRecord,
   (typeof keptNames)[number] | (typeof numberNames)[number] | 'usage' | 'tries'
 >
 
 /**
- * A bounded number of records, each in its place, in a few long columns. A record takes thirteen objects otherwise. Such objects
- * were most of what outlived a request, and a third of the collector's work (docs/decisions/0055-packed-records.md).
+ * Keeps a bounded number of records, each in its place, in a few long columns. Without columns, a record takes thirteen
+ * objects. Such objects were most of what outlived a request, and a third of the collector's work
+ * (docs/decisions/0055-packed-records.md).
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>
-  /** The same in the order of the names. */
+  /** The columns of `#kept`, in the order of `keptNames`. */
   readonly #columns: readonly unknown[][]
   readonly #numbers: Record<(typeof numberNames)[number], Float64Array>
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
-  /** All tries; of a record with one alone, which its other fields tell the rest of, what they do not tell. */
+  /**
+   * All tries of a record. If its only try repeats other fields of the record, the columns below have the rest of the
+   * try.
+   */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]
   readonly #tryCause: (string | undefined)[]
   readonly #tryText: (string | undefined)[]
   readonly #tryTimes: Record<'startedMs' | 'endMs' | 'status', Float64Array>
 
-  /** @param size of its places, 350 bytes each: columns that grew would be copied, again and again */
+  /**
+   * @param size the number of places, 350 bytes each. It is fixed, because columns that grow are copied again and again
+   */
   constructor(size: number) {
     const numbers = () => new Float64Array(size)
     const values = () => new Array(size).fill(undefined)
@@ -64,11 +70,11 @@ export class PackedRecords {
     this.#tryTimes = columnsOf(['startedMs', 'endMs', 'status'], numbers)
   }
 
-  /** Whatever had the place before. */
+  /** Writes a record into a place, over the one that was there. */
   set(place: number, record: FinishedRecord): void {
     const values = keptOf(record)
     for (let at = 0; at < values.length; at++) this.#columns[at]![place] = values[at]
-    // Each request makes lists of its own, and most of them stay empty.
+    // Most requests have empty lists, which need not be kept.
     for (const name of ['losses', 'flags'] as const) if (record[name]?.length === 0) this.#kept[name][place] = undefined
     for (const name of numberNames) this.#numbers[name][place] = record[name] ?? Number.NaN
     const { usage } = record
@@ -90,7 +96,10 @@ export class PackedRecords {
     return this.#kept.id[place] as string
   }
 
-  /** Whether a record is of an account and of one of these keys; undefined: of any. To make the record takes a hundred times as long. */
+  /**
+   * Whether an account and one of these keys paid; undefined stands for any. Making the whole record takes a hundred
+   * times as long.
+   */
   isPaidBy(place: number, accountId: string | undefined, keyIds: ReadonlySet<unknown> | undefined): boolean {
     const { accountId: accounts, keyId: keys } = this.#kept
     return (accountId === undefined || accounts[place] === accountId) && (keyIds?.has(keys[place]) ?? true)

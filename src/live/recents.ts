@@ -3,36 +3,36 @@ import type { Loss } from '../inference/request.ts'
 import { type FinishedRecord, PackedRecords } from './packed-records.ts'
 
 /**
- * The part of a request that is kept when it is over. It has all that explains the request, and nothing whose size the client
- * chooses. It has no words of its client (ruling U5), except those that the sentence of an error quotes.
+ * The part of a request that is kept when it is over. It has all facts that explain the request, and nothing whose size
+ * the client chooses. It has no text of the client (ruling U5), except text that an error message quotes.
  */
 export type Recent = FinishedRecord & {
-  /** When it was over, in Unix milliseconds; never before the one that was over before it. */
+  /** When the request was over, in Unix milliseconds; never earlier than for a request that was over before. */
   overMs: number
 }
 
 type RecentsOptions = {
-  /** Requests of accounts that are kept. */
+  /** The most requests with an account that are kept. */
   requestsMax?: number
-  /** Requests that are kept without an account: refused before their key was known, and no reason to forget others. */
+  /** The most requests without an account that are kept. They were refused early, and must not displace the others. */
   namelessMax?: number
-  /** Of all of them, as `sizeOf` counts. */
+  /** The most bytes of requests with an account, as `sizeOf` counts them. Those without get an eighth of that. */
   bytesMax?: number
 }
 
-/** Selects requests by who paid. A missing member matches all. */
+/** Selects requests by the account and the keys that paid. A missing member matches all. */
 type RecentsFilter = { accountId?: string | undefined; keyIds?: readonly string[] | undefined }
 
-/** The requests that were over last, in memory: what the ledger does not have of them is forgotten with them. */
+/** The last requests, in memory. Their facts that the ledger does not have are lost when they are forgotten. */
 export type Recents = {
   /** Listens to every request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
-  /** All of them, or those of an account and of some of its keys, the last first. */
+  /** Lists requests, the last first: all of them, or those of an account and of some of its keys. */
   list(of?: RecentsFilter): Iterable<Recent>
-  /** Of all of them, in no order. */
+  /** The ids of all requests, in no order. */
   ids(): Iterable<string>
-  /** All requests that were over later than this are there, except those without a known account. Unix milliseconds. */
+  /** All requests with an account that were over later than this are kept. Unix milliseconds. */
   readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
@@ -67,12 +67,12 @@ export function createRecents(options: RecentsOptions = {}): Recents {
   }
 }
 
-/** By the wall clock as it was when it began. */
+/** Returns when a request was over, by the wall clock as it was when the request began. */
 export function overMsOf({ startedMs, endMs = 0 }: CallRecord): number {
   return Math.round(startedMs + endMs)
 }
 
-/** Two lists that are in the order of time already. */
+/** Merges two lists that are sorted by time. */
 function* merge(first: Iterator<Recent>, second: Iterator<Recent>): Iterable<Recent> {
   let [a, b] = [first.next(), second.next()]
   while (!a.done || !b.done) {
@@ -86,7 +86,7 @@ function* merge(first: Iterator<Recent>, second: Iterator<Recent>): Iterable<Rec
   }
 }
 
-/** So many requests at most, and so many bytes: what came first goes first. */
+/** Keeps requests up to a number and a size. The oldest is forgotten first. */
 class Ring {
   readonly #size: number
   readonly #records: PackedRecords
@@ -108,7 +108,7 @@ class Ring {
   }
 
   add(record: CallRecord, overMs: number): void {
-    // Its place is written over below.
+    // The place of the dropped record is overwritten below.
     if (this.count === this.#size) this.#drop()
     const place = this.#placeOf(this.count)
     const losses = record.losses && cutLosses(record.losses)
@@ -124,11 +124,11 @@ class Ring {
 
   get wholeSinceMs(): number {
     if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
-    // Of its very millisecond others may be forgotten.
+    // Other requests of the same millisecond may be forgotten.
     return this.count > 0 ? this.#overMs[this.#oldest]! : Number.POSITIVE_INFINITY
   }
 
-  /** Few ask, and each request would pay for an index. */
+  /** Finds a request without an index: it is rarely called, and each request would pay for the index. */
   find(requestId: string): Recent | undefined {
     for (let at = 0; at < this.count; at++) {
       const place = this.#placeOf(at)
@@ -170,7 +170,7 @@ class Ring {
   }
 }
 
-/** Of one request; a conversation may be as long as its client likes. */
+/** Limits for what is kept of one request, because a conversation may have any length. */
 const lossesMax = 50
 const fieldCharactersMax = 200
 const messageCharactersMax = 1_000
@@ -181,12 +181,14 @@ function cutLosses(losses: readonly Loss[]): readonly Loss[] {
   return losses.slice(0, lossesMax).map((loss) => ({ ...loss, field: copyStart(loss.field, fieldCharactersMax) }))
 }
 
-/** Not a slice, which would keep the whole text alive. */
+/** Copies the start of a text. A slice would keep the whole text in memory. */
 function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/** In bytes, and rather too much: an entry with its counts takes some 400, an attempt and a loss 100 beside their words. */
+/**
+ * Estimates the bytes of a request, rather too many. The counts take some 400, an attempt or a loss 100 and its texts.
+ */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)

@@ -7,12 +7,14 @@ import type { Events } from './events.ts'
 /** The path at which a server answers other servers of its store. After it come the key of the server that is meant and a method. */
 export const doorPath = '/internal/'
 
-/** The questions that a server answers to others. All of them are answered from memory, or with few reads of the store. */
+/**
+ * The operations that a server answers to others. All of them are answered from memory, or with few reads of the store.
+ */
 const methods = ['explain', 'listRequests', 'findRequests', 'readHolds', 'listNeeds'] as const
 
 export type DoorMethod = (typeof methods)[number]
 
-/** A question has ids and filters. Size in bytes. */
+/** The largest body of a request, in bytes. It has ids and filters. */
 const bodyBytesMax = 1_000_000
 
 type ReplicaDoorParts = {
@@ -29,14 +31,14 @@ type ReplicaDoorParts = {
 }
 
 /**
- * The token for the door with a key. A reader of the database alone cannot make it: all replicas share the seal key, and the
- * database does not have it (ruling T7).
+ * Returns the token for the door with a key. Someone who can only read the database cannot make it: all replicas share
+ * the seal key, and the database does not have it (ruling T7).
  */
 export function createDoorToken(sealKey: Uint8Array, key: string): string {
   return createHmac('sha256', sealKey).update(`triwire replica door\n${key}`).digest('base64url')
 }
 
-/** Answers other servers of the store (ruling X9). Everybody else gets a 404. */
+/** Answers other servers of the store (ruling X9). A client without the token gets a 404. */
 export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: ReplicaDoorParts): AdminHandler {
   return async ({ exchange, path, readBody }): Promise<ApiAnswer> => {
     const [key = '', name = ''] = path.slice(doorPath.length).split('/')
@@ -47,14 +49,14 @@ export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: R
     if (name === 'watch')
       return { status: 200, headers: { 'content-type': 'text/event-stream' }, pieces: watch(undefined) }
     const method = methods.find((one) => one === name)
-    // A newer version asks for more.
+    // A newer version may ask for an operation that this one does not have.
     if (method === undefined) return { status: 404, headers: {} }
     const result = await (running[method] as (...args: unknown[]) => Promise<unknown>)(...JSON.parse(body))
     return { status: 200, headers: { 'content-type': 'application/json' }, body: pack(result) }
   }
 }
 
-/** JSON that has maps, sets and large numbers too. */
+/** Formats JSON that may have maps, sets and bigints. */
 function pack(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) => {
     if (typeof one === 'bigint') return { $nanos: one.toString() }

@@ -24,14 +24,14 @@ type ReplicaViewParts = {
   clockMs(): number
 }
 
-/** The answers of one server for all servers of its store, and its answers to each of them. */
+/** The operations of one server for all servers of its store, and its answers to the others. */
 type ReplicaView = {
   operations: AdminOperations
   /** Answers the other servers. */
   door: { path: string; answer: AdminHandler }
   /** Registers how the others reach this server. @param origin of a loopback address @param url from other machines */
   openDoor(origin: string | undefined, url: string | undefined): void
-  /** Is called some times a second. */
+  /** Called a few times a second. */
   tick(): void
   close(): void
 }
@@ -65,8 +65,8 @@ export function openReplicaView({ replicas, own, events, sealKey, ...parts }: Re
 }
 
 /**
- * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds, needs and
- * live events. All else is answered by this server alone.
+ * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds,
+ * needs and live events. This server alone answers everything else.
  * @param own the operations of this server
  * @param watch the events of all servers
  */
@@ -109,7 +109,7 @@ export function answerForAll(
     return new Set([known, ...sets].flatMap((set) => [...set]))
   }
 
-  /** All servers find what the store says, and each what it sees itself. */
+  /** Merges the lists of all servers. Each server lists the facts of the store, and what it sees itself. */
   async function listNeeds(): Promise<Need[]> {
     const asked = others.ask('listNeeds', [])
     const lists = [await own.listNeeds(), ...(await asked)]
@@ -128,7 +128,7 @@ function isFromMemory(one: Explanation | string): one is Explanation {
   return typeof one === 'object' && one.attempts !== null
 }
 
-/** How often the other servers are listed while somebody watches, in ms. */
+/** The time between two listings of the other servers while there are readers, in ms. */
 const lookMs = 1_000
 
 type EventFeed = { abort: AbortController; streams: number; failing: readonly string[] }
@@ -140,8 +140,8 @@ type ReplicaEventsParts = {
 } & Pick<ConstructorParameters<typeof Events>[0], 'clockMs' | 'nowMs' | 'listUpstreams' | 'reportBug'>
 
 /**
- * The live events of all servers of the store that can be reached. While somebody watches them, the events of each server are
- * read as a stream, those of this server among them.
+ * Creates the live events of all servers of the store that can be reached. While there are readers, the events of each
+ * server are read as a stream, and so are those of this server.
  */
 export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()

@@ -42,8 +42,8 @@ export function listClients(): ClientRow[] {
 }
 
 /**
- * The settings that `triwire setup` prints, for a server's own address and models.
- * @throws ProblemError for a client or model that there is not
+ * Returns the settings that `triwire setup` prints, for a server's own address and models.
+ * @throws ProblemError for a client or model that does not exist
  */
 export function setUp(config: Config, client: string, asked: SetupAsked): Setup {
   const { catalog } = config

@@ -5,7 +5,7 @@ import { version } from '../host/version.ts'
 import type { Status } from '../operations/live-shapes.ts'
 import { readHolds } from './operations.ts'
 
-/** How a server is. */
+/** Returns the status of a server. */
 export function tellStatus(
   gateway: Gateway,
   { startedMs, isReady, lagMs, clock }: Pick<Status, 'clock'> & { startedMs: number; isReady: boolean; lagMs: number },
@@ -67,7 +67,7 @@ export function countStreams({ deliveries }: Gateway): number {
   return streams
 }
 
-/** Accounts as the list of accounts has them, without their bounds; without those that memory does not know. */
+/** Formats accounts as in the list of accounts, without their bounds. Accounts that are not in memory are left out. */
 export function tellKnownAccounts(gateway: Gateway, ids: ReadonlySet<string>): unknown[] {
   const holds = readHolds(gateway)
   const told: unknown[] = []

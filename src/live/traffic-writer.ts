@@ -1,12 +1,12 @@
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createTraffic } from '../accounts/usage/traffic.ts'
 
-/** How often counters of what costs nothing are written, in ms: so much of them is lost with a process that is killed. */
+/** The time between two writes of the counts, in ms. A killed process loses the counts since its last write. */
 const everyMs = 10_000
 
 export type TrafficWriter = ReturnType<typeof createTrafficWriter>
 
-/** Counts requests, and writes what was counted now and then. */
+/** Counts requests, and writes the counts regularly. */
 export function createTrafficWriter(
   store: Pick<ServerStore, 'noteTraffic' | 'sharedTraffic'>,
   nowMs: () => number,

@@ -23,13 +23,13 @@ export type TranslationOptions = {
   accountId?: string
   /** The upstream to ask, if the model has several. */
   upstream?: string
-  /** The model's answer. @param status as it came, by default 200 */
+  /** The model's answer. @property status by default 200 */
   answer?: { body: Buffer; status?: number }
   /** Unix milliseconds. */
   nowMs?: () => number
 }
 
-/** A request as its model gets it, if there is a request, and an answer as its client gets it. */
+/** A request as its model gets it, and an answer as its client gets it. One of the two may be missing. */
 export type Translation = { ok: true; model: string; from: ClientWire; to: ModelWire; upstream: string } & (
   | DescribedRequest
   | { path?: never }
@@ -38,7 +38,7 @@ export type Translation = { ok: true; model: string; from: ClientWire; to: Model
 export type DescribedRequest = {
   /** With its query. */
   path: string
-  /** In the order in which they are sent: all but the credential, and without the values that the configuration gives. */
+  /** The headers in the order in which they are sent, without the credential. Configured values are hidden. */
   headers: readonly (readonly [name: string, value: string])[]
   /** Exactly as it is sent. */
   body: string
@@ -52,7 +52,7 @@ export type DescribedAnswer = {
   content_type: string
   /** Exactly as the client gets it, but for ids and times. */
   body: string
-  /** The connection is closed before the answer has an end. */
+  /** Whether the connection is closed before the end of the answer. */
   cut: boolean
   outcome: string
   /** Why it failed, in the words of the log. */
@@ -62,7 +62,7 @@ export type DescribedAnswer = {
   usage_source: string | null
   /** In credits. */
   cost: string | null
-  /** The faults of the model's figures (ruling C6). */
+  /** Flags about the model's figures (ruling C6). */
   doubts: readonly string[]
 }
 
@@ -72,12 +72,12 @@ export type RefusedTranslation = { ok: false; refusal: ToldError }
 const nobody = 'acct_0000000000000000'
 
 /**
- * Describes what the gateway makes of a request, and of its answer. It uses the gateway's own walk, but no upstream is asked, and
- * nothing is sent or stored. Keys, credit and windows are not checked. The work is done without a pause. A body occupies the
- * loop as long as a request of its size does, and an answer in proportion to its length.
- * @param bytes the client's body; undefined: only an answer is looked at, as one to the smallest request
- * @param modelId a model or alias of the catalog, whatever the body names; undefined: the one that it names
- * @throws NotServedError if the options name an upstream that does not serve the model.
+ * Describes how the gateway changes a request, and its answer. It uses the gateway's own walk, but nothing is sent or
+ * stored. Keys, credit and windows are not checked. The work is done without a pause. A body occupies the event loop as
+ * long as a request of its size does, and an answer in proportion to its length.
+ * @param bytes the client's body; undefined to describe only an answer, as one to the smallest request
+ * @param modelId a model or alias of the catalog that replaces the body's model; undefined to keep it
+ * @throws NotServedError if the options name an upstream that does not serve the model
  */
 export async function describeTranslation(
   config: Config,
@@ -116,7 +116,7 @@ export async function describeTranslation(
 
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
-/** Undefined where there is none: that is the walk's to tell. */
+/** Finds the model. If there is none, the walk reports the error. */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
   const { models } = config.catalog
   if (modelId !== undefined) return models.get(modelId)
@@ -124,7 +124,7 @@ function findModel(config: Config, bytes: Buffer | undefined, modelId: string | 
   return named?.isString('model') ? models.get(named.value('model') as string) : undefined
 }
 
-/** The upstream that was named is none of the model's. */
+/** The named upstream does not serve the model. */
 export class NotServedError extends Error {
   readonly modelId: string
 
@@ -140,7 +140,7 @@ function checkUpstream(model: Model | undefined, name: string): void {
   throw new NotServedError(model.id, name, names)
 }
 
-/** The body as if its client had named this model; one that is no JSON stays as it is. */
+/** Returns the body with this model. A body that is not JSON is returned as it is. */
 function nameModel(bytes: Buffer, modelId: string | undefined): Buffer {
   const body = modelId === undefined ? undefined : readBody(bytes)
   if (body === undefined || body.value('model') === modelId) return bytes
@@ -176,7 +176,7 @@ function smallestRequest(
 
 const eventStream = 'text/event-stream'
 
-/** A stream or JSON, recognised by its first characters: those of a field of an event, or of a comment. */
+/** Finds whether the answer is a stream or JSON. A stream begins with a field of an event, or with a comment. */
 function playedAnswer({ body, status = 200 }: NonNullable<TranslationOptions['answer']>): PlayedAnswer {
   const start = body.toString('utf8', 0, 200).replace(/^\ufeff?\s*/, '')
   const isStream = /^(?:(?:event|data|id|retry)\s*:|:)/.test(start)

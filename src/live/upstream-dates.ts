@@ -1,14 +1,17 @@
 import { formatTime } from '../accounts/calendar.ts'
 import type { Log } from '../log/log.ts'
 
-/** The answers whose `Date` is compared, and the hosts that they come from at least (ruling Y15). */
+/**
+ * The number of answers whose `Date` is compared, and the fewest hosts that must disagree with the clock (ruling Y15).
+ */
 const [datesMax, hostsMin] = [5, 2]
 /** How far the median may be from this machine's clock, in ms. */
 const apartMaxMs = 300_000
 
 /**
- * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). One host can be wrong. So the median of the last five
- * must be far from the clock, and so must dates of two hosts, on the same side.
+ * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). One host can be wrong. So the clock
+ * counts as wrong only if the median of the last five is far from it. Dates of two hosts must be far from it as well,
+ * on the same side.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number
@@ -24,7 +27,7 @@ export class UpstreamDates {
     this.#log = log
   }
 
-  /** Says what is wrong, in words for an operator; undefined if nothing is. */
+  /** The problem in words for an operator; undefined if there is none. */
   get text(): string | undefined {
     if (this.#aheadMs === undefined) return undefined
     const minutes = Math.round(Math.abs(this.#aheadMs) / 60_000)
@@ -32,7 +35,7 @@ export class UpstreamDates {
     return `this machine's clock is ${minutes} minutes ${side} the Date of upstream answers: check its time service`
   }
 
-  /** Takes the `Date` of an answer; one that cannot be read says nothing. @param host with its port */
+  /** Takes the `Date` of an answer; one that cannot be read is ignored. @param host with its port */
   readonly note = (host: string, date: string): void => {
     const last = this.#last.get(host)
     // Dates are in whole seconds, so many answers have the same text.
@@ -52,7 +55,7 @@ export class UpstreamDates {
       )
     else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
-    // Nearly every date agrees, and one more of those changes nothing.
+    // Nearly every date agrees with the clock. Another one that does changes nothing.
     const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
     if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()

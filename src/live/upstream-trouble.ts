@@ -22,7 +22,7 @@ export type Trouble =
   | 'question'
   | 'server'
 
-/** The outcome of a question: a status with as much of the body as is looked at, or the fault of the connection. */
+/** The outcome of a test request: a status with the beginning of the body, or the fault of the connection. */
 export type Came =
   | { status: number; type: string; headers: ResponseHeaders; text: string }
   | { fault: TransportFault }
@@ -30,7 +30,7 @@ export type Came =
 
 type TroubleFinding = { trouble: Trouble | null; note: string }
 
-/** Words by which providers say, under whatever status, that nobody has paid them. */
+/** Words by which providers report, with any status, that an account has no credit. */
 const creditWords =
   /insufficient[_ ](?:quota|balance|credits?|funds)|credit balance|billing|payment required|exceeded your current quota|out of credits?/
 
@@ -39,7 +39,9 @@ const modelWords = /model|deployment/
 /** OpenSSL's error codes if plain HTTP answers. */
 const plainHttp = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNEXPECTED_MESSAGE|RECORD_LAYER/
 
-/** Explains the outcome of a question to the operator: what is wrong, and which key of the configuration to change. */
+/**
+ * Explains the outcome of a test request to the operator: what is wrong, and which key of the configuration to change.
+ */
 export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   if ('fault' in came) return came.fault === 'timeout' ? silent : judgeFault(came.fault, target)
   const { status, type, text, headers } = came
@@ -100,7 +102,9 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   return bad('server', `the provider fails (status ${status})${said}: try again later, and look at its status page`)
 }
 
-/** The fault of a proxy by the status of its answer, and the cure. A proxy without a tunnel may refuse credentials with 401. */
+/**
+ * Explains a fault of a proxy by the status of its answer. A proxy without a tunnel may refuse credentials with 401.
+ */
 function proxyFault(status: number | undefined, host: string): string {
   if (status === undefined) return 'cannot be reached: check its address, and that it runs'
   if (status === 407 || status === 401)
@@ -161,7 +165,7 @@ function judgeFault({ cause, reason = '', proxyStatus }: TransportFault, target:
   }
 }
 
-/** By Node's and OpenSSL's codes. */
+/** Explains a failure of TLS by the code of Node or OpenSSL. */
 function explainTls(reason: string, hostname: string): string {
   if (plainHttp.test(reason)) return 'the server speaks plain HTTP there: write http:// in base_url, or check its port'
   if (reason === 'CERT_HAS_EXPIRED')
@@ -181,11 +185,11 @@ function isPage(type: string): boolean {
 
 const quotedCharactersMax = 160
 
-/** The provider's own words for its customer, on one line, without the key, whatever part of it was echoed. */
+/** Returns the provider's own text on one line, without the key or the parts of it that providers quote. */
 function quote(text: string, { key }: Target): string {
   let line = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
   for (const secret of key?.known ?? []) line = line.replaceAll(secret, '…')
-  // Some tell the ends of a key that they refuse.
+  // Some providers quote the beginning and the end of a key that they refuse.
   line = line.replace(/\b(?:sk|key|gsk|AIza)[-_]?[\w*.…-]{6,}/g, '…')
   const cut = line.length > quotedCharactersMax ? `${line.slice(0, quotedCharactersMax)}…` : line
   return cut ? `, in its words "${cut}"` : ''
