@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { fetchHttp } from '../upstream/http-fetch.ts'
 
 /*
- * Sends a webhook once (ruling X15), signed as in Standard Webhooks (https://www.standardwebhooks.com). By the secret the
- * receiver can check that it is ours, and by its id that it is the same message again.
+ * This module sends a webhook once (ruling X15), signed as in Standard Webhooks (https://www.standardwebhooks.com). The
+ * secret lets the receiver check that it is ours. The id shows that a message is sent again.
  */
 
 /** The result of sending; words of the log and of the metrics. */
@@ -11,10 +11,13 @@ export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | '
 
 type WebhookSending = { url: string; secret: string; id: string; body: string; nowMs: number }
 
-/** A receiver that is slower is asked again. */
+/** The time limit of a receiver, in ms. A message to a slower one is sent again later. */
 const patienceMs = 10_000
 
-/** By secret and content (Standard Webhooks: `v1`). @param atSeconds Unix time */
+/**
+ * Makes the signature of a message with the secret of its receiver (Standard Webhooks: `v1`).
+ * @param atSeconds Unix time
+ */
 export function signWebhook(secret: string, id: string, atSeconds: number, body: string): string {
   const prefix = 'whsec_'
   const key = secret.startsWith(prefix) ? Buffer.from(secret.slice(prefix.length), 'base64') : Buffer.from(secret)
@@ -26,7 +29,7 @@ export function createSender(waitMs = patienceMs) {
   const closing = new AbortController()
   return { send, close: () => closing.abort() }
 
-  /** Never throws. */
+  /** Sends one message. Never throws. */
   async function send({ url, secret, id, body, nowMs }: WebhookSending): Promise<SendResult> {
     const atSeconds = Math.floor(nowMs / 1_000)
     const late = AbortSignal.timeout(waitMs)
@@ -43,7 +46,7 @@ export function createSender(waitMs = patienceMs) {
         },
         body,
       })
-      // The status is the result; a body that does not end is cut.
+      // Only the status counts, so the body is not read.
       answer.body.destroy()
       return resultOf(answer.status)
     } catch (error) {
@@ -60,7 +63,9 @@ function resultOf(status: number): SendResult {
   return status < 500 ? 'refused' : 'failed'
 }
 
-/** The most messages that wait for a receiver, the one being sent included. So none waits longer than a lease lasts. */
+/**
+ * The most messages that wait for a receiver, with the one being sent. So no message waits longer than a lease lasts.
+ */
 const waitingMax = 10
 
 /** Messages that find the receiver's lane full are offered again after this time, in ms. */

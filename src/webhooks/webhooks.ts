@@ -15,7 +15,7 @@ import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries,
 export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
-  /** Registers the wanted warnings in the store, before serving. It also resolves if that fails, because each look tries again. */
+  /** Registers the wanted warnings in the store, before serving. Resolves even if that fails: each look tries again. */
   begin(): Promise<void>
   /** Looks for due messages; this happens once a second by itself. Resolves when all that are due were tried. */
   look(): Promise<void>
@@ -28,14 +28,16 @@ type WebhookParts = {
   clock: Parameters<typeof watchIncidents>[1]
   /** The books of the store, opened at the first call. */
   books(): Promise<Books>
-  /** Whether other servers report the same store. During a change of configuration, they may have other receivers. */
+  /** Whether other servers use the same store. During a change of configuration, they may have other receivers. */
   isShared: boolean
   log: Log
   /** The timeout of a receiver, in ms. Tests use a short one. */
   waitMs?: number | undefined
 }
 
-/** The average time between two looks. It is random, because otherwise one of several servers would always be first. */
+/**
+ * The average time between two looks, in ms. It varies at random, or else one of several servers would always be first.
+ */
 const lookMs = 1_000
 
 /** The time for which other processes leave a taken message alone, in ms. All tries of it take less. */
@@ -85,7 +87,7 @@ class Teller implements Webhooks {
   /** The messages that are being sent, by id. */
   readonly #tellings = new Map<string, Promise<void>>()
   #isWatched = false
-  /** The store did not answer the last question, and that is logged. */
+  /** Whether the store did not answer the last time, which has been logged. */
   #isSilent = false
   #looking: Promise<void> | undefined
   #isClosed = false
@@ -226,7 +228,10 @@ class Teller implements Webhooks {
     return books
   }
 
-  /** Leaves the warning to servers that have a receiver for it. */
+  /**
+   * Leaves a warning to servers that have a receiver for it.
+   * @returns when this server looks at it again; undefined: never
+   */
   #leave({ atMs }: Pick<StoredWarning, 'atMs'>, tries: Tries): Next | undefined {
     const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
     return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
