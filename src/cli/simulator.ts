@@ -35,7 +35,7 @@ function describe({ method, path, model, status, ms, isCut }: AnsweredRequest): 
 
 const cures: Readonly<Record<string, string>> = {
   EADDRINUSE: 'something listens there already: stop it, or choose another --port (0: any free one)',
-  EADDRNOTAVAIL: 'it is no address of this machine: choose another --host',
+  EADDRNOTAVAIL: 'it is not an address of this machine: choose another --host',
   ENOTFOUND: 'there is no such host: choose another --host',
   EACCES: 'this user may not: choose a --port above 1023',
 }

@@ -126,7 +126,7 @@ async function ask(
   const told = { upstream: upstream.name, account: account?.name ?? null, model: model.id, wire: model.wire }
   const whole = { ...told, upstream_model: model.upstreamModel }
   if (account && key?.value === undefined) {
-    const why = troubles.get(`${upstream.name}/${account.name}`) ?? 'nothing has told one in time'
+    const why = troubles.get(`${upstream.name}/${account.name}`) ?? 'none came in time'
     return { ...whole, ok: false, trouble: 'no_key', ms: 0, note: `has no key to send: ${why}` }
   }
   const answer = await send(upstreams, target, requestFor(target), timeoutMs)

@@ -54,7 +54,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
     asked.isOwner ? withoutWire(one) : one,
   )
   const model = asked.model ?? chooseModel(program, list)?.model
-  if (model === undefined || !ids.includes(model)) throw wrongField('model', 'is no model that clients can name')
+  if (model === undefined || !ids.includes(model)) throw wrongField('model', 'is not a model that clients can name')
   const chosen = list.find((one) => one.model === model)
   if (!chosen) throw wrongField('model', 'has quotes or control characters: give it an alias')
   const wire = chooseWire(program, asked.isOwner ? undefined : catalog.models.get(model)?.wire, asked.wire)

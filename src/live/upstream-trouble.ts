@@ -76,7 +76,7 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   if (status === 403 || alarm === 'upstream_account_denied')
     return bad(
       'permission',
-      `the provider refuses this key the model or the address that it asks from (status ${status})${said}: check what the key may use there`,
+      `the provider does not let this key use the model, or not from this address (status ${status})${said}: check what the key may use there`,
     )
   if (status === 429)
     return bad(
@@ -121,7 +121,10 @@ const silent = bad(
 
 function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path }: Target): TroubleFinding {
   if (isPage(type) || !/^\s*(?:[{[]|data:|event:|:)/.test(text))
-    return bad('path', `what answers at \`${path}\` is no model (${type || 'no content type'}): check base_url`)
+    return bad(
+      'path',
+      `the answer at \`${path}\` is not that of a model (${type || 'no content type'}): check base_url`,
+    )
   const error = readErrorBody(Buffer.from(text))
   if (error) return bad('server', `answers with an error under status 200: ${error.code ?? 'no code'}`)
   return { trouble: null, note: 'answers' }
@@ -160,7 +163,7 @@ function judgeFault({ cause, reason = '', proxyStatus }: TransportFault, target:
     default:
       return bad(
         'protocol',
-        `what answers at ${host} speaks no HTTP${protocol === 'http:' ? ': if the server wants https://, write that in base_url' : ': check base_url'}`,
+        `the server at ${host} does not speak HTTP${protocol === 'http:' ? ': if the server wants https://, write that in base_url' : ': check base_url'}`,
       )
   }
 }

@@ -55,7 +55,7 @@ export async function createDemo(store: StorePlace): Promise<Demo> {
 
 /** Returns the text for a start that failed after the key was made, because a key is shown only once. */
 export function sayMade({ key, account }: Demo): string | undefined {
-  return key && `The account "${account}" was made all the same. Its key is shown this once: ${key}`
+  return key && `The account "${account}" was made nevertheless. Its key is shown this once: ${key}`
 }
 
 /**

@@ -80,13 +80,13 @@ const listenCures: Readonly<Record<string, (where: string) => string>> = {
   EADDRINUSE: (where) =>
     `address already in use ${where}: stop what listens there, or choose another address with --listen or --admin-listen`,
   EADDRNOTAVAIL: (where) =>
-    `${where} is no address of this machine: choose 127.0.0.1, 0.0.0.0 (all of them) or one of its own with --listen or --admin-listen`,
+    `${where} is not an address of this machine: choose 127.0.0.1, 0.0.0.0 (all of them) or one of its own with --listen or --admin-listen`,
   EACCES: (where) =>
     `${where} may not be listened on: ports below 1024 are the system's, choose a higher one with --listen`,
 }
 
 const noSuchHost = (where: string) =>
-  `${where} is the name of no address: check --listen and --admin-listen, or write the address itself`
+  `${where} does not resolve to an address: check --listen and --admin-listen, or write the address itself`
 
 /** Explains to the operator why a start failed. An unknown error is a bug, and is shown with its stack. */
 export function explainStart(error: unknown): string {

@@ -132,7 +132,7 @@ function refuseUnknown(options: GatewayOptions): void {
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name))
   const mistake =
     unknown !== undefined
-      ? { path: unknown, message: `${unknown} is no option: they are ${optionNames.join(', ')}` }
+      ? { path: unknown, message: `${unknown} is not an option: the options are ${optionNames.join(', ')}` }
       : typeof options.store !== 'string' && { path: 'store', message: 'store must be the path of a SQLite file' }
   if (mistake) throw new ConfigError([mistake])
 }

@@ -189,7 +189,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       'a-web-page',
       { base_url: await refusing(200, '<html>', 'text/html') },
       'path',
-      /^what answers at `\/v1\/chat\/completions` is no model \(text\/html\)/,
+      /^the answer at `\/v1\/chat\/completions` is not that of a model \(text\/html\)/,
     ],
     ['no-method', { base_url: await refusing(405, {}) }, 'path', /\(status 405\)/],
     [
@@ -255,7 +255,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       'babbles',
       { base_url: `http://127.0.0.1:${babble}` },
       'protocol',
-      /^what answers at 127\.0\.0\.1:\d+ speaks no HTTP/,
+      /^the server at 127\.0\.0\.1:\d+ does not speak HTTP/,
     ],
     [
       'no-key',

@@ -55,8 +55,8 @@ test('X8 a gateway in process takes its configuration as an object, and makes ac
 test('X8 a gateway in process refuses options that it does not have, and starts no store of another name', async () => {
   const store = join(testFolder('embedded'), 'triwire.db')
   const asked = (options: object) => startGateway(options as GatewayOptions)
-  await assert.rejects(asked({ store, lisen: '127.0.0.1:0' }), /lisen is no option: .* store, config, listen,/)
-  await assert.rejects(asked({ stroe: store }), /stroe is no option/)
+  await assert.rejects(asked({ store, lisen: '127.0.0.1:0' }), /lisen is not an option: .* store, config, listen,/)
+  await assert.rejects(asked({ stroe: store }), /stroe is not an option/)
   await assert.rejects(asked({}), /store must be the path of a SQLite file/)
 })
 

@@ -181,10 +181,16 @@ test('N-F18 what keeps a server from listening, or its store from being made, is
     ],
     [
       await errorOf(taken, '192.0.2.1'),
-      /^192\.0\.2\.1:\d+ is no address of this machine: choose 127\.0\.0\.1, 0\.0\.0\.0/,
+      /^192\.0\.2\.1:\d+ is not an address of this machine: choose 127\.0\.0\.1, 0\.0\.0\.0/,
     ],
-    [await errorOf(taken, '2001:db8::1'), /^\[2001:db8::1\]:\d+ (is no address of this machine|cannot be listened on)/],
-    [await errorOf(taken, 'no-such-host.invalid'), /^no-such-host\.invalid is the name of no address: check --listen/],
+    [
+      await errorOf(taken, '2001:db8::1'),
+      /^\[2001:db8::1\]:\d+ (is not an address of this machine|cannot be listened on)/,
+    ],
+    [
+      await errorOf(taken, 'no-such-host.invalid'),
+      /^no-such-host\.invalid does not resolve to an address: check --listen/,
+    ],
     [
       Object.assign(new Error('x'), { code: 'EACCES', syscall: 'listen', address: '0.0.0.0', port: 80 }),
       /^0\.0\.0\.0:80 may not be listened on: ports below 1024 are the system's/,

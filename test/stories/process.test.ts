@@ -25,7 +25,7 @@ test('F-P18 a port in use: a message that says what to do, and exit code 1', asy
       /address already in use 127\.0\.0\.1:\d+: stop what listens there, or choose another address/,
     )
     assert.doesNotMatch(stderr(), /\n\s+at /)
-    assert.match(stderr(), /"demo" was made all the same\. Its key is shown this once: sk-tri-/)
+    assert.match(stderr(), /"demo" was made nevertheless\. Its key is shown this once: sk-tri-/)
   }
 })
 
