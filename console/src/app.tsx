@@ -64,7 +64,7 @@ const pagesOf: Readonly<Record<ReturnType<typeof audience>, Partial<Record<Page,
   },
 }
 
-/** The pages that exist depend on who is signed in. */
+/** Shows the page of the address, or the sign-in page. The person who is signed in decides which pages exist. */
 export function App() {
   const [refusal, setRefusal] = useState<Refusal | undefined>(undefined)
   const look = () => {

@@ -1,11 +1,11 @@
 /**
- * The path of the console, which ends with a slash. The script is at `<base>console/assets/`, also if a proxy serves
- * the listener below a path of its own.
+ * The path of the listener, which ends with a slash. The script is at `<base>console/assets/`, even if a proxy serves
+ * the listener below another path.
  */
 export const base = new URL('../../', import.meta.url).pathname
 export const consoleBase = `${base}console/`
 
-/** A word of the server in the page. Tests have no page. */
+/** Returns a value that the server wrote into the page. Tests have no page. */
 const wordOf = (name: string) => globalThis.document?.querySelector(`meta[name=${name}]`)?.getAttribute('content')
 
 /** The path of the API, which differs by listener. */

@@ -4,18 +4,18 @@ import { keepInTab, recallInTab } from './store.ts'
 
 const stored = 'demo'
 
-/** Whether this tab shows the demo: a store of 30 days of made-up life, which is only read. */
+/** Whether this tab shows the demo: a store with 30 days of made-up data, which is only read. */
 export const isDemo = signal(globalThis.window !== undefined && recallInTab(stored) === 'yes')
 
-/** Paths that the demo does not answer: they are about who asks, and about the demo itself. */
+/** Paths that the gateway answers even in the demo: those about the signed-in person and about the demo itself. */
 const real = /^\/(?:session|me|demo)(?:$|[/?])/
 
-/** The API that answers a path. */
+/** Returns the base path of the API that answers a path. */
 export function apiOf(path: string): string {
   return isDemo.peek() && !real.test(path) ? `${base}demo/api/v1` : apiBase
 }
 
-/** Shows the demo in this tab, or the gateway itself again. Everything is loaded anew. */
+/** Shows the demo in this tab, or the gateway itself again. The page is loaded again. */
 export function showDemo(isShown: boolean): void {
   keepInTab(stored, isShown ? 'yes' : '')
   window.location.assign(consoleBase)

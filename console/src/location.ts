@@ -23,7 +23,7 @@ export function useSubject(name: string): void {
   }, [name])
 }
 
-/** Fields of the query that stay from page to page: the range of time. */
+/** Fields of the query that are kept when the page changes: the range of time. */
 const kept = ['range', 'from', 'to'] as const
 
 function read(): Place {
@@ -35,7 +35,7 @@ export function hrefOf(place: Partial<Place>): string {
   return consoleBase + formatPlace(place)
 }
 
-/** The address of another page, with the range of this one. */
+/** Returns the address of another page, with the range of this one. */
 export function pageHref(page: Place['page'], id?: string, query: Query = {}): string {
   const range = Object.fromEntries(
     kept.flatMap((name) => (place.value.query[name] ? [[name, place.value.query[name]]] : [])),
@@ -59,7 +59,7 @@ export function setQuery(
   go(changedHref(changes), how)
 }
 
-/** The address of this page with other fields of its query. */
+/** Returns the address of this page with changed fields of its query. */
 export function changedHref(changes: Readonly<Record<string, string | undefined>>): string {
   const { page, id, query } = place.value
   return hrefOf({ page, id, query: changeQuery(query, changes) })
@@ -82,7 +82,7 @@ window.addEventListener('popstate', () => {
   for (const warn of holders) warn()
 })
 
-/** A click on a link of the console changes the page without loading it. */
+/** Handles clicks on links of the console: they change the page without loading it. */
 window.addEventListener('click', (event) => {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return

@@ -5,8 +5,7 @@ import { startTheme } from './theme.ts'
 import { keepFocus } from './ui/focus.ts'
 import { startShortcuts } from './ui/shortcuts.tsx'
 
-// A relative address of the icon would be resolved again after each change of the page's address, so it is made
-// absolute.
+// The address of the icon is made absolute: a relative one would be resolved again after each change of the page.
 for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) icon.setAttribute('href', icon.href)
 startTheme()
 startShortcuts()

@@ -7,32 +7,35 @@ import { isDemo } from './demo.ts'
 import type { Me, Session, Status } from './shapes.ts'
 import { forgetTab, recall, remember } from './store.ts'
 
-/** The person who is signed in: undefined while unknown, null if nobody is. */
+/** The person who is signed in; undefined while unknown, null if no one is. */
 export const me = signal<Me | null | undefined>(undefined)
 
-/** The gateway's status; above all its reporting zone. */
+/** The gateway's status, which has its reporting time zone. */
 export const status = signal<Status | undefined>(undefined)
 
 /** A message for the sign-in page: that a session has ended. */
 export const signInNote = signal('')
 
-/** Whether the page offers what admins may do. The demo is only read. */
+/** Whether the page offers actions of admins. The demo can only be read. */
 export const isAdmin = () => me.value?.role === 'admin' && !isDemo.value
 export const isOwner = () => me.value?.kind === 'owner'
 
-/** For whom pages are chosen: an owner of a key, finance, or another operator. */
+/** Returns the kind of person for whom pages are chosen: the owner of a key, finance, or another operator. */
 export function audience(): 'owner' | 'finance' | 'operator' {
   if (isOwner()) return 'owner'
   return me.value?.role === 'finance' ? 'finance' : 'operator'
 }
 
-/** Notes that somebody has signed in in this browser. Scripts cannot see the cookie itself; without the note, no session is asked for. */
+/**
+ * The name of the note that someone has signed in in this browser. Scripts cannot see the cookie; without the note, no
+ * session is asked for.
+ */
 const storedName = 'triwire.signed-in'
 
 /** The token of the link by which the page was opened, until it is used. */
 let linkToken: string | undefined
 
-/** Takes it out of the address: no history and no copied address has it from then on. */
+/** Removes the token of a link from the address, so that neither the history nor a copied address has it. */
 function takeLinkToken(): void {
   const { hash, pathname, search } = window.location
   if (!hash.startsWith('#t=')) return
@@ -40,7 +43,7 @@ function takeLinkToken(): void {
   linkToken = hash.slice(3)
 }
 
-/** Signs in by the link that the start of a server printed, if the page was opened by one. @throws Refusal */
+/** Signs in if the page was opened with the link that the start of a server printed. @throws Refusal */
 async function openLink(): Promise<void> {
   takeLinkToken()
   if (linkToken === undefined) return
@@ -55,7 +58,7 @@ async function openLink(): Promise<void> {
   linkToken = undefined
 }
 
-/** Loads who is signed in. @throws Refusal if the gateway does not answer. */
+/** Loads the person who is signed in. @throws Refusal if the gateway does not answer */
 export async function lookWhoAsks(): Promise<void> {
   await openLink()
   if (recall(storedName) === undefined) {
@@ -72,7 +75,7 @@ export async function lookWhoAsks(): Promise<void> {
   }
 }
 
-/** Loads the gateway's status; the last one stays if that fails. Without any, days are counted in UTC. */
+/** Loads the gateway's status. If that fails, the last one stays. Without a status, days begin in UTC. */
 export async function loadStatus(): Promise<void> {
   try {
     status.value = (await ask<Status>('/status')).body
@@ -82,7 +85,7 @@ export async function loadStatus(): Promise<void> {
   }
 }
 
-/** Notes that the provider of identities has signed somebody in: it leads back to an address that says so. */
+/** Notes a sign-in at the identity provider, which leads back to an address of its own. */
 export function noteArrival(): void {
   remember(storedName, 'yes')
 }
@@ -106,14 +109,14 @@ export async function signOut(): Promise<void> {
   signInNote.value = 'You are signed out.'
 }
 
-/** Ends the session by a page of the server, which also leads to signing out at the provider. */
+/** Ends the session through a page of the server, which then also signs out at the provider. */
 function leave(): void {
   const form = Object.assign(document.createElement('form'), { method: 'post', action: `${consoleBase}sign-out` })
   document.body.append(form)
   form.submit()
 }
 
-/** Called when the session has ended: data on the page belongs to the person who was signed in, and is deleted. */
+/** Called when the session has ended. Data on the page belongs to the person who was signed in, so it is deleted. */
 export function signedOut(): void {
   if (!me.peek()) return
   forgetSignIn()
@@ -130,7 +133,7 @@ function forgetSignIn(): void {
   me.value = null
 }
 
-/** The zone in which days begin. */
+/** Returns the time zone in which days begin. */
 export const reportingZone = () => status.value?.reporting.time_zone ?? me.value?.time_zone ?? 'UTC'
 export const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 export const zones = () => ({ viewer: viewerZone, reporting: reportingZone() })

@@ -30,7 +30,7 @@ export type Translation = TranslationTold
 /** A row of a bill. */
 export type TableRow = z.output<typeof usageRowShape>
 
-/** A page of a list. @property away of a last page: detached months, whose rows would follow */
+/** A page of a list. @property away only on the last page: detached months, whose rows would follow */
 export type Listed<T> = { items: readonly T[]; next: string | null; away?: readonly string[] }
 
 export type Key = z.output<typeof keyShape>
@@ -63,7 +63,7 @@ export type Me =
       time_zone: string
     }
 
-/* The same as the owner of a key sees it. */
+/* The types of the answers to the owner of a key. */
 export type OwnRequest = z.output<typeof ownRow>
 export type OwnExplanation = z.output<typeof ownExplanation>
 export type OwnModel = z.output<typeof ownModel>

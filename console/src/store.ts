@@ -1,6 +1,6 @@
-/* Values in the browser, for this origin. A browser whose storage is missing or full forgets them. */
+/* Values that the browser stores for this origin. If its storage is missing or full, they are lost. */
 
-/** Stores a value until it is deleted. @param value undefined: delete it */
+/** Stores a value until it is deleted. @param value undefined to delete it */
 export function remember(name: string, value: string | undefined): void {
   put(() => window.localStorage, name, value)
 }

@@ -35,7 +35,10 @@ function readStored(): Theme {
   return themes.find((theme) => theme === stored) ?? 'auto'
 }
 
-/** A colour of the style in a form that a canvas takes. Registered properties are returned as computed colours. */
+/**
+ * Returns a colour of the style in a form that a canvas accepts. Registered properties are returned as computed
+ * colours.
+ */
 export function colour(token: string): string {
   return window.getComputedStyle(document.documentElement).getPropertyValue(`--${token}`).trim()
 }

@@ -1,7 +1,7 @@
 import { readAmount } from '../pure/amount.ts'
 import { ask, type Told } from './ask.ts'
 
-/** A new `Idempotency-Key` for a form that was opened: a creation that is sent twice with it happens once. */
+/** Makes an `Idempotency-Key` for a form that was opened. A creation that is sent twice with it happens once. */
 export function newOnce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
@@ -18,8 +18,8 @@ export async function act<T>(path: string, body: Record<string, unknown> = {}): 
 }
 
 /**
- * Changes an object if it still has the version that was seen; without a version, the present one is read first. If
- * somebody has changed it meanwhile, the Refusal has its current state.
+ * Changes an object if it still has the version that was seen. Without a version, the current one is read first. If
+ * someone has changed the object meanwhile, the Refusal has its current state.
  * @throws Refusal
  */
 export async function edit<T>(path: string, changes: Record<string, unknown>, version?: string): Promise<Told<T>> {

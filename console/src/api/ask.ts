@@ -3,13 +3,13 @@ import { apiOf } from '../demo.ts'
 import { findUnreached } from '../pure/unreached.ts'
 import { signedOut } from '../session.ts'
 
-/** The servers of the store that the last answer for all was without, as one text. */
+/** The servers of the store that are missing in the last answer for all of them, as one text. */
 export const unreachedServers = signal<string | undefined>(undefined)
 
 /** The models that fail now, by the last tick or status. */
 export const failingModels = signal<readonly string[]>([])
 
-/** A refusal by the API, or that it could not be reached. */
+/** A refusal by the API, or the failure to reach it. */
 export class Refusal extends Error {
   readonly status: number
   /** `not_found`, `conflict`…; `unreachable` if there was no response. */
@@ -17,7 +17,7 @@ export class Refusal extends Error {
   readonly title: string
   readonly requestId: string | undefined
   readonly errors: readonly { pointer: string; detail: string }[]
-  /** If the object was changed meanwhile: its present state, and the version of that. */
+  /** If the object was changed meanwhile: its current state, and the version of that state. */
   readonly current: unknown
   readonly version: string | undefined
 
@@ -51,12 +51,12 @@ export type Asked = {
 
 export type Told<T> = { body: T; version: string | undefined; status: number }
 
-/** @param path below /api/v1 @throws Refusal */
+/** Sends a request and reads the JSON of its answer. @param path below /api/v1 @throws Refusal */
 export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> {
   const response = await send(path, asked)
   const version = response.headers.get('etag') ?? undefined
   if (response.status === 204) return { body: undefined as T, version, status: 204 }
-  // A proxy answers in its own words while the gateway does not answer.
+  // A proxy may answer in the place of the gateway, in its own words.
   if (!response.ok) throw new Refusal(response.status, {})
   const body = await readJson(response).catch((error: Error) => {
     if (error.name === 'AbortError') throw error
@@ -66,14 +66,17 @@ export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> 
   return { body: body as T, version, status: response.status }
 }
 
-/** A table comes as a row of JSON on each line. */
+/** Reads JSON, or a table with a row of JSON on each line. */
 async function readJson(response: Response): Promise<unknown> {
   if (!response.headers.get('content-type')?.startsWith('application/jsonl')) return response.json()
   const lines = (await response.text()).split('\n').filter(Boolean)
   return lines.map((line) => JSON.parse(line) as unknown)
 }
 
-/** Returns the response itself, for content that is not the API's JSON: a model's answer, or a file. @throws Refusal */
+/**
+ * Sends a request and returns the response itself, for content other than the API's JSON: a model's answer, or a file.
+ * @throws Refusal
+ */
 export async function send(path: string, { method = 'GET', body, headers, signal: abort }: Asked): Promise<Response> {
   const content: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
   let response: Response
@@ -108,7 +111,7 @@ async function readRefusal(response: Response): Promise<Refusal> {
   return new Refusal(response.status, body, response.headers.get('etag') ?? undefined)
 }
 
-/** The path with the fields of a query; those that are empty are left out. */
+/** Adds the fields of a query to a path. Empty fields are left out. */
 export function withQuery(path: string, fields: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(fields))

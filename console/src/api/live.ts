@@ -20,7 +20,7 @@ type LiveEvents = {
 
 type Listener<Name extends keyof LiveEvents> = (data: LiveEvents[Name]) => void
 
-/** `off` while no part of the page listens, `lost` while the stream is opened again. */
+/** The state of the stream: `off` while no part of the page listens, `lost` while the stream is opened again. */
 export const liveState = signal<'off' | 'opening' | 'live' | 'lost'>('off')
 
 const names = ['request.finished', 'upstream.state', 'account.changed', 'tick', 'reset', 'dropped'] as const
@@ -28,10 +28,10 @@ const listeners = new Map<keyof LiveEvents, Set<Listener<never>>>()
 let source: EventSource | undefined
 let closing: number | undefined
 
-/** Listens for events while the component is mounted. @param listen undefined: the component does not listen now */
+/** Listens for events while the component is mounted. @param listen undefined if the component does not listen now */
 export function useLive<Name extends keyof LiveEvents>(name: Name, listen: Listener<Name> | undefined): void {
   useEffect(() => {
-    // Nothing happens in the demo.
+    // The demo has no events.
     if (!listen || isDemo.peek()) return undefined
     const heard = listeners.get(name) ?? new Set()
     listeners.set(name, heard.add(listen as Listener<never>))

@@ -4,7 +4,7 @@ import type { Listed } from '../shapes.ts'
 import { ask, Refusal } from './ask.ts'
 import { mayPass, retrySoon, stopRetrying } from './recover.ts'
 
-/** The state of something that is loaded. `data` stays while it is loaded again, and if that fails. */
+/** The state of a loaded path. `data` is kept while it is loaded again, and if that fails. */
 export type Loaded<T> = {
   data: T | undefined
   version: string | undefined
@@ -32,7 +32,8 @@ let queries = 0
 
 /**
  * Loads a path of the API. The last answer is kept while the console is open, so that a page shows it at once when it
- * is opened again. @param path below /api/v1; undefined: nothing is loaded yet
+ * is opened again.
+ * @param path below /api/v1; undefined to load nothing yet
  */
 export function useLoad<T>(path: string | undefined): Loaded<T> & { reload(): void } {
   const slot = path === undefined ? undefined : slotOf(path)
@@ -118,7 +119,7 @@ export function refresh(...prefixes: readonly string[]): void {
   }
 }
 
-/** Deletes all loaded data when somebody signs out. */
+/** Deletes all loaded data when the person signs out. */
 export function forget(): void {
   for (const { run } of slots.values()) run?.abort()
   slots.clear()
@@ -162,8 +163,9 @@ async function askNow(path: string, signal: AbortSignal): Promise<Told | undefin
 }
 
 /**
- * Waits for its turn. If the caller no longer needs the answer, the query still runs to its end, since the gateway
- * counts it until then. @returns undefined if the caller no longer needs the answer
+ * Loads figures when it is this query's turn. If the caller no longer needs the answer, the query still runs to its
+ * end, because the gateway counts it until then.
+ * @returns undefined if the caller no longer needs the answer
  */
 async function askFigures(path: string, signal: AbortSignal): Promise<Told | undefined> {
   await takeTurn()
@@ -200,10 +202,10 @@ function giveTurn(): void {
   else queries--
 }
 
-/** How often something without events is loaded again, in ms. */
+/** The time after which data without events is loaded again, in ms. */
 const againMs = 15_000
 
-/** Loads something again every so many ms while the page is seen. */
+/** Loads data again at an interval while the page is visible. */
 export function useAgain(reload: () => void, ms = againMs): void {
   const last = useRef(reload)
   last.current = reload

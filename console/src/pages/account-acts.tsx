@@ -111,7 +111,7 @@ export function RenameAccount({ account, version: read, close }: EditProps) {
   )
 }
 
-/** Bounds of an account over all its keys, and its monthly grant. */
+/** A form for the bounds of an account over all its keys, and for its monthly grant. */
 export function LimitAccount({ account, version: read, close }: EditProps) {
   const { said, setSaid, changes, version, meanwhile, meet } = useEdited({ of: account, version: read }, limitTexts)
   const { refusal, isBusy, errorOf, send } = useForm()
@@ -162,7 +162,7 @@ export function LimitAccount({ account, version: read, close }: EditProps) {
   )
 }
 
-/** Suspends an account, or ends that. It can be undone, so one press is enough (CON-15). */
+/** Suspends an account, or activates it again. This can be undone, so one press is enough (CON-15). */
 export function SuspendAccount({ account, version: read, close }: EditProps) {
   const [state] = useState(account.state === 'active' ? ('suspended' as const) : ('active' as const))
   const { said, version, meanwhile, meet } = useEdited({ of: account, version: read }, saidOf)

@@ -153,7 +153,7 @@ function Head({ account, version }: { account: Account; version: string | undefi
   )
 }
 
-/** Shown for accounts that have some. */
+/** Shows the limits of an account, if it has any. */
 function Limits({ account }: { account: Account }) {
   const { budget, rpm, warn, plan, grant } = account
   if (!budget && rpm == null && !warn && !plan && !grant) return null

@@ -30,7 +30,7 @@ function AccountList() {
   const { q, state, sort = '-created' } = query
   const list = useList<Account>(withQuery('/accounts', { q, state, sort, limit: rowsAtOnce }))
   const [onChange] = useState(() => () => refresh('/accounts'))
-  // Sorting by spending is a query of figures, which takes longer.
+  // Sorting by spending needs a query of figures, which takes longer.
   const isBySpend = sort === '-spent'
   useLive('account.changed', isBySpend ? undefined : onChange)
   useFresh(isBySpend, list.tookMs, '/accounts')

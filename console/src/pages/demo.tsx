@@ -5,12 +5,12 @@ import { isDemo, showDemo } from '../demo.ts'
 import { me } from '../session.ts'
 import type { DemoState } from '../shapes.ts'
 
-/** Says on each page that it is the demo, and leads out of it. An admin who leaves it removes its file. */
+/** Shows on each page that it is the demo, with a button to leave it. An admin who leaves the demo removes its file. */
 export function DemoBar() {
   const demo = useLoad<DemoState>(isDemo.value ? '/demo' : undefined)
   const [isBusy, setBusy] = useState(false)
   useEffect(() => {
-    // Somebody else has left it.
+    // Someone else has removed the demo.
     if (demo.data && !demo.data.made) showDemo(false)
   }, [demo.data])
   if (!isDemo.value) return null

@@ -106,7 +106,7 @@ export function Steps({ of: told }: { of: Explanation }) {
   )
 }
 
-/** Why a conversation left the account that has its prompt cache. */
+/** Texts for the reason why a conversation left the account that has its prompt cache. */
 const moves: Readonly<Record<string, string>> = {
   failed: 'its account failed',
   off: 'its account is disabled or has no key',
@@ -115,7 +115,7 @@ const moves: Readonly<Record<string, string>> = {
   slow: 'its account is slow',
 }
 
-/** Why a chain asked a further model. */
+/** Texts for the reason why a chain asked a further model. */
 const fallbacks: Readonly<Record<string, string>> = {
   capacity: 'all its places were full',
   unavailable: 'it was not reached or did not work',
@@ -124,7 +124,7 @@ const fallbacks: Readonly<Record<string, string>> = {
   fit: 'it does not take such a request',
 }
 
-/** Reasons of a 402 and of a 429. */
+/** Texts for the reasons of a 402 and of a 429. */
 const reasons: Readonly<Record<string, string>> = {
   spent: 'the balance of the account is spent',
   held: 'running requests hold the rest of the balance',

@@ -42,19 +42,22 @@ type Asked = {
   only?: Partial<Record<Dimension, string | undefined>>
 }
 
-/** The path of a query of figures. */
+/** Makes the path of a query of figures. */
 export function usagePath({ range, by, measures, top, only = {} }: Asked): string {
   const { from, to, bucket } = range
   const asked = { from, to, bucket, by, measures: measures.join(','), top: by ? top : undefined }
   return withQuery(isOwner() ? '/me/usage' : '/usage', { ...asked, ...only })
 }
 
-/** Loads figures and books again within two seconds of an event, if they end now. Loading takes at most a tenth of the time. */
+/**
+ * Loads figures and books again within two seconds after an event, if the range ends now. Loading takes at most a tenth
+ * of the time.
+ */
 export function useFresh(isOn: boolean, tookMs: number, ...prefixes: readonly string[]): void {
   const state = useMemo(() => ({ lastMs: Number.NEGATIVE_INFINITY, isDue: false, tookMs: 0, timer: 0 }), [])
   state.tookMs = tookMs
   const listen = useMemo(() => {
-    // Ticks come each second. After one that comes too early, a timer acts as soon as the wait is over.
+    // Ticks come every second. If one comes too early, a timer loads the figures when the wait is over.
     const act = () => {
       window.clearTimeout(state.timer)
       if (!state.isDue || document.hidden) return

@@ -15,7 +15,7 @@ import { Chip } from './overview.tsx'
 
 /**
  * The columns by which a bill can be divided; each dimension of labels is one more.
- * @property next the column that a row leads to, where a bill can be narrowed to the row
+ * @property next the column that a row leads to; undefined if a bill cannot be narrowed to the row
  */
 const columns: Readonly<Record<string, { head: string; next?: string }>> = {
   account: { head: 'Account', next: 'key' },
@@ -30,7 +30,7 @@ function headOf(by: string): string {
   return columns[by]?.head ?? by.replace(/^label:/, '')
 }
 
-/** So many months can be chosen: those before have no figures by day. */
+/** The number of months that can be chosen. Earlier months have no figures by day. */
 const monthsShown = 14
 
 /** The bill of a calendar month: every row, and the total. A row leads to its parts. */
@@ -121,7 +121,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
           by: wordOf,
           cell: (row) => {
             const word = wordOf(row)
-            // Entries of the first release name no key, and those without a word cannot be asked for.
+            // Entries of the first release have no key. Rows without a word cannot be asked for.
             if (word === null) return <span class="none">none</span>
             if (!next) return word
             return <a href={changedHref({ by: next, [by]: askedAs(word) })}>{word}</a>
@@ -172,7 +172,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
   )
 }
 
-/** The word by which the gateway finds a key that it names by label and first characters. */
+/** Returns the word by which the gateway finds a key: a row names the key by its label and first characters. */
 function askedAs(word: string): string {
   return /\((sk-tri-[0-9A-Za-z]+)\)$/.exec(word)?.[1] ?? word
 }

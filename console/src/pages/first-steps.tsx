@@ -8,7 +8,10 @@ import type { Account, Key, Listed, RequestRow } from '../shapes.ts'
 import { recall, remember } from '../store.ts'
 import { Icon } from '../ui/icons.tsx'
 
-/** `begun`: the gateway had no request when it was first opened in this browser. */
+/**
+ * The name of the stored state. `begun` means that the gateway had no request when this browser first opened the
+ * console.
+ */
 const stored = 'triwire.first-steps'
 const setUpStored = 'triwire.set-up'
 
@@ -17,7 +20,10 @@ export function noteSetUp(): void {
   remember(setUpStored, 'yes')
 }
 
-/** The way from nothing to an agent that is answered. Each step ticks itself, and the list can be dismissed. */
+/**
+ * Lists the steps from an empty gateway to the first answered request of an agent. Steps are ticked automatically, and
+ * the list can be dismissed.
+ */
 export function FirstSteps() {
   const [state, setState] = useState(recall(stored))
   if (!isAdmin() || isDemo.value || state === 'over') return null

@@ -60,7 +60,7 @@ export function KeyFields(props: {
   )
 }
 
-/** The fields of a key as they are now. */
+/** Returns the current fields of a key as texts. */
 export function saidOf({ label, budget, rpm, models, person, labels, may_choose, expires }: Key): KeySaid {
   return {
     label: label ?? '',
@@ -84,7 +84,7 @@ export function spellLabels(labels: Key['labels']): string | undefined {
 
 type Limits = Pick<Key, 'budget' | 'rpm' | 'person_budget' | 'person_rpm'>
 
-/** The limits of a key as its page and its owner's page show them. */
+/** Shows the limits of a key, on its page and on that of its owner. */
 export function LimitFacts({ of: { budget, rpm, person_budget, person_rpm } }: { of: Limits }) {
   return (
     <>

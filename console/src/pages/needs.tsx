@@ -14,15 +14,16 @@ const signs = {
 
 const againMs = 3_000
 
-/** Lists what an operator should act on now, each line with the page of the act and its command (CON-P3). */
+/** Lists what an operator should act on now. Each line has the page for the action, and its command (CON-P3). */
 export function NeedsYou() {
   useEffect(() => {
     void loadStatus()
-    // The first answer after a while waits only briefly for the store, and the next one has what was read meanwhile.
+    // The first answer after a while waits only briefly for the store. The next one has the facts that were read
+    // meanwhile.
     const again = window.setTimeout(() => void loadStatus(), againMs)
     return () => window.clearTimeout(again)
   }, [])
-  // Models that fail now are named above, as soon as they fail.
+  // Failing models are already named above, as soon as they fail.
   const needs = (status.value?.needs ?? []).filter(
     ({ rule }) => rule !== 'model_failing' || failingModels.value.length === 0,
   )
@@ -58,7 +59,7 @@ function Line({ need: { severity, text, since, link, command } }: { need: Need }
   )
 }
 
-/** The number of lines that should not wait. Notes do not count. */
+/** Counts the lines that should not wait. Notes do not count. */
 export function countNeeds(): number {
   return (status.value?.needs ?? []).filter(({ severity }) => severity !== 'note').length
 }

@@ -102,9 +102,9 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
   )
 }
 
-/** The address of the list of requests that one bar counts. */
+/** Makes the address of the list of the requests that one bar counts. */
 function requestsHref(usage: Usage, at: number, range: Range, filters: Props['filters']): string {
-  // The list of requests takes one account and one key.
+  // The list of requests accepts only one account and one key.
   const isTaken = (name: string, value: string) =>
     name !== 'wires' && (!value.includes(',') || (name !== 'account' && name !== 'key'))
   const said = Object.entries(filters).flatMap(([name, value]) =>

@@ -75,13 +75,16 @@ const endings = [
 
 const isLead = () => me.value?.role === 'lead'
 
-/** The path of a list of requests. @param whose of a lead: `all` for the whole account, or the id of a person */
+/**
+ * Makes the path of a list of requests.
+ * @param whose for a lead only: `all` for the whole account, or the id of a person
+ */
 function listPath(whose: string | undefined, fields: Parameters<typeof withQuery>[1]): string {
   if (!isLead() || whose === undefined) return withQuery('/me/requests', fields)
   return withQuery('/me/people/requests', { ...fields, person: whose === 'all' ? undefined : whose })
 }
 
-/** A lead chooses whose requests are listed. */
+/** A field with which a lead chooses whose requests are listed. */
 function Whose({ said }: { said: string | undefined }) {
   const people = useLoad<Listed<LedPerson>>('/me/people')
   const named = (people.data?.items ?? []).map(({ id, name, email }) => [id, name ?? email ?? id] as const)
@@ -236,7 +239,7 @@ function OwnBill({ of: { usage, credits } }: { of: Pick<OwnExplanation, 'usage' 
   )
 }
 
-/** How often a bill is read again that is not in the books yet, in ms. */
+/** The time after which a bill that is not in the books yet is read again, in ms. */
 const unsettledMs = 1000
 
 /** Whether the debit of a request is still on its way into the ledger. */
@@ -244,10 +247,10 @@ function isOpen(of: OwnExplanation | undefined): boolean {
   return of?.state === 'pending' || of?.state === 'waiting' || of?.state === 'spooled'
 }
 
-/** Usage and cost of a request of the playground, once they are settled. */
+/** Shows usage and cost of a request of the playground when they are settled. */
 export function OwnCost({ id }: { id: string }) {
   const told = useLoad<OwnExplanation>(explainPath(id))
-  // No event says that a debit is in the books, so the bill is read again until it is there.
+  // There is no event for a debit that is in the books, so the bill is read again until it is there.
   useAgain(() => isOpen(told.data) && told.reload(), unsettledMs)
   return (
     <Panel title="Usage and cost">

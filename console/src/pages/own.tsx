@@ -17,7 +17,7 @@ import { Fact, LimitFacts } from './key-fields.tsx'
 import { ownColumns, rowHref } from './own-requests.tsx'
 import { outcomeSeries, seriesOf } from './series.tsx'
 
-/** The overview for the owner of a key: what is left, what they spent, and their last requests. */
+/** The overview for the owner of a key: their remaining credit, their spending, and their last requests. */
 export function Own() {
   const told = useSteady<Me>('/me')
   useAgain(told.reload)
@@ -83,7 +83,9 @@ function OwnView({ me: { account, key, models, role } }: { me: Extract<Me, { kin
   )
 }
 
-/** The credits that the owner spent in the calendar month, with all keys and sessions that the lists below are of. */
+/**
+ * Shows the credits that the owner spent in the calendar month, with all keys and sessions that the lists below cover.
+ */
 function SpentThisMonth({ isPerson }: { isPerson: boolean }) {
   const month = dayIn(reportingZone(), Date.now()).slice(0, 7)
   const told = useSteady<Usage>(withQuery('/me/usage', { month, bucket: 'day', measures: 'credits,requests' }))
@@ -99,7 +101,7 @@ function SpentThisMonth({ isPerson }: { isPerson: boolean }) {
   )
 }
 
-/** The last requests. Each leads to its explanation. */
+/** Lists the last requests. Each row leads to the explanation of its request. */
 function LastRequests() {
   const list = useSteady<Listed<OwnRequest>>(withQuery('/me/requests', { limit: 5 }))
   useAgain(list.reload)
@@ -125,14 +127,14 @@ function LastRequests() {
   )
 }
 
-/** How often the figures are loaded again, in ms. */
+/** The time between two loads of the figures, in ms. */
 const figuresMs = 60_000
 
 function OwnPlots() {
   const range = useRange()
   const spend = useSteady<Usage>(usagePath({ range, by: 'model', measures: ['credits', 'requests'], top: 6 }))
   const outcomes = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: 9 }))
-  // Figures are summed from many entries, so they are asked for less often.
+  // Figures are summed from many entries, so they are loaded less often.
   useAgain(() => refresh('/me/usage'), figuresMs)
   const frameOf = ({ buckets, bucket, complete_until }: Usage) => ({
     ...{ buckets, bucket, zones: zones(), kind: 'bars' as const },

@@ -8,12 +8,12 @@ import { Empty, Shown } from '../ui/states.tsx'
 import { furtherOf, Table } from '../ui/table.tsx'
 import { useRange } from './figures.ts'
 
-/** The most people whose figures are asked for: those who spent most. */
+/** The most people whose figures are loaded: those who spent most. */
 const figuresOf = 50
 
 /**
- * Lists the people of the account of a lead, with what each used in the range, and the total. Figures of people beyond the
- * first fifty are known together only.
+ * Lists the people of a lead's account, with the use of each in the range, and the total. The figures of people beyond
+ * the first fifty are known only as one sum.
  */
 export function People() {
   const people = useList<LedPerson>('/me/people')

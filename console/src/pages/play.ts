@@ -31,10 +31,13 @@ const begun: Played = {
   refusal: undefined,
 }
 
-/** The account that pays, or the owner of the key. */
+/** The account that pays, or `self` for the owner of the key. */
 export type Payer = { account: string } | 'self'
 
-/** Sends a request as an account and shows the answer while it arrives. The answer is only in memory, while the page is open. */
+/**
+ * Sends a request as an account and shows the answer while it arrives. The answer is kept only in memory, while the
+ * page is open.
+ */
 export function usePlay() {
   const played = useSignal<Played | undefined>(undefined)
   const run = useRef<AbortController | undefined>(undefined)

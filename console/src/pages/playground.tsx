@@ -54,7 +54,7 @@ export function Playground() {
   )
 }
 
-/** The same for the owner of a key, at their own cost. */
+/** The playground for the owner of a key, who pays for it. */
 export function OwnPlayground() {
   const models = useLoad<Listed<OwnModel>>('/me/models')
   const { played, play, stop } = usePlay()
@@ -85,7 +85,7 @@ function Results({ played }: { played: Played | undefined }) {
 
 type RunProps = { stop(): void; isRunning: boolean }
 
-/** @property only the account that pays if there is no other one */
+/** @property only the only account, if there is just one: it pays */
 type OperatorsProps = RunProps & {
   models: readonly ModelRow[]
   only: Account | undefined
@@ -94,7 +94,7 @@ type OperatorsProps = RunProps & {
 
 function OperatorsComposer({ only, play, ...props }: OperatorsProps) {
   const payer = usePayer(only)
-  // Before it is known who pays, nothing can be sent.
+  // Nothing can be sent until it is known which account pays.
   if (payer.isLoading) return <Skeleton height={200} lines={2} />
   const send = (wire: ClientWire, body: string) => {
     if (payer.id !== undefined) play({ account: payer.id }, wire, body)
@@ -108,11 +108,13 @@ type ComposerProps = RunProps & {
   /** An owner does not see which wire a model speaks. */
   models: readonly { id: string; wire?: ClientWire }[]
   payer: ReturnType<typeof usePayer> | 'self'
-  /** @returns false if nobody pays yet */
+  /** @returns false if no account was chosen to pay yet */
   send(wire: ClientWire, body: string): boolean | void
 }
 
-/** @property own a body that was edited by hand and is sent as it is, with the model and the wire that were chosen then */
+/**
+ * @property own a body that was edited by hand. It is sent as it is, with the model and the wire that were chosen then
+ */
 type Draft = { question: string; isStream: boolean; own: string | undefined; model: string; wire: string }
 
 function Composer({ models, payer, send, stop, isRunning }: ComposerProps) {
@@ -123,7 +125,7 @@ function Composer({ models, payer, send, stop, isRunning }: ComposerProps) {
   const [draft, change] = useDraft<Draft>(
     'playground',
     { question: 'Say hello in three languages.', isStream: true, own: undefined, model, wire },
-    // A link to another model does not bring back a body that names the one before.
+    // After a link to another model, a kept body is dropped, because it names the previous model.
     (kept) => (kept.model === model && kept.wire === wire ? kept : { ...kept, own: undefined }),
   )
   const { question, isStream, own } = draft
@@ -216,8 +218,8 @@ function Composer({ models, payer, send, stop, isRunning }: ComposerProps) {
 }
 
 /**
- * The account that pays: the one that the address names, else the one that this operator chose last in this browser.
- * Without either, the operator must choose, unless there is only one.
+ * Finds the account that pays: the one in the address, else the one that this operator chose last in this browser.
+ * Without either, the operator must choose, unless there is only one account.
  */
 function usePayer(only: Account | undefined) {
   const stored = `triwire.payer.${me.value?.name}`
@@ -249,9 +251,9 @@ function usePayer(only: Account | undefined) {
 }
 
 /**
- * Shows one of two buttons and moves the focus from the button that goes to the one that comes. Each has a `key`, so
- * that they are two elements. If Stop became Send while the browser still handles the click, the browser would submit
- * the form.
+ * Shows Send or Stop, and moves the focus from the button that disappears to the new one. Each has a `key`, so that
+ * they are two elements. If Stop became Send while the browser still handles the click, the browser would submit the
+ * form.
  */
 function SendOrStop({ isRunning, stop }: { isRunning: boolean; stop(): void }) {
   const button = useRef<HTMLButtonElement>(null)
@@ -350,7 +352,7 @@ function Result({ played }: { played: Played }) {
   )
 }
 
-/** The reason for which an answer has no text. */
+/** Explains why an answer has no text. */
 function absence(state: Played['state'], status: number | undefined): string {
   if (state === 'running') return '…'
   if (state === 'stopped') return 'It was stopped.'
@@ -373,7 +375,7 @@ function Calls({ calls }: { calls: readonly ToolCall[] }) {
   )
 }
 
-/** Usage and price, which the gateway explains as soon as it has settled them. */
+/** Shows usage and price, which the gateway explains as soon as it has settled them. */
 function Cost({ id }: { id: string }) {
   const told = useLoad<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
   return (

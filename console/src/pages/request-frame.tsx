@@ -6,13 +6,15 @@ import { Icon } from '../ui/icons.tsx'
 import { useEscape } from '../ui/shortcuts.tsx'
 
 type SplitProps = {
-  /** The request that is explained; undefined: the list alone is shown. */
+  /** The request that is explained; undefined to show the list alone. */
   id: string | undefined
   list: ComponentChildren
   explain: (id: string, close: () => void) => ComponentChildren
 }
 
-/** A list of requests, and beside it the one that is explained. Closing that puts the focus back on its row. */
+/**
+ * Shows a list of requests, and beside it the explanation of one. Closing the explanation returns the focus to its row.
+ */
 export function RequestSplit({ id, list, explain }: SplitProps) {
   const close = useMemo(
     () => () => {

@@ -30,7 +30,7 @@ const filterNames = ['account', 'key', 'model', 'upstream', 'outcome', 'status']
 const waitingMax = 500
 /** The list stops moving if it is scrolled further down than this, in px. */
 const scrolledPx = 160
-/** The rows of a sorted list. */
+/** The most rows of a sorted list. */
 const sortedRows = 200
 
 export function Requests({ id }: { id: string | undefined }) {
@@ -307,7 +307,7 @@ function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
 
 const filterLabels = { model: 'Model', upstream: 'Upstream', outcome: 'Ended', status: 'Status' } as const
 
-/** A filter by one of known values. An address may name several, with commas, or one that is no longer known. */
+/** A filter by one of the known values. An address may have several, with commas, or one that is no longer known. */
 function FilterSelect(props: {
   name: keyof typeof filterLabels
   said: string | undefined

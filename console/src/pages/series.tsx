@@ -9,7 +9,7 @@ import { Count, Credits } from '../ui/numbers.tsx'
 export const dashes = [undefined, [8, 3], [2, 3], [10, 3, 2, 3], [5, 5], [12, 4]] as const
 const beforeDash = [3, 4]
 
-/** The series of an answer, each in its colour. All others together are grey, and the period before is dashed. */
+/** Makes the series of an answer, each in its colour. All others together are grey, and the period before is dashed. */
 export function seriesOf(
   usage: Usage,
   measure: Measure,

@@ -80,7 +80,7 @@ function EndSession({ of: session, close }: { of: OwnSession; close(): void }) {
           close()
           say(`${nameOf(session)} is signed out.`)
           refresh('/me/sessions')
-          // This page may be of that session.
+          // This page may belong to the session that was ended.
           if (session.is_this) void lookWhoAsks()
         }}
       >

@@ -66,7 +66,7 @@ function Client({ client: { client, title } }: { client: Pick<SetupClient, 'clie
   )
 }
 
-/** People who have signed in need no key: the command line signs them in, and sets the agent up. */
+/** Shows the commands for people who have signed in and need no key: they sign in and set the agent up. */
 function WithoutKey({ client, url = 'ADDRESS' }: { client: string; url: string | undefined }) {
   return (
     <p class="note">

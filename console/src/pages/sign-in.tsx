@@ -4,7 +4,7 @@ import { signIn, signInNote } from '../session.ts'
 import { useForm } from '../ui/form.tsx'
 import { Logo } from '../ui/icons.tsx'
 
-/** One field, for the token of an operator or a key of an account. */
+/** The sign-in page. It has one field, for the token of an operator or a key of an account. */
 export function SignIn() {
   const [token, setToken] = useState('')
   const field = useRef<HTMLInputElement>(null)
@@ -28,7 +28,7 @@ export function SignIn() {
         {signInNote.value && <p role="status">{signInNote.value}</p>}
         {hasSignIn && (
           <>
-            {/* The target makes it a page of the server. */}
+            {/* With a target, the link leads to a page of the server. */}
             <a class="button primary" href={`${consoleBase}sign-in`} target="_self">
               Sign in with your organisation
             </a>

@@ -10,7 +10,7 @@ import { usagePath } from './figures.ts'
 
 type Props = { range: Range; filters: Partial<Record<Dimension, string>>; by: Dimension; only: readonly string[] }
 
-/** Lists the biggest spenders and what they spent on. Each can be compared with others, or opened. */
+/** Lists the accounts, keys and models with the highest spending. Each can be compared with others, or opened. */
 export function TopLists(props: Props) {
   return (
     <div class="tops">

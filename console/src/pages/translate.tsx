@@ -11,7 +11,7 @@ import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Words } from '../ui/words.tsx'
 import { Losses } from './explain.tsx'
 
-/** Shows the request that a model would get for a client's request, and what becomes of each field. Nothing is sent. */
+/** Shows the request that a model would get for a client's request, and the outcome of each field. Nothing is sent. */
 export function Translate() {
   const models = useLoad<Listed<ModelRow>>('/models')
   const [told, setTold] = useState<Translation | undefined>(undefined)

@@ -6,7 +6,7 @@ import { Away, Count, Credits } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 
-/** How often the list is loaded, in ms: there are no events for it. */
+/** The time between two loads of the list, in ms, for which there are no events. */
 const everyMs = 5_000
 
 /** Lists the receivers of webhooks, what they are sent, and how the deliveries went. */

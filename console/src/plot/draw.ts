@@ -10,7 +10,7 @@ export type Drawn = {
   values: Values
   /** A colour token of the style: `s1` … `s6`, `other`. */
   colour: string
-  /** Marks the period before, or distinguishes the line by more than its colour. */
+  /** The dash pattern, which marks the period before or distinguishes lines by more than their colour. */
   dash?: readonly number[] | undefined
   /** Whether only points are drawn, without a line. */
   isMarks?: boolean
@@ -24,7 +24,7 @@ export type Drawing = {
   zones: Zones
   completeUntil?: string | undefined
   isLog?: boolean
-  /** The value that the axis reaches at least. */
+  /** The least value for the end of the axis. */
   top?: number
   /** @param step the distance between two labels, for a label of the axis */
   tell(value: number, step?: number): string
@@ -52,7 +52,7 @@ export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: numbe
     width: Math.max(120, target.clientWidth),
     height: heightPx,
     legend: { show: false },
-    // The last label of the axis may reach beyond the plot by a half of its width.
+    // The last label of the axis may reach beyond the plot by half of its width.
     padding: [10, marginPx, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: kind !== 'bars', size: 6 } },
     scales: {
@@ -84,7 +84,10 @@ export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: numbe
   return new uPlot(options, dataOf(drawing), target)
 }
 
-/** The data in uPlot's form: indexes, then the values of each series. Stacked bars are drawn from the highest to the lowest. */
+/**
+ * Returns the data in uPlot's form: indexes, then the values of each series. Stacked bars are drawn from the highest to
+ * the lowest.
+ */
 export function dataOf(drawing: Drawing): uPlot.AlignedData {
   const { kind, series, buckets } = drawing
   const places = buckets.map((_, at) => at)
@@ -125,8 +128,8 @@ function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing[
 }
 
 /**
- * Draws a line of the background at the upper edge of each part of a stack that has another part on it. Parts that are
- * too low for it have none.
+ * Draws a line in the background colour at the upper edge of each part of a stack that has another part on it. Parts
+ * that are too low for it get none.
  */
 function drawGaps({ ctx, data, valToPos }: uPlot, series: number, tops: BarTops): void {
   const own = tops.get(series)
@@ -144,7 +147,7 @@ function drawGaps({ ctx, data, valToPos }: uPlot, series: number, tops: BarTops)
   ctx.restore()
 }
 
-/** Whether a series has fewer than three values. They are drawn as points, since a line may not show them. */
+/** Whether a series has fewer than three values. They are drawn as points, because a line might not show them. */
 function isLonely(plot: uPlot, series: number): boolean {
   const values = plot.data[series] ?? []
   return values.filter((value) => value !== null && value !== undefined).length < 3
@@ -162,7 +165,7 @@ function xWords({ buckets, bucket, zones }: Drawing): Pick<uPlot.Axis, 'splits' 
   }
 }
 
-/** On a logarithmic axis only the powers of ten have labels: more labels would overlap. */
+/** Keeps only the labels at powers of ten of a logarithmic axis, because more labels would overlap. */
 function powersOfTen(_: uPlot, splits: number[]): (number | null)[] {
   return splits.map((value) => (Math.abs(Math.log10(value) % 1) < 1e-9 ? value : null))
 }
@@ -185,7 +188,7 @@ function logRange(min: number | null, max: number | null): uPlot.Range.MinMax {
   return [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.01))]
 }
 
-/** Draws buckets that are not complete yet on a hatched ground. */
+/** Hatches the background of buckets that are not complete yet. */
 function hatch(plot: uPlot, { buckets, completeUntil, zones }: Drawing): void {
   const open = firstOpen(buckets, completeUntil, zones.reporting)
   if (completeUntil === undefined || open >= buckets.length) return

@@ -28,7 +28,7 @@ type Props = Omit<Drawing, 'series'> & {
   tools?: ComponentChildren
 }
 
-/** Figures over time: a drawing, a sentence for screen readers, a walk by keys, and a table. */
+/** Shows figures over time: as a drawing that arrow keys walk through, a sentence for screen readers, and a table. */
 export function Plot({ title, unit, total, onPick, csvPath, tools, ...given }: Props) {
   const target = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -41,7 +41,7 @@ export function Plot({ title, unit, total, onPick, csvPath, tools, ...given }: P
     ...given,
     series: given.series.filter((series) => !hidden.value.has(series.id)),
   }
-  // A change of `shape` makes a new drawing; other values alone are put into the present one.
+  // A change of `shape` makes a new drawing. If only values change, the current drawing gets them.
   const { kind, bucket, zones, buckets } = drawing
   const shape = JSON.stringify([
     ...[kind, bucket, zones, drawing.isLog, isTable.value, colourVersion.value, buckets[0], buckets.length],
@@ -175,7 +175,7 @@ function Readout({ drawing, at }: { drawing: Drawing; at: number | null }) {
   )
 }
 
-/** The sum of a stack at one time, such as `: 12.50 in all`; empty for other plots. */
+/** Formats the sum of a stack at one time, such as `: 12.50 in all`; empty for other plots. */
 function tellSum({ kind, series, tell }: Drawing, at: number): string {
   if (kind !== 'bars' || series.length < 2) return ''
   const sum = sumAt(series.map(({ values }) => values))[at]

@@ -12,10 +12,10 @@ export const limitLabels = {
 
 export type LimitTexts = Record<keyof typeof limitLabels, string>
 
-/** The two ends of the rest of a grant when its month is over, in the words of the form. */
+/** The words of the form for the unspent rest of a grant at the end of its month. */
 export const lapseWords = { stays: 'stays', lapses: 'ends with the month' } as const
 
-/** The bounds of an account as form fields have them. */
+/** Returns the bounds of an account as texts for form fields. */
 export function limitTexts({ budget, rpm, warn, plan, grant }: Account): LimitTexts {
   return {
     budget: spellBudget(budget),
@@ -27,7 +27,7 @@ export function limitTexts({ budget, rpm, warn, plan, grant }: Account): LimitTe
   }
 }
 
-/** A budget as the API reads it: 5/day. */
+/** Formats a budget as the API reads it, such as `5/day`. */
 export function spellBudget(budget: Budget | null): string {
   return budget ? `${spell(budget.credits)}${budget.per ? `/${budget.per}` : ''}` : ''
 }
@@ -35,8 +35,10 @@ export function spellBudget(budget: Budget | null): string {
 const spell = (credits: string) => exactCredits(readCredits(credits))
 
 /**
- * The body of the request that sends edited fields. A grant and what becomes of its rest are one bound, so either of them sends
- * both. @param changes edited fields, null for those that were emptied @param said all fields as they are now
+ * Makes the body of the request that sends edited fields. A grant and the fate of its rest are one bound, so a change
+ * of either sends both.
+ * @param changes edited fields; null for emptied ones
+ * @param said all fields as they are now
  */
 export function limitChanges(
   changes: Readonly<Record<string, string | null>>,

@@ -10,7 +10,7 @@ export function readAmount(text: string): string {
   return plain ? `${sign.replace('−', '-')}${plain}${rest.replaceAll(/\s/g, '')}` : trimmed
 }
 
-/** The forms of numbers, and which of their marks stands before the decimals. */
+/** The forms of numbers, and the mark before the decimals in each. */
 const forms: readonly [form: RegExp, decimal: '.' | ',' | undefined][] = [
   [/^\d+(\.\d+)?$/, '.'],
   [/^(0|\d+),(\d{1,2}|\d{4,})$|^0,\d+$/, ','],

@@ -3,17 +3,17 @@ import type { ClientWire } from './wires.ts'
 /** A call of a tool by the model. @property input usually JSON; while it streams, the part that has arrived */
 export type ToolCall = { place: string; name: string; id: string; input: string }
 
-/** The parts of an answer that people read: of a stream, those that have arrived so far. */
+/** The parts of an answer that people read. Of a stream, these are the parts that have arrived so far. */
 export type AnswerParts = { text: string; reasoning: string; calls: readonly ToolCall[] }
 
 export const noParts: AnswerParts = { text: '', reasoning: '', calls: [] }
 
-/** The parts after one more event of a stream. Events without such a part, and data of an unknown form, change nothing. */
+/** Adds one event of a stream to the parts. Events without such a part, and data of an unknown form, change nothing. */
 export function addEvent(wire: ClientWire, parts: AnswerParts, data: unknown): AnswerParts {
   return eventReaders[wire](parts, bag(data))
 }
 
-/** The parts of an answer that is no stream. */
+/** Reads the parts of an answer that is not a stream. */
 export function partsOf(wire: ClientWire, body: unknown): AnswerParts {
   return bodyReaders[wire](bag(body))
 }
@@ -85,12 +85,12 @@ function withChatMessage(parts: AnswerParts, message: Bag, choice: unknown): Ans
   }, before)
 }
 
-/** The types of all wires: `tool_use`, `server_tool_use`, `function_call`, `web_search_call`… */
+/** Whether a type is one of a call, on any wire: `tool_use`, `server_tool_use`, `function_call`, `web_search_call`… */
 function isCall(type: unknown): boolean {
   return typeof type === 'string' && /(tool_use|_call)$/.test(type)
 }
 
-/** The members that have the input of a call, by its kind. */
+/** The members that may have the input of a call, depending on its kind. */
 const inputs = ['arguments', 'input', 'code', 'action', 'queries'] as const
 
 function readCall(place: string, call: Bag): ToolCall {
@@ -103,7 +103,10 @@ function readCall(place: string, call: Bag): ToolCall {
   }
 }
 
-/** A stream of the messages wire begins a call with an empty input, which its deltas replace. */
+/**
+ * Returns the input unless it is empty: a stream of the messages wire begins a call with an empty input, which deltas
+ * replace.
+ */
 function filled(input: unknown): unknown {
   return Object.keys(bag(input)).length === 0 ? undefined : input
 }

@@ -4,7 +4,10 @@ import { readCredits } from './format.ts'
 
 export type Credited = { at: string; credits: string }
 
-/** The credits of an account. @property knownFrom there may be more before this time; undefined: these are all */
+/**
+ * The credits of an account.
+ * @property knownFrom the time before which there may be more; undefined if these are all
+ */
 export type Credits = { credited: readonly Credited[]; knownFrom: string | undefined }
 
 type Change = Pick<AuditRecord, 'at' | 'after'>
@@ -14,7 +17,7 @@ const never = '9999-12-31T00:00:00Z'
 
 /**
  * Reads an account's credits from the audit trail: those given to it, the newest first, and the one of its creation.
- * @param made the record of its creation; without items if that is older than the audit trail
+ * @param made the record of its creation; without items if the creation is older than the audit trail
  */
 export function creditsOf(made: Listed<Change> | undefined, given: Listed<Change> | undefined): Credits {
   if (!made || !given) return { credited: [], knownFrom: never }
@@ -26,9 +29,9 @@ export function creditsOf(made: Listed<Change> | undefined, given: Listed<Change
 }
 
 /**
- * Computes the balance at the end of each bucket, backwards from the present one: later debits are added, later credits
- * subtracted.
- * @param billed the debits of each bucket; null if unknown: buckets before that one have no balance
+ * Computes the balance at the end of each bucket, backwards from the present balance: later debits are added, later
+ * credits subtracted.
+ * @param billed the debits of each bucket; null if unknown, and then earlier buckets have no balance
  * @returns the balance, and the credit of each bucket; null if there was none
  */
 export function balanceOver(
@@ -58,7 +61,7 @@ export function balanceOver(
   return { balances, credits }
 }
 
-/** The index of the last bucket that begins at or before a time; -1 if every bucket begins later. */
+/** Returns the index of the last bucket that begins at or before a time; -1 if every bucket begins later. */
 function placeOf(buckets: readonly string[], at: string, zone: string): number {
   const ms = Date.parse(at)
   const day = dayIn(zone, ms)

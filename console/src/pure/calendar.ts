@@ -1,8 +1,8 @@
-/* Days and hours in a zone that is given by name, by the data of the browser. */
+/* Days and hours in a named time zone, from the time zone data of the browser. */
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Returns a format, and keeps it: making one takes long. */
+/** Returns a format, and keeps it because making one is slow. */
 export function formatIn(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${zone} ${JSON.stringify(options)}`
   const known = formats.get(key)
@@ -35,18 +35,18 @@ export function partsIn(zone: string, ms: number): Parts {
   }
 }
 
-/** The date, such as `2026-11-22`. */
+/** Returns the date, such as `2026-11-22`. */
 export function dayIn(zone: string, ms: number): string {
   const { year, month, day } = partsIn(zone, ms)
   return `${year}-${two(month)}-${two(day)}`
 }
 
-/** The day that is so many days later, or earlier. */
+/** Returns the day that is a number of days later, or earlier if the number is negative. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 }
 
-/** The month that is so many months later, or earlier: `2026-12`. */
+/** Returns the month that is a number of months later, or earlier if the number is negative: `2026-12`. */
 export function addMonths(month: string, months: number): string {
   const [year, of] = month.split('-').map(Number)
   return new Date(Date.UTC(year!, of! - 1 + months)).toISOString().slice(0, 7)
@@ -62,7 +62,7 @@ export function isDay(text: string): boolean {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** `22 Nov`, with the year if it is not this one. */
+/** Formats a day as `22 Nov`, with the year if it is not this one. */
 export function tellDay(day: string, thisYear?: number): string {
   const [year, month, date] = day.split('-').map(Number)
   const told = `${date} ${months[month! - 1]}`
@@ -78,7 +78,7 @@ export function two(number: number): string {
   return String(number).padStart(2, '0')
 }
 
-/** A zone's name with its offset from UTC at a moment: `Europe/Berlin, UTC+1`. */
+/** Formats a time zone's name with its offset from UTC at a moment: `Europe/Berlin, UTC+1`. */
 export function tellZone(zone: string, ms: number): string {
   if (zone === 'UTC') return 'UTC'
   const parts = formatIn(zone, { timeZoneName: 'shortOffset' }).formatToParts(ms)

@@ -2,8 +2,8 @@
 export const colourCount = 6
 
 /**
- * Assigns colours. An id keeps its last colour, whatever is shown beside it. If two ids of one plot would have the
- * same, the id that had it first keeps it.
+ * Assigns colours. An id keeps its last colour, whatever is shown beside it. If two ids of one plot last had the same
+ * colour, the first of them keeps it.
  * @param memory the last colour of each id in this tab; it is updated
  * @returns for each id a number from 0 to 5
  */

@@ -1,10 +1,10 @@
 import { type ClientWire, wirePaths } from './wires.ts'
 
 /**
- * A command that sends a body to the gateway as a client does, with the key as a variable of the shell. The body comes
- * through a pipe, since an argument may have 128 KiB at most on Linux (`MAX_ARG_STRLEN` of execve(2)). `printf` is a
+ * Returns a command that sends a body to the gateway as a client does, with the key in a shell variable. The body comes
+ * through a pipe, because an argument has at most 128 KiB on Linux (`MAX_ARG_STRLEN` of execve(2)). `printf` is a
  * builtin of the shells, so that limit does not apply to it.
- * @param url the address at which clients reach the gateway; undefined if unknown: a variable as well
+ * @param url the address of the gateway for clients; undefined if unknown, and then a shell variable too
  */
 export function curlOf(url: string | undefined, wire: ClientWire, body: string): string {
   const root = url === undefined ? '"$TRIWIRE_URL"' : quote(url.replace(/\/(v1\/?)?$/, ''))

@@ -13,7 +13,7 @@ export function readCredits(text: string | null | undefined): bigint {
   return sign === '-' ? -nanos : nanos
 }
 
-/** Nano-credits as a decimal, exactly. */
+/** Formats nano-credits as an exact decimal. */
 export function exactCredits(nanos: bigint): string {
   const size = nanos < 0n ? -nanos : nanos
   const fraction = String(size % nano)
@@ -22,7 +22,7 @@ export function exactCredits(nanos: bigint): string {
   return `${nanos < 0n ? '-' : ''}${size / nano}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** `1,204.50`, `0.00018`, `1.24 M`: at least two decimals; below 0.1, two significant digits */
+/** Formats credits: `1,204.50`, `0.00018`, `1.24 M`. At least two decimals; below 0.1, two significant digits. */
 export function tellCredits(value: string | bigint | null | undefined): string {
   if (value === null || value === undefined) return '–'
   const nanos = typeof value === 'bigint' ? value : readCredits(value)
@@ -35,7 +35,7 @@ export function tellCredits(value: string | bigint | null | undefined): string {
   return sign + credits.toLocaleString('en', credits >= 9_999.5 ? whole : cents)
 }
 
-/** Two significant digits of an amount below 0.1 credits, and two decimals at least. */
+/** Formats an amount below 0.1 credits with two significant digits, and at least two decimals. */
 function tellSmall(nanos: bigint): string {
   const scale = 10n ** BigInt(Math.max(0, String(nanos).length - 2))
   return padCents(exactCredits(((nanos + scale / 2n) / scale) * scale))
@@ -46,7 +46,7 @@ function padCents(exact: string): string {
   return `${whole}.${fraction.padEnd(2, '0')}`
 }
 
-/** `−1,204.50`, `24.99982`: every digit, as in a statement, where amounts and balances must add up. */
+/** Formats credits with every digit: `−1,204.50`, `24.99982`. In a statement, amounts and balances must add up. */
 export function tellExact(value: string | null | undefined): string {
   if (!value) return '–'
   const nanos = readCredits(value)
@@ -55,8 +55,9 @@ export function tellExact(value: string | null | undefined): string {
 }
 
 /**
- * Credits of a plot. @param step the distance between two labels of the axis, which need as many decimals as it has;
- * undefined: the value is not on an axis
+ * Formats credits of a plot.
+ * @param step the distance between two labels of the axis, which have as many decimals as it has; undefined if the
+ *   value is not on an axis
  */
 export function tellPlotted(credits: number, step?: number): string {
   if (step === undefined || credits === 0 || Math.abs(credits) >= 999_999.5)
@@ -66,7 +67,7 @@ export function tellPlotted(credits: number, step?: number): string {
   return (credits < 0 ? '−' : '') + Math.abs(credits).toLocaleString('en', digits)
 }
 
-/** The decimals of a step of an axis, such as 0.0025; at most nine. */
+/** Counts the decimals of a step of an axis, such as 0.0025; at most nine. */
 function decimalsOf(step: number): number {
   for (let decimals = 0; decimals < 9; decimals++) {
     const scaled = step * 10 ** decimals
@@ -78,7 +79,7 @@ function decimalsOf(step: number): number {
 const whole = { maximumFractionDigits: 0 }
 const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 }
 
-/** `312`, `12,480`, `1.24 M` */
+/** Formats a number: `312`, `12,480`, `1.24 M`. */
 export function tellCount(count: number | null | undefined): string {
   if (count === null || count === undefined) return '–'
   return Math.abs(count) >= 100_000 ? tellBig(count) : count.toLocaleString('en', whole)
@@ -101,7 +102,7 @@ function tellBig(count: number): string {
   return `${sign}${value.toFixed(digits)}${name === '' ? '' : nbsp + name}`
 }
 
-/** `0 ms`, `840 ms`, `2.14 s`, `3 min 20 s`. @param step of an axis, as of `tellPlotted` */
+/** Formats a time: `0 ms`, `840 ms`, `2.14 s`, `3 min 20 s`. @param step of an axis, as in `tellPlotted` */
 export function tellMs(ms: number | null | undefined, step?: number): string {
   if (ms === null || ms === undefined) return '–'
   if (ms > 0 && ms < 999.5 && step !== undefined) return `${ms.toFixed(decimalsOf(step))}${nbsp}ms`
@@ -111,7 +112,10 @@ export function tellMs(ms: number | null | undefined, step?: number): string {
   return tellSpan(ms)
 }
 
-/** A longer time in its two largest units: `3 min 20 s`, `2 d 4 h`, `3 y 40 d`; from a hundred years on, `>100 y` */
+/**
+ * Formats a longer time in its two largest units: `3 min 20 s`, `2 d 4 h`, `3 y 40 d`; from a hundred years on, `>100
+ * y`.
+ */
 export function tellSpan(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   if (seconds >= 100 * year) return `>100${nbsp}y`
@@ -134,7 +138,7 @@ export function tellSpan(ms: number): string {
 /** A mean year, in seconds. */
 const year = 31_557_600
 
-/** A share from 0 to 1: `0 %`, `<0.1 %`, `4.3 %`, `62 %`. @param step of an axis, as of `tellPlotted` */
+/** Formats a share from 0 to 1: `0 %`, `<0.1 %`, `4.3 %`, `62 %`. @param step of an axis, as in `tellPlotted` */
 export function tellShare(share: number | null | undefined, step?: number): string {
   if (share === null || share === undefined || Number.isNaN(share)) return '–'
   const percent = share * 100
@@ -144,7 +148,7 @@ export function tellShare(share: number | null | undefined, step?: number): stri
   return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}${nbsp}%`
 }
 
-/** The relative change since before; undefined if it cannot be computed. */
+/** Formats the relative change since an earlier value; undefined if it cannot be computed. */
 export function tellChange(now: number, before: number): string | undefined {
   if (!(before > 0)) return undefined
   const change = now / before - 1
@@ -153,7 +157,7 @@ export function tellChange(now: number, before: number): string | undefined {
   return `${change > 0 ? '+' : '−'}${Math.abs(change * 100).toFixed(Math.abs(change) < 0.0995 ? 1 : 0)}${nbsp}%`
 }
 
-/** `14:03:22` for today, else `21 Nov, 14:03`, in the zone. */
+/** Formats a time in a zone: `14:03:22` if it is today, else `21 Nov, 14:03`. */
 export function tellTime(iso: string | null | undefined, nowMs: number, zone: string): string {
   if (!iso) return '–'
   const ms = Date.parse(iso)
@@ -166,13 +170,13 @@ export function tellTime(iso: string | null | undefined, nowMs: number, zone: st
   return `${told}, ${clock}`
 }
 
-/** The whole time with its zone, for tooltips. */
+/** Formats the exact time with its zone, for tooltips. */
 export function exactTime(iso: string, zone: string): string {
   const format = formatIn(zone, { dateStyle: 'medium', timeStyle: 'medium' })
   return `${format.format(Date.parse(iso))} ${zone}\n${iso}`
 }
 
-/** `in 3 h`, `2 d ago` */
+/** Formats the distance of a time from now: `in 3 h`, `2 d ago`. */
 export function tellAway(iso: string, nowMs: number): string {
   const ms = Date.parse(iso) - nowMs
   const [first = ''] = tellSpan(Math.abs(ms)).split(' ')

@@ -1,4 +1,4 @@
-/* The address of a page has all of its state: the page, the range of time, and the filters. */
+/* The address has the whole state of a page: its name, the range of time, and the filters. */
 
 export const pages = [
   'overview',
@@ -26,8 +26,9 @@ export type Place = { page: Page | undefined; id: string | undefined; query: Que
 export type Query = Readonly<Record<string, string>>
 
 /**
- * Reads an address. @param path below the console's own, such as `accounts/acct_1`; empty is the overview @param search
- * with or without its question mark
+ * Reads an address.
+ * @param path below that of the console, such as `accounts/acct_1`; empty for the overview
+ * @param search with or without its question mark
  */
 export function readPlace(path: string, search: string): Place {
   const [first = '', second, ...rest] = path.replace(/^\/+|\/+$/g, '').split('/')
@@ -37,7 +38,7 @@ export function readPlace(path: string, search: string): Place {
   return { page, id: second === undefined || second === '' ? undefined : decode(second), query }
 }
 
-/** The address below the console's own. Empty fields of the query are left out. */
+/** Formats the address of a page, below that of the console. Empty fields of the query are left out. */
 export function formatPlace({ page = 'overview', id, query = {} }: Partial<Place>): string {
   const said = Object.entries(query).filter(([, value]) => value !== '')
   const search = new URLSearchParams(said).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
@@ -56,7 +57,7 @@ export function readList(text: string | undefined): string[] {
   return [...new Set((text ?? '').split(',').filter(Boolean))]
 }
 
-/** A text that may be in an address: pasted keys and tokens are cut to their first characters (ruling U5). */
+/** Makes a text fit for an address: pasted keys and tokens are cut to their first characters (ruling U5). */
 export function withoutSecrets(text: string): string {
   return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1')
 }

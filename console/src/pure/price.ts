@@ -7,8 +7,8 @@ type Usage = NonNullable<Explanation['usage']>
 type Price = NonNullable<Explanation['price']>
 
 /**
- * The cost of each kind of tokens, by the prices in force at the time: credits per million tokens, or per call. A long
- * input has the prices of the last step that the whole input exceeds.
+ * Computes the cost of each kind of tokens by the prices of the request: credits per million tokens, or per call. A
+ * long input has the prices of the last step that the whole input exceeds.
  */
 export function priceLines(usage: Usage, price: Price): PriceLine[] {
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens

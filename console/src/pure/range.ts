@@ -3,7 +3,7 @@ import type { Query } from './place.ts'
 
 export type Bucket = 'quarter' | 'hour' | 'day' | 'week' | 'month'
 
-/** The span and buckets of a query of figures. @property endsNow whether new requests belong to it */
+/** The span and buckets of a query of figures. @property endsNow whether new requests fall into the span */
 export type Range = { name: string; label: string; from: string; to: string; bucket: Bucket; endsNow: boolean }
 
 type Named = { label: string; short: string; bucket: Bucket; hours?: number; days?: number }
@@ -54,19 +54,19 @@ function bucketFor(days: number): Bucket {
   return days <= 3 ? 'quarter' : days <= 16 ? 'hour' : days <= 200 ? 'day' : 'week'
 }
 
-/** The period before a range, of the same length. */
+/** Returns the period of the same length before a range. */
 export function periodBefore({ from, to }: Pick<Range, 'from' | 'to'>): { from: string; to: string } {
   if (isDay(from)) return { from: addDays(from, -daysBetween(from, to)), to: from }
   const fromMs = Date.parse(from)
   return { from: iso(fromMs - (Date.parse(to) - fromMs)), to: from }
 }
 
-/** The span of a bucket in the form of a range; the last bucket ends with the range (`to`). */
+/** Returns the span of a bucket as a range. The last bucket ends with the whole range, at `to`. */
 export function spanOfBucket(buckets: readonly string[], at: number, to: string): { from: string; to: string } {
   return { from: buckets[at]!, to: buckets[at + 1] ?? to }
 }
 
-/** The days of a range, for the fields in which it is edited; the last day is included whole. */
+/** Returns the first and the last day of a range, for the fields in which it is edited. The last day is included. */
 export function daysOf({ from, to }: Pick<Range, 'from' | 'to'>, zone: string): { first: string; last: string } {
   const first = isDay(from) ? from : dayIn(zone, Date.parse(from))
   const last = isDay(to) ? addDays(to, -1) : dayIn(zone, Date.parse(to) - 1)

@@ -19,12 +19,12 @@ export function stack(series: readonly Values[]): (number | null)[][] {
   )
 }
 
-/** The sum of all series at each index. */
+/** Sums all series at each index. */
 export function sumAt(series: readonly Values[]): (number | null)[] {
   return series.length === 0 ? [] : stack(series).at(-1)!
 }
 
-/** @returns undefined if there is no value at all */
+/** Finds the largest value. @returns undefined if there is no value at all */
 export function largest(values: Values): { at: number; value: number } | undefined {
   let found: { at: number; value: number } | undefined
   for (const [at, value] of values.entries()) {

@@ -12,7 +12,7 @@ const spans: Record<Bucket, number> = {
   month: 30 * 86_400_000,
 }
 
-/** The label of one bucket: `Sat 22 Nov, 14:00 to 15:00`. */
+/** Formats the label of one bucket: `Sat 22 Nov, 14:00 to 15:00`. */
 export function tellBucket(start: string, bucket: Bucket, zones: Zones): string {
   if (bucket === 'quarter' || bucket === 'hour') {
     const ms = Date.parse(start)
@@ -27,7 +27,10 @@ export function tellBucket(start: string, bucket: Bucket, zones: Zones): string 
   return bucket === 'week' ? `week of ${weekday} ${tellDay(day)}` : `${weekday} ${tellDay(day)}`
 }
 
-/** The span of some buckets, from the start of the first to the end of the last: `Sat 21 Nov, 04:00 – Sat 28 Nov, 04:00`. */
+/**
+ * Formats the span of buckets, from the start of the first to the end of the last: `Sat 21 Nov, 04:00 – Sat 28 Nov,
+ * 04:00`.
+ */
 export function tellSpan(buckets: readonly string[], bucket: Bucket, zones: Zones, between = ' – '): string {
   const [first, last] = [buckets[0]!, buckets.at(-1)!]
   if (bucket !== 'quarter' && bucket !== 'hour')
@@ -39,7 +42,7 @@ export function tellSpan(buckets: readonly string[], bucket: Bucket, zones: Zone
 }
 
 /**
- * The labels of an axis of buckets: at round hours or at beginnings of days, so far apart that they fit.
+ * Chooses the labels of an axis of buckets: at round hours or at beginnings of days, so far apart that they fit.
  * @returns indexes in `buckets`, with their texts
  */
 export function axisTicks(
@@ -63,7 +66,7 @@ export function axisTicks(
   return marks.all.filter((_, at) => at % every === 0).map(({ at, text }) => ({ at, text }))
 }
 
-/** The greatest width of a letter of an axis, in px: labels are in 11 px. */
+/** The greatest width of a letter in a label of an axis, in px. Labels have a font size of 11 px. */
 const letterPx = 7
 
 /** Leaves out labels that the right edge would cut. @param roomPx the space to the right of the plot */
@@ -79,7 +82,7 @@ export function whollySeen<Tick extends { at: number; text: string }>(
 
 type Mark = { at: number; rank: number; text: string }
 
-/** Marks of hours, counted from midnight. @property rank quarters of an hour since the first midnight */
+/** Makes the marks of hours, counted from midnight. @property rank quarters of an hour since the first midnight */
 function hourMarks(buckets: readonly string[], bucket: Bucket, zone: string): { all: Mark[]; steps: number[] } {
   let midnights = 0
   let last = ''
@@ -106,7 +109,7 @@ function dayMarks(buckets: readonly string[], bucket: Bucket, { reporting }: Zon
   return { all, steps: [1, 2, 7, 14, 28] }
 }
 
-/** The index of the first bucket that is not complete; `buckets.length` if all are. */
+/** Finds the index of the first bucket that is not complete; `buckets.length` if all are. */
 export function firstOpen(buckets: readonly string[], completeUntil: string | null | undefined, zone: string): number {
   if (!completeUntil) return buckets.length
   const doneMs = Date.parse(completeUntil)

@@ -6,7 +6,7 @@ import type { Values } from './stack.ts'
 
 type Percentile = 'p50' | 'p95' | 'p99'
 
-/** The values of one measure as numbers; a gap is null. */
+/** Returns the values of one measure as numbers; a gap is null. */
 export function valuesOf(figures: Figures, measure: Measure, percentile: Percentile = 'p95'): Values {
   const found = figures[measure]
   if (found === undefined) return []
@@ -16,7 +16,7 @@ export function valuesOf(figures: Figures, measure: Measure, percentile: Percent
   )
 }
 
-/** The sum over all buckets, exactly. */
+/** Sums the credits of all buckets exactly, in nano-credits. */
 export function sumOfCredits({ credits = [] }: Figures): bigint {
   return credits.reduce((sum, value) => sum + readCredits(value), 0n)
 }
@@ -27,7 +27,7 @@ export function sumOf(figures: Figures, measure: Counted): number {
   return (figures[measure] ?? []).reduce((sum: number, value) => sum + (value ?? 0), 0)
 }
 
-/** The share of the input that was read from caches; undefined if there was no input. */
+/** Computes the share of the input that was read from caches; undefined if there was no input. */
 export function cacheShareOf(figures: Figures): number | undefined {
   const read = sumOf(figures, 'cache_read_tokens')
   const all = read + sumOf(figures, 'input_tokens') + sumOf(figures, 'cache_write_tokens')
@@ -48,7 +48,7 @@ export function idOf({ of }: Series): string {
   return values.length === 0 ? 'all' : values.map((id) => id ?? '').join(' · ')
 }
 
-/** The name of a series for people. */
+/** Returns the name of a series for people. */
 export function labelOf(series: Series): string {
   const { of, named } = series
   const parts = Object.entries(of).map(([dimension, id]) => {
@@ -58,7 +58,7 @@ export function labelOf(series: Series): string {
   return parts.join(' · ') || 'all'
 }
 
-/** The length of a bar, as a share of the longest. */
+/** Computes the length of a bar as a share of the longest, from 0 to 1. */
 export function shareOf(part: bigint, most: bigint): number {
   return most <= 0n ? 0 : Number((part * 1_000n) / most) / 1_000
 }

@@ -38,7 +38,7 @@ export function eventReader(): (piece: string) => StreamEvent[] {
   }
 }
 
-/** Formats JSON over several lines; other text stays as it is. */
+/** Formats JSON with line breaks. Other text is returned unchanged. */
 export function spread(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { isDemo } from '../demo.ts'
 import { isAdmin } from '../session.ts'
 
-/** Actions of admins. Viewers read which they are instead. @param acts what admins can do here: `credit accounts` */
+/** Shows actions to admins only. Others read what admins can do. @param acts the actions in words: `credit accounts` */
 export function AdminOnly({ acts, children }: { acts: string; children: ComponentChildren }) {
   if (isAdmin()) return <>{children}</>
   if (isDemo.value) return null

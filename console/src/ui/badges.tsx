@@ -34,7 +34,10 @@ const upstreamSigns: Record<UpstreamState['state'] | 'disabled', readonly [IconN
   off: ['off', 'muted', 'off'],
 }
 
-/** An account that fails is not ready, whatever the cooldown says; one that is off or disabled gets no request (CON-8). */
+/**
+ * Shows the state of an upstream account. A failing one is not shown as ready; one that is off or disabled gets no
+ * request (CON-8).
+ */
 export function UpstreamSign({ state, failing = false }: Pick<UpstreamState, 'state'> & { failing?: boolean }) {
   const isShown = failing && state !== 'off' && state !== 'disabled' && state !== 'no_key'
   const [icon, kind, known] = isShown ? failingSign : (upstreamSigns[state] ?? ['trial', 'muted', state])
@@ -67,7 +70,9 @@ export function Outcome({ outcome, code }: { outcome: string | null; code?: stri
   )
 }
 
-/** Why a request has no model. Most refusals come before its name is read, so it need not be unknown. */
+/**
+ * Explains why a request has no model. Most refusals come before the model's name is read, so the name may be known.
+ */
 export function tellNoModel(code: string | null): string {
   return code === 'model_not_found' ? 'none that is known' : 'not read: the request ended before that'
 }

@@ -34,7 +34,10 @@ export function Copy({
   )
 }
 
-/** Without TLS, pages from other hosts than loopback have no clipboard API. Then a field is selected and copied. */
+/**
+ * Copies a text. Without TLS, pages from hosts other than loopback have no clipboard API; a field is then selected and
+ * copied.
+ */
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)

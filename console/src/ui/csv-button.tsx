@@ -3,7 +3,7 @@ import { send } from '../api/ask.ts'
 import { download } from './copy.tsx'
 import { say } from './toasts.tsx'
 
-/** Downloads what the gateway writes: a whole list as comma-separated values, or another text. */
+/** Downloads a text that the gateway writes, such as a whole list as comma-separated values. */
 export function CsvButton({
   path,
   name,

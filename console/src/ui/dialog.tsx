@@ -8,7 +8,7 @@ type Props = {
   close(): void
   children: ComponentChildren
   wide?: boolean
-  /** The dialog has something that is never shown again: only its own button closes it. */
+  /** Whether only its own button closes the dialog, because its content is never shown again. */
   keeps?: boolean
 }
 
@@ -20,7 +20,7 @@ export function Dialog({ title, close, children, wide, keeps = false }: Props) {
   const isOver = useRef(false)
   const id = useId()
   const warn = () => setWarned(true)
-  // An effect that is not of the layout would end after the dialog has left the page, when nothing can return the focus.
+  // Another kind of effect would end after the dialog has left the page, too late to return the focus.
   useLayoutEffect(() => {
     const shown = dialog.current!
     shown.showModal()
@@ -31,7 +31,7 @@ export function Dialog({ title, close, children, wide, keeps = false }: Props) {
     }
   }, [])
   useEffect(() => {
-    // The button that had the focus went with the previous content.
+    // The focused button was removed with the previous content.
     if (!dialog.current!.contains(document.activeElement)) document.getElementById(id)?.focus()
   }, [title])
   useEffect(() => {
@@ -51,7 +51,7 @@ export function Dialog({ title, close, children, wide, keeps = false }: Props) {
       onClose={() => {
         if (isOver.current) return
         if (!keeps) return close()
-        // Browsers let a second Escape in a row close any dialog.
+        // Browsers close any dialog on a second Escape in a row, so it is opened again.
         dialog.current?.showModal()
         warn()
       }}

@@ -2,8 +2,9 @@ import { useLayoutEffect, useState } from 'preact/hooks'
 import { keepInTab, recallInTab } from '../store.ts'
 
 /**
- * The state of a form that survives a reload and going back. It is kept by the browser for this tab only, until the tab
- * is closed or the person signs out. @param keep decides what of the kept state still applies
+ * The state of a form that survives a reload and going back. The browser keeps it for this tab only, until the tab is
+ * closed or the person signs out.
+ * @param keep returns the part of the kept state that still applies
  */
 export function useDraft<T extends object>(
   name: string,
@@ -11,7 +12,7 @@ export function useDraft<T extends object>(
   keep: (kept: T) => T = (kept) => kept,
 ): [draft: T, change: (changes: Partial<T>) => void] {
   const [draft, setDraft] = useState<T>(() => keep({ ...initial, ...read(recallInTab(name)) }))
-  // Kept before the next frame, since a reload may follow at once.
+  // The draft is stored before the next frame, because a reload may follow at once.
   useLayoutEffect(() => keepInTab(name, JSON.stringify(draft)), [draft])
   return [draft, (changes) => setDraft((before) => ({ ...before, ...changes }))]
 }

@@ -1,4 +1,4 @@
-/* The focus stays where people work: browsers drop it when its element is removed or disabled (WCAG 2.4.3, CON-7). */
+/* Keeps the focus near where people work. Browsers drop it when its element is removed or disabled (WCAG 2.4.3, CON-7). */
 
 let last: { element: Element; around: readonly Element[] } | undefined
 
@@ -10,7 +10,7 @@ export function keepFocus(): void {
   })
   document.addEventListener('focusout', ({ target }) => {
     queueMicrotask(() => {
-      // A click beside everything takes the focus on purpose.
+      // A click on the background removes the focus on purpose.
       if (last?.element === target && hasFocusGone() && !isUseless(last.element)) last = undefined
     })
   })

@@ -86,7 +86,7 @@ export function Select<T extends string>(props: {
   )
 }
 
-/** To do what cannot be undone, people type the name of its object (CON-15). */
+/** A field in which people type the name of an object before an action that cannot be undone (CON-15). */
 export function useConfirmed(name: string) {
   const [typed, setTyped] = useState('')
   const field = <Field label={`Type ${name}`} name="confirm" required autoFocus value={typed} onInput={setTyped} />
@@ -124,9 +124,10 @@ export function useForm() {
 type Texts = Readonly<Record<string, string>>
 
 /**
- * The fields of an object while somebody edits them. They are compared with what was read when the form was opened, whatever
- * the page shows meanwhile, so that only edited fields are sent. After a 412 the form takes over the fields that somebody
- * else has changed and that are not edited here. `meanwhile` has both values of each changed field (CON-2).
+ * The fields of an object while they are edited. They are compared with the values of when the form was opened,
+ * whatever the page shows meanwhile, so that only edited fields are sent. After a 412 the form takes over the fields
+ * that someone else has changed and that are not edited here. `meanwhile` has both values of each changed field
+ * (CON-2).
  */
 export function useEdited<T, Said extends Texts>(read: { of: T; version: string | undefined }, tell: (one: T) => Said) {
   const [base, setBase] = useState(() => ({ said: tell(read.of), version: read.version }))
@@ -138,7 +139,7 @@ export function useEdited<T, Said extends Texts>(read: { of: T; version: string 
   const changes = Object.fromEntries(edited.map((name) => [name, said[name]!.trim() || null]))
   return { said, setSaid, changes, version: base.version, meanwhile, meet }
 
-  /** @throws the same refusal, for the form */
+  /** Takes over the fields that a refusal shows as changed. @throws the same refusal, for the form */
   function meet(error: unknown): never {
     if (error instanceof Refusal && error.current !== undefined) {
       const now = tell(error.current as T)
@@ -153,7 +154,10 @@ export function useEdited<T, Said extends Texts>(read: { of: T; version: string 
 
 type OthersValue = { name: string; now: string; before: string }
 
-/** Shows what somebody else has changed while the form was open. @param labels of the fields, by their names */
+/**
+ * Shows the fields that someone else has changed while the form was open.
+ * @param labels of the fields, by their names
+ */
 export function Meanwhile({ of: changed, labels }: { of: readonly OthersValue[]; labels: Texts }) {
   if (changed.length === 0) return null
   return (
@@ -186,7 +190,7 @@ type FootProps = {
   close(): void
   isBusy: boolean
   isDanger?: boolean
-  /** The form cannot be sent as it is. */
+  /** Whether the form cannot be sent as it is. */
   isBlocked?: boolean
   children: ComponentChildren
 }

@@ -34,13 +34,13 @@ export const titles: Readonly<Record<Page, string>> = {
   sessions: 'Sessions',
 }
 
-/** Finance has the page of that name in the place of the overview. */
+/** Returns the heading of a page. Finance has its own page in the place of the overview. */
 function headOf(page: Page | undefined): string {
   if (page === 'overview' && audience() === 'finance') return titles.finance
   return page ? titles[page] : 'Not found'
 }
 
-/** The name of a page, after that of the object that it is about. */
+/** Returns the title of a page: the name of its object, if any, then that of the page. */
 export function titleOf({ page, id }: Place): string {
   const name = id === undefined ? '' : `${subject.value ?? id} · `
   return `${name}${headOf(page)}`
@@ -51,12 +51,12 @@ const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
 
 /** Pages whose figures depend on the range of time. */
 const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests', 'people']
-/** Those of owners, whose list of requests has no plot. */
+/** The same pages for owners of keys, whose list of requests has no plot. */
 const ownRanged: readonly Page[] = ['overview', 'people']
 /** Pages that depend on the range only if they show a single object, not the list. */
 const rangedOnes: readonly Page[] = ['accounts', 'keys']
 
-/** How often the status that the navigation shows is loaded, in ms, since not every page is live. */
+/** The time between two loads of the status in the navigation, in ms. Not every page gets events. */
 const statusMs = 30_000
 
 /** Everything around a page: the navigation and the head. */
@@ -116,14 +116,14 @@ export function Frame({ children }: { children: ComponentChildren }) {
 
 const foldingMs = 5_000
 
-/** Says how much of a long ledger the figures are of, and loads them again until it is all of it. */
+/** Shows how much of a long ledger the figures cover, and loads them again until they cover all of it. */
 function Folding() {
   const { folding } = status.value ?? {}
   useEffect(() => {
     if (!folding) return undefined
     const timer = window.setInterval(() => {
       if (document.hidden) return
-      // Lists may be in the order of figures.
+      // Lists may be sorted by figures.
       void loadStatus().then(() => refresh('/usage', '/accounts', '/keys'))
     }, foldingMs)
     return () => window.clearInterval(timer)
@@ -214,7 +214,7 @@ function TopBar() {
   const zone = reportingZone()
   const now = Date.now()
   const asked = me.value
-  // A person who has signed in, not the account that pays for them.
+  // The name of the person who has signed in is shown, and not that of the account that pays for them.
   const name = (asked?.kind === 'owner' && asked.role !== null && asked.key.person_name) || asked?.name
   return (
     <header class="top">

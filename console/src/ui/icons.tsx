@@ -43,7 +43,7 @@ const drawings = {
 
 export type IconName = keyof typeof drawings
 
-/** An icon stands beside words, so screen readers skip it. */
+/** Draws an icon. It stands beside words, so screen readers skip it. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 16 16" aria-hidden="true" focusable="false">

@@ -48,7 +48,7 @@ export function Time({ iso }: { iso: string | null | undefined }) {
   )
 }
 
-/** `3 h ago`, with the exact time in the tooltip. */
+/** Shows how far away a time is, such as `3 h ago`, with the exact time in the tooltip. */
 export function Away({ iso, none = '–' }: { iso: string | null | undefined; none?: string }) {
   if (!iso) return <span class="none">{none}</span>
   return (

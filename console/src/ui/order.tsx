@@ -28,7 +28,7 @@ function compare(a: NonNullable<Sortable>, b: NonNullable<Sortable>): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The direction after a heading was pressed: first the usual one, then the other one, then none. */
+/** Returns the order after a heading was pressed: first its usual direction, then the other one, then no order. */
 function nextOrder(order: Order, head: string, usuallyDown: boolean): Order {
   if (order?.head !== head) return { head, isDown: usuallyDown }
   return order.isDown === usuallyDown ? { head, isDown: !usuallyDown } : undefined
@@ -45,14 +45,14 @@ export function useOrder() {
 
 type Props = {
   class: string
-  /** undefined: the rows are not sorted by this column. */
+  /** Undefined if the rows are not sorted by this column. */
   isDown: boolean | undefined
-  /** undefined: nothing can be sorted by this column. */
+  /** Undefined if rows cannot be sorted by this column. */
   press: (() => void) | undefined
   children: ComponentChildren
 }
 
-/** A heading that is a button, and says to screen readers how the rows are sorted. */
+/** A heading that is a button. Screen readers read how the rows are sorted. */
 export function SortHead({ class: kind, isDown, press, children }: Props) {
   const Inner = press ? 'button' : Fragment
   return (

@@ -7,12 +7,12 @@ export const groups: readonly (readonly Page[])[] = [
   ['playground', 'translate', 'setup'],
   ['webhooks', 'audit', 'operators'],
 ]
-/** The pages of owners, in groups. Those of a lead are among them. */
+/** The pages of owners, in groups, with those that only a lead has. */
 const ofOwners: typeof groups = [['overview', 'requests', 'people', 'models'], ['playground', 'setup'], ['sessions']]
 /** The pages of finance, in groups. */
 const ofFinance: typeof groups = [['finance']]
 
-/** The pages of the person who is signed in, in groups. The gateway says which ones the owner of a key has. */
+/** Returns the pages of the person who is signed in, in groups. The gateway lists those of the owner of a key. */
 export function shownGroups(): readonly (readonly Page[])[] {
   const { pages } = me.value ?? {}
   if (pages)

@@ -12,12 +12,12 @@ export type Choice = { id: string; name: string; more?: string | undefined }
 type Props<Row> = {
   label: string
   hidesLabel?: boolean
-  /** The name of what is chosen; empty: nothing is. */
+  /** The name of the chosen object; empty if there is none. */
   shown: string
   /** The API path that finds objects by a part of their name; for an empty text, the first ones. */
   pathOf(text: string): string
   choiceOf(row: Row): Choice
-  /** @param choice undefined: the field was emptied */
+  /** @param choice undefined if the field was emptied */
   onPick(choice: Choice | undefined): void
   error?: string | undefined
 }
@@ -29,7 +29,7 @@ export function Pick<Row>(props: Props<Row>) {
   const [text, setText] = useState<string | undefined>(undefined)
   const [isOpen, setOpen] = useState(false)
   const [at, setAt] = useState(-1)
-  // Enter was pressed before the choices were there.
+  // Whether Enter was pressed before the choices were loaded.
   const [isAwaited, setAwaited] = useState(false)
   const asked = useSettled(withoutSecrets((text ?? '').trim()).slice(0, 100))
   const found = useLoad<Listed<Row>>(isOpen ? pathOf(asked) : undefined)
@@ -88,7 +88,7 @@ export function Pick<Row>(props: Props<Row>) {
           if (event.key === 'ArrowDown') open(Math.min(choices.length - 1, at + 1))
           else if (event.key === 'ArrowUp') open(Math.max(0, at - 1))
           else if (event.key === 'Escape' && isOpen) {
-            // The page would take the key as well, and close what is around the field.
+            // The page would handle the key as well, and close the panel around the field.
             event.stopPropagation()
             close()
           } else if (event.key === 'Enter') {
@@ -136,7 +136,7 @@ export function Pick<Row>(props: Props<Row>) {
   )
 }
 
-/** A filter of a list by one account. @param said the id, or the name, that the address has */
+/** A filter of a list by one account. @param said the id or the name in the address */
 export function PickAccount({ said }: { said: string | undefined }) {
   const account = useNamed<Account>('/accounts', said)
   return (
@@ -151,7 +151,7 @@ export function PickAccount({ said }: { said: string | undefined }) {
   )
 }
 
-/** The object that a filter names by its id. A name, or a wrong id, is shown as it is. */
+/** Loads the object that a filter names by its id; undefined for a name or a wrong id, which is shown as it is. */
 export function useNamed<T>(path: string, id: string | undefined): T | undefined {
   return useLoad<T>(id === undefined ? undefined : `${path}/${encodeURIComponent(id)}`).data
 }

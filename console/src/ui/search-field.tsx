@@ -3,7 +3,7 @@ import { place, setQuery } from '../location.ts'
 import { withoutSecrets } from '../pure/place.ts'
 import { Icon } from './icons.tsx'
 
-/** A search field that is a part of the address. The list changes once typing has paused. */
+/** A search field whose text is in the address. The list changes when typing pauses. */
 export function SearchField({ label, name }: { label: string; name: string }) {
   const said = place.value.query[name] ?? ''
   const [text, setText] = useState(said)

@@ -33,7 +33,7 @@ const goes: Readonly<Record<string, Page>> = {
 }
 
 let pending: number | undefined
-/** The functions that Escape calls, one at a time; the innermost is the last. */
+/** The functions for Escape. Each press calls the last one, which is the innermost. */
 const escapes: (() => void)[] = []
 
 export function useEscape(act: (() => void) | undefined): void {

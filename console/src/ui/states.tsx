@@ -6,7 +6,7 @@ import { isOwner, viewerZone } from '../session.ts'
 import { Icon } from './icons.tsx'
 import { Words } from './words.tsx'
 
-/** Shows a refusal, the details to pass on to support, and a button that tries again. */
+/** Shows a refusal with its details for support, and a button that tries again. */
 export function Failure({ refusal, retry, lastMs }: { refusal: Refusal; retry?: () => void; lastMs?: number }) {
   return (
     <div class="failure" role="alert">
@@ -44,7 +44,9 @@ export function Empty({ children, act }: { children: ComponentChildren; act?: Co
   )
 }
 
-/** One line below a list whose next rows are of detached months. It names the months and the cure. */
+/**
+ * Shows a line below a list whose next rows are in detached months. It names the months and the command to attach one.
+ */
 export function MonthsAway({ of: { away } }: { of: { away: readonly string[] | undefined } }) {
   if (!away?.length) return null
   const attach = `triwire ledger archive attach ${away[0]}`

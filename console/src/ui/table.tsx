@@ -14,7 +14,7 @@ export type Column<Row> = {
   wide?: boolean
   /** The value by which the heading sorts the rows that are loaded. */
   by?(row: Row): Sortable
-  /** The orders of the list that the gateway knows for this column, the first one first: the heading asks for them. */
+  /** The orders that the gateway knows for this column, in which the heading asks for them. */
   sorts?: readonly string[]
   cell(row: Row, at: number): ComponentChildren
 }
@@ -45,7 +45,7 @@ export function furtherOf(list: { hasMore: boolean; more(): Promise<void>; refus
   return { hasMore: list.hasMore, more: () => void list.more(), refusedMore: list.refusal !== undefined }
 }
 
-/** In px, equal to the height in the style. */
+/** The height of a row in px, the same as in the style. */
 const rowHeight = 36
 /** Rows to render beyond the visible ones. */
 const margin = 12
@@ -65,7 +65,7 @@ export function Table<Row>(props: Props<Row>) {
   const isPlain = props.class?.includes('plain') ?? false
   const { first, last } = useSeen(body, rows.length, isPlain)
   useEffect(() => {
-    // Rows of the next page would be put between those that are read.
+    // In a sorted table, rows of the next page would appear between those that are read.
     if (hasMore && !refusedMore && !sorting && last >= rows.length - margin) more?.()
   })
   return (
@@ -136,7 +136,7 @@ export function Table<Row>(props: Props<Row>) {
   )
 }
 
-/** Identifies a column: two may have the same head with another unit. */
+/** Identifies a column: two columns may have the same head and different units. */
 function nameOf({ head, unit }: { head: string; unit?: string }): string {
   return `${head} ${unit}`
 }
@@ -169,7 +169,7 @@ function useSeen(
     const look = () => {
       frame = 0
       const above = -(body.current?.getBoundingClientRect().top ?? 0)
-      // Steps of several rows, so that not every pixel causes a rendering.
+      // The position changes in steps of several rows, so that not every pixel causes a rendering.
       setTop(Math.max(0, Math.floor(above / rowHeight / 4) * 4))
     }
     const ask = () => {

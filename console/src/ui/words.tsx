@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 
-/** Text of the gateway. It marks names of fields with backticks, which are shown as code. */
+/** Shows a text of the gateway. Names of fields in backticks are shown as code. */
 export function Words({ text }: { text: string }) {
   return <>{text.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</>
 }
