@@ -26,7 +26,7 @@ export function isWritable(id: string): boolean {
 export function listCandidates(ids: readonly string[], models: ReadonlyMap<string, Model> | undefined): Candidate[] {
   return ids.map((id) => {
     const model = models?.get(id)
-    const preset = findPreset(id)
+    const preset = findPreset(id, model)
     const { contextWindow, outputTokensMax } = findFigures(id, {}, model)
     return {
       ...{ model: id, contextWindow, outputTokensMax, wire: model?.wire ?? preset?.wire },
@@ -56,7 +56,7 @@ export type SetupSource = {
 
 /** Takes each figure from the first source that has it: the command, the operator's file, the presets. */
 export function findFigures(id: string, asked: Partial<Figures>, model: Model | undefined): SourcedFigures {
-  const preset = findPreset(id)
+  const preset = findPreset(id, model)
   const outputTokensMax = asked.outputTokensMax ?? model?.outputTokensMax ?? preset?.outputTokensMax
   if (asked.contextWindow !== undefined)
     return { contextWindow: asked.contextWindow, outputTokensMax, windowFrom: 'the command' }
@@ -66,15 +66,17 @@ export function findFigures(id: string, asked: Partial<Figures>, model: Model | 
   return { contextWindow: undefined, outputTokensMax }
 }
 
-/** Finds a preset by the model's id, even if a provider's name precedes it. */
-function findPreset(id: string) {
-  const bare = id.slice(id.lastIndexOf('/') + 1)
-  for (const [name, { wire, models }] of Object.entries(presets)) {
-    const model = models.find((one) => one.id === bare)
-    if (!model) continue
-    const { contextWindow, maxOutputTokens, prices } = model
-    const price = prices && Number(firstRow(prices).input) + Number(firstRow(prices).output)
-    return { name, wire, price, contextWindow, outputTokensMax: maxOutputTokens }
+/** Finds a preset by the name that was asked for, else by another name of the model. A provider's name before it does not count. */
+function findPreset(asked: string, named: Model | undefined) {
+  for (const id of [asked, named?.entryId, named?.upstreamModel]) {
+    const bare = id?.slice(id.lastIndexOf('/') + 1)
+    for (const [name, { wire, models }] of Object.entries(presets)) {
+      const model = models.find((one) => one.id === bare)
+      if (!model) continue
+      const { contextWindow, maxOutputTokens, prices } = model
+      const price = prices && Number(firstRow(prices).input) + Number(firstRow(prices).output)
+      return { name, wire, price, contextWindow, outputTokensMax: maxOutputTokens }
+    }
   }
   return undefined
 }

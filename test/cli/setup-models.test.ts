@@ -31,7 +31,8 @@ function folderOf(models: readonly object[]): (...args: string[]) => Promise<Pri
   }
 }
 
-const claude = (id: string, price: Price = dear) => testModel(id, 'messages', { prices: price })
+const claude = (id: string, price: Price = dear, more: object = {}) =>
+  testModel(id, 'messages', { prices: price, ...more })
 const gpt = (id: string, price: Price = dear) => testModel(id, 'responses', { prices: price })
 const presets = [
   gpt('gpt-6.2-sol'),
@@ -237,4 +238,26 @@ test('NEW-16 with a catalog of several models Codex searches only if each of the
     return !config!.text.includes('web_search')
   }
   assert.deepEqual([search(true, true), search(true, false), search(false, true)], [true, false, false])
+})
+
+test('NEW-1 N-F5 a model has the window of its preset under each of its names, and under that of its upstream', async () => {
+  const models = [
+    claude('claude-opus-5-5', dear, { also: ['best', 'provider/claude-sonnet-5-5'] }),
+    claude('quick', dear, { upstream_model: 'us.vendor/claude-haiku-5-5' }),
+    claude('own', dear, { upstream_model: 'claude-haiku-5-5', context_window: 77_000 }),
+    claude('unknown'),
+  ]
+  const { file } = await folderOf(models)('opencode', '--model', 'best')
+  const listed = JSON.parse(file.text).provider.triwire.models as Record<string, { limit?: { context: number } }>
+  assert.deepEqual(
+    Object.entries(listed).map(([id, { limit }]) => [id, limit?.context]),
+    [
+      ['best', 1_000_000],
+      ['claude-opus-5-5', 1_000_000],
+      ['provider/claude-sonnet-5-5', 1_000_000],
+      ['quick', 1_000_000],
+      ['own', 77_000],
+      ['unknown', undefined],
+    ],
+  )
 })
