@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { mayUse } from '../accounts/key-bounds.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import { clientUrlMistake, findClientUrl, readClientUrl } from '../config/client-url.ts'
 import type { Config } from '../config/config.ts'
@@ -49,7 +50,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   const { catalog } = config
   const program = new Map(Object.entries(programs)).get(client)
   if (!program) throw new ProblemError('not_found', `There is no client "${client}": GET /setup lists them.`)
-  const ids = [...catalog.models.keys()]
+  const ids = [...catalog.models.keys()].filter((id) => mayUse(asked.models, id))
   const list = listCandidates(ids.filter(isWritable), catalog.models).map((one) =>
     asked.isOwner ? withoutWire(one) : one,
   )

@@ -198,6 +198,8 @@ export type SetupAsked = {
   url: string | undefined
   /** Whether an owner of a key asks, who may not see the wire of a model (ruling X14). */
   isOwner: boolean
+  /** The models that the owner's key may name; undefined: every model. */
+  models: readonly string[] | undefined
 }
 
 /**

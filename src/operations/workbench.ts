@@ -88,7 +88,8 @@ export const workbenchOperations = [
     text: 'tell what to set in an agent, editor or SDK, as `triwire setup` prints it',
     asks: 'server',
     async run({ running, who }, { client, model, wire, url }) {
-      return { body: await running.setUp(client, { model, wire, url, isOwner: who?.kind !== 'operator' }) }
+      const models = who?.kind === 'owner' ? who.key.bounds.models : undefined
+      return { body: await running.setUp(client, { model, wire, url, isOwner: who?.kind !== 'operator', models }) }
     },
   }),
 ]

@@ -507,6 +507,23 @@ test('X14 issue 13: settings for agents are those that the command prints; an ow
     assert.equal(problemOf(await ask('GET', `/setup/claude-code?${query}`)), 'invalid_request', query)
 })
 
+test('NEW-1 R15 an owner gets settings with the models of the key alone: the main one, the small one and those of pickers', async () => {
+  const { ask, gateway, keyB } = await startApi()
+  const { key } = gateway.store.createKey('tester', { models: ['native-r*', 'native-chat'] })
+  await gateway.untilKnown(key!)
+  for (const client of Object.keys(programs)) {
+    const { body, status } = await ask('GET', `/setup/${client}`, { token: key! })
+    assert.equal(status, 200, client)
+    assert.doesNotMatch(JSON.stringify(body), /native-messages/, client)
+    assert.match(JSON.stringify(body), /native-(chat|responses)/, client)
+  }
+  for (const [token, model] of [
+    [key!, 'native-messages'],
+    [keyB, 'none'],
+  ])
+    assert.equal(problemOf(await ask('GET', `/setup/codex?model=${model}`, { token: token! })), 'invalid_request')
+})
+
 test('CON-3 every source text and file of a client names its own language, on each wire', async () => {
   const { ask } = await startApi()
   const pythons = ['openai-python', 'anthropic-python']
