@@ -91,11 +91,14 @@ function webUrlMistake(value: string, example: string, credentials: string): str
   return url.username || url.password ? `must not carry credentials; ${credentials}` : undefined
 }
 
+const versionTwice = /(\/v\d+\w*)\/*\1(?:\/|$)/i
+const versionCure = 'has its version twice, such as `/v1/v1`: write it once'
+
 export function baseUrlMistake(value: string): string | undefined {
   const mistake = webUrlMistake(value, 'https://api.example.com', 'write the key under accounts')
   if (mistake) return mistake
   if (/[?#]/.test(value)) return 'must have no query and no fragment; a fixed query goes under `query`'
-  if (/(\/v\d+\w*)\1(?:\/|$)/.test(pathOf(value))) return 'has its version twice, such as `/v1/v1`: write it once'
+  if (versionTwice.test(pathOf(value))) return versionCure
   const end = wireEndOf(pathOf(value))
   return end && `must end before \`${end}\`, which is the path of a wire: the gateway adds it itself`
 }
@@ -115,7 +118,11 @@ export function webhookMistake(value: string): string | undefined {
   return webUrlMistake(value, 'https://hooks.example.com/triwire', 'the signature says who it is from')
 }
 
+const hasOwnQuotes = /^["'`]|["'`]$/
+const quotesCure = 'must not have quotes of its own: take the inner ones away'
+
 export function webhookSecretMistake(value: string): string | undefined {
+  if (hasOwnQuotes.test(value)) return quotesCure
   const [, base64] = /^whsec_(.*)$/.exec(value) ?? []
   const isBase64 = base64 !== undefined && /^[A-Za-z0-9+/]{22,}={0,2}$/.test(base64)
   const visible = value.replace(/[\p{C}\p{Z}]/gu, '')
@@ -127,6 +134,7 @@ export function webhookSecretMistake(value: string): string | undefined {
 export function pathMistake(value: string): string | undefined {
   const isPath = /^\/[!-~]*$/.test(value) && !/[?#\\]/.test(value)
   if (!isPath) return "must be a path from the host's root, such as /openai/responses; a fixed query goes under `query`"
+  if (versionTwice.test(value)) return versionCure
   if (/[{}]/.test(value.replaceAll(modelPlace, '')))
     return `must have no braces but those of ${modelPlace}, which stands for the upstream's name of the model`
   return undefined
@@ -139,8 +147,12 @@ export function keyMistake(text: string): string | undefined {
     return `must not begin with \`$\`; for an environment variable write "\${NAME}", with the braces`
   }
   if (text !== text.trim()) return 'must not begin or end with a blank or a line break'
-  if (/^(["'`]).*\1$/.test(text)) return 'must not have quotes of its own: take the inner ones away'
-  if (/^(?:os\.environ\/|env[.:/]|process\.env\.|\{\{.*\}\}$|%\w+%$|<.*>$)/i.test(text))
+  if (hasOwnQuotes.test(text)) return quotesCure
+  if (
+    /^(?:os\.(?:environ|getenv)|env[.:/]|process\.env|(?:file|vault|op):|\{.*\}$|%\w+%$|<.*>$|your[-_]|.*\.\.\.)/i.test(
+      text,
+    )
+  )
     return `must be the key itself, and other programs' words for a variable mean nothing here; write "\${NAME}"`
   if (/^[!-~]{1,8192}$/.test(text)) return undefined
   return 'must hold one key and nothing else: a single word'

@@ -10,7 +10,7 @@ import { camelCase } from './document.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import { rowsOf } from './price-list.ts'
-import { leastNanos, type PriceRowEntry } from './price-schema.ts'
+import { leastNanos, type PriceRowEntry, type PricesEntry, type WrittenRates } from './price-schema.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
@@ -31,7 +31,11 @@ export function findWarnings(
   const ofModels = modelsOf(file.catalog).flatMap(({ entry, index }) => {
     const model = readModel(entry, file)
     const found = [
-      ...warnOfRates(entry),
+      ...warnOfRates(['prices'], entry.prices),
+      ...warnOfRates(['cost'], entry.cost),
+      ...[entry.upstream].flat().flatMap((route, at) => {
+        return typeof route === 'string' ? [] : warnOfRates(['upstream', at, 'cost'], route.cost)
+      }),
       ...warnOfWrites(entry, model),
       ...warnOfMedia(entry, model, file.upstreams),
       ...warnOfProfiles(entry),
@@ -41,9 +45,13 @@ export function findWarnings(
   return [
     ...Object.entries(certificates).flatMap(([key, pem]) => warnOfCertificate(key, pem)),
     ...ofModels,
+    ...Object.entries(file.plans).flatMap(([name, { models = {} }]) =>
+      Object.entries(models).flatMap(([id, prices]) => warnOfRates(['plans', name, 'models', id], prices)),
+    ),
     ...warnOfChains(file),
     ...warnOfApiUrl(file),
     ...warnOfBases(file),
+    ...warnOfPlainBases(file),
     ...warnOfCalls(file),
     ...warnOfCalendars(file),
     ...warnOfUnused(file),
@@ -125,6 +133,16 @@ function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   })
 }
 
+/** Warns of upstreams whose keys travel in plain text over the internet. */
+function warnOfPlainBases({ upstreams }: ConfigFile): ConfigWarning[] {
+  return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl }]) => {
+    const { protocol, hostname } = new URL(baseUrl)
+    if (protocol === 'https:' || isPrivate(hostname)) return []
+    const message = 'lets its keys be read by everybody on their way over the internet: use https://'
+    return [{ path: ['upstreams', name, 'base_url'], message }]
+  })
+}
+
 /** Formats a warning for people, with its line if there is a file. */
 export function formatWarning({ line, message }: ConfigProblem): string {
   return line === undefined ? message : `line ${line}: ${message}`
@@ -151,13 +169,13 @@ function isPrivate(hostname: string): boolean {
 }
 
 /** Warns of prices per token, as LiteLLM writes them, and of cache reads that cost more than input (NEW-8). */
-function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
-  const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => [
-    { rates: row, path },
-    ...(row.steps ?? []).map((rates, step) => ({ rates, path: [...path, 'steps', step] })),
-  ])
-  return all.flatMap(({ rates: { input, output, cache_read: cached = 0n }, path }): ConfigWarning[] => {
-    const small = Object.entries({ input, output }).find(([, nanos]) => nanos > 0n && nanos < leastNanos)
+function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined): ConfigWarning[] {
+  if (prices === undefined || typeof prices === 'bigint') return []
+  const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => ratesOf(row, [...at, ...path.slice(1)]))
+  return all.flatMap(({ rates: { input, cache_read: cached = 0n, ...rest }, path }): ConfigWarning[] => {
+    const small = Object.entries({ input, cache_read: cached, ...rest }).find(
+      ([, nanos]) => typeof nanos === 'bigint' && nanos > 0n && nanos < leastNanos,
+    )
     if (small)
       return [
         {
@@ -168,6 +186,22 @@ function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
     const message =
       'is dearer than `input`, though providers sell what they read from a cache for less: are they exchanged?'
     return cached > input ? [{ path: [...path, 'cache_read'], message }] : []
+  })
+}
+
+/** All prices of a row that are written out: its own, and those of bands, tiers and geographies, each with its steps. */
+function ratesOf(
+  row: PriceRowEntry,
+  path: PropertyKey[],
+): { rates: Omit<WrittenRates, 'steps'>; path: PropertyKey[] }[] {
+  const { bands = [], tiers = {}, geos = {} } = row
+  const others = Object.entries({ bands, tiers, geos }).flatMap(([key, map]) =>
+    Object.entries(map).map(([name, one]) => ({ one, path: [...path, key, key === 'bands' ? Number(name) : name] })),
+  )
+  return [{ one: row, path }, ...others].flatMap(({ one, path }) => {
+    if (typeof one === 'bigint' || one.input === undefined) return []
+    const rates = one as WrittenRates
+    return [{ rates, path }, ...(rates.steps ?? []).map((rates, step) => ({ rates, path: [...path, 'steps', step] }))]
   })
 }
 

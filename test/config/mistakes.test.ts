@@ -38,6 +38,10 @@ const blank = `1: ${key} must not begin or end with a blank or a line break`
 const word = `1: ${key} must hold one key and nothing else: a single word`
 const price = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
 
+/** Prices of which that of a cache is exchanged with that of the input, and a tier with a price of one token in a step. */
+const exchanged = '{ input: "1", output: "2", cache_read: "5" }'
+const tierSteps = 'tiers: { flex: { input: "1", output: "2", steps: [{ above: 9, input: "1", output: "0.00002" }] } }'
+
 /** A name, the file, and all that is said of it. */
 type Mistake = [name: string, source: string | Uint8Array, told: string | RegExp, env?: NodeJS.ProcessEnv]
 
@@ -70,12 +74,20 @@ const mistakes: Mistake[] = [
     '{{KEY}}',
     '%KEY%',
     '<your-key>',
+    "os.environ['KEY']",
+    'os.getenv(KEY)',
+    '{env:KEY}',
+    "process.env['KEY']",
+    'file:/run/secrets/key',
+    'op://vault/item/key',
+    'YOUR_API_KEY',
+    'sk-...',
   ].map((text) => [
     `NEW-8 a key in other programs' words: ${text}`,
     upstream('', `"${text}"`),
     `1: ${key} must be the key itself, and other programs' words for a variable mean nothing here; write "\${NAME}"`,
   ]) satisfies Mistake[]),
-  ...([`"'sk-1'"`, `'"sk-1"'`, '"`sk-1`"'].map((text) => [
+  ...([`"'sk-1'"`, `'"sk-1"'`, '"`sk-1`"', `"'sk-1"`, `'sk-1"'`, `'\\"sk-1\\"'`].map((text) => [
     `NEW-8 a key in inner quotes: ${text}`,
     upstream('', text),
     `1: ${key} must not have quotes of its own: take the inner ones away`,
@@ -148,10 +160,25 @@ const mistakes: Mistake[] = [
     file(model(', hosted_tools: refuse').replace('id: m', 'id: "openai/*"')),
     '2: catalog.models[0].id must be one id without `*`: list each model, or have `catalog import` write them',
   ],
-  ...(['/v1/v1', '/openai/v1/v1/x', '/v1beta/v1beta'].map((path) => [
+  ...(['/v1/v1', '/openai/v1/v1/x', '/v1beta/v1beta', '/v1//v1', '/V1/v1/'].map((path) => [
     `NEW-8 a version twice: ${path}`,
     upstream().replace('h.example', `h.example${path}`),
     '1: upstreams.up.base_url has its version twice, such as `/v1/v1`: write it once',
+  ]) satisfies Mistake[]),
+  [
+    'NEW-8 a version twice in a path of a wire',
+    upstream(', paths: { chat: /v1/v1/chat/completions }'),
+    '1: upstreams.up.paths.chat has its version twice, such as `/v1/v1`: write it once',
+  ],
+  [
+    'NEW-8 a webhook secret in inner quotes',
+    `webhooks: [{ url: "https://h.example", secret: "'0123456789abcdef'", events: [upstream_down] }]`,
+    '1: webhooks[0].secret must not have quotes of its own: take the inner ones away',
+  ],
+  ...(['api.example', '203.0.113.5', '[2001:db8::1]:8000'].map((host) => [
+    `NEW-8 keys in plain text: ${host}`,
+    `${file(model(', hosted_tools: refuse')).replace('https://h.example', `http://${host}`)}`,
+    'warning: upstreams.up.base_url lets its keys be read by everybody on their way over the internet: use https://',
   ]) satisfies Mistake[]),
   [
     'NEW-8 a day to come',
@@ -178,6 +205,42 @@ const mistakes: Mistake[] = [
     file(model(', hosted_tools: refuse').replace('output: "1"', 'output: "1", cache_read: "1.1"')),
     'warning: catalog.models[0].prices.cache_read is dearer than `input`, though providers sell what they read from a cache for less: are they exchanged?',
   ],
+  ...(
+    [
+      ['prices.tiers.flex.output', 'tiers: { flex: { input: "1", output: "0.00002" } }'],
+      ['prices.geos.us.input', 'geos: { us: { input: "0.00002", output: "1" } }'],
+      ['prices.bands[0].input', 'bands: [{ name: n, zone: UTC, hours: "00:00-06:00", input: "0.00002", output: "1" }]'],
+      ['prices.tiers.flex.steps[0].output', tierSteps],
+      ['prices.cache_read', 'cache_read: "0.0000003"'],
+      ['prices.cache_write', 'cache_write: "0.0000003"'],
+    ] as const
+  ).map(
+    ([place, more]): Mistake => [
+      `NEW-8 a price by the token: ${place}`,
+      file(model(', hosted_tools: refuse').replace('output: "1"', `output: "1", ${more}`)),
+      `warning: catalog.models[0].${place} is less than 0.001 for a million tokens: is it the price of one token? Multiply it by 1,000,000`,
+    ],
+  ),
+  ...(
+    [
+      [
+        'prices.tiers.flex',
+        (text: string) => text.replace('output: "1"', `output: "1", tiers: { flex: ${exchanged} }`),
+      ],
+      ['cost', (text: string) => text.replace('hosted_tools', `cost: ${exchanged}, hosted_tools`)],
+      [
+        'upstream[0].cost',
+        (text: string) => text.replace('upstream: up', `upstream: [{ name: up, cost: ${exchanged} }]`),
+      ],
+      ['plans.gold.models.m', (text: string) => `${text}\nplans: { gold: { models: { m: ${exchanged} } } }`],
+    ] as const
+  ).map(
+    ([place, change]): Mistake => [
+      `NEW-8 a cache dearer than the input: ${place}`,
+      change(file(model(', hosted_tools: refuse'))),
+      `warning: ${place.startsWith('plans') ? '' : 'catalog.models[0].'}${place}.cache_read is dearer than \`input\`, though providers sell what they read from a cache for less: are they exchanged?`,
+    ],
+  ),
   [
     'NEW-8 the port of OTLP over gRPC',
     'telemetry: { otlp: { endpoint: "http://127.0.0.1:4317" } }',
