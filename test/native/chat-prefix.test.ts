@@ -134,6 +134,9 @@ const anyDeltaOf = fc.constantFrom<(text: string) => string>(
   (text) => `{"role":"assistant","content": ${text},"reasoning_content":null}`,
   (text) => `{"reasoning_content":${text}}`,
   (text) => `{"content":${text},"system_fingerprint":"of the delta"}`,
+  (text) => `{"token_id":${text.length},"content":${text},"token_ids":[${text.length},{"token_id":${text}}]}`,
+  () => '{}',
+  () => '{"role":"assistant","content":""}',
   (text) => `{"tool_calls":[{"index":0,"function":{"arguments":${text}}}]}`,
 )
 /** Chunks of one spelling, whose values differ: with the same key, order and white space in each. */
@@ -155,7 +158,11 @@ const anyVendorRun = fc
         const choices = `[{"index":0,"delta":${deltaOf(text)},"finish_reason":null}]`
         const members = [
           ...[`"id"${colon}"${id}${id === 'gen-' ? number : ''}"`, `"object"${colon}"chat.completion.chunk"`],
-          ...[`"created"${colon}7`, `"model"${colon}"up-chat"`, `"choices"${colon}${choices}`],
+          ...[
+            `"created"${colon}${isVaried ? `7${number}` : 7}`,
+            `"model"${colon}"up-chat"`,
+            `"choices"${colon}${choices}`,
+          ],
           ...values.map(([key], i) => `${key}${colon}${own[i]}`),
         ]
         const ranked = members.map((member, i) => [order[i]!, member] as const).sort(([a], [b]) => a - b)
@@ -251,6 +258,37 @@ test('BRK-9 chunks as three vendors send them are not parsed, or the law above s
     relay.push(Buffer.from(odd.replace('data: ', 'data:  ')))
     assert.equal(relay.state, 'failed', vendor)
   }
+})
+
+/* Members of single vendors that differ from chunk to chunk, and chunks that say nothing. */
+test('BRK-9 no chunk of a long stream is parsed because of a time, an id or a number that differs, or because it is empty', () => {
+  const head = (more: object) => ({ id: 'gen-1', object: 'chat.completion.chunk', created: 7, model: 'up', ...more })
+  const chunk = (delta: object, more: object = {}, inChoice: object = {}) =>
+    head({ choices: [{ index: 0, delta, finish_reason: null, ...inChoice }], p: 'odd', ...more })
+  const kinds: Record<string, (i: number) => object> = {
+    'a time that goes on': (i) => chunk({ content: 'a' }, { created: 1_795_000_000 + i }),
+    'an id each': (i) => chunk({ content: 'a' }, { id: `chatcmpl-${i}` }),
+    'the number of a token': (i) => chunk({ token_id: i, role: 'assistant', content: 'a', tool_calls: null }),
+    'numbers of tokens': (i) => chunk({ content: 'a' }, {}, { token_ids: [i, i * 7], logprobs: null }),
+    'places of a filter': (i) => chunk({ content: 'a' }, {}, { content_filter_offsets: { start_offset: i } }),
+    'no delta': () => chunk({}),
+    'an empty text': () => chunk({ role: 'assistant', content: '' }),
+    'no text': () => chunk({ content: null, reasoning_content: null }),
+  }
+  for (const [what, make] of Object.entries(kinds))
+    for (const isBegun of [false, true]) {
+      const relay = wires.chat.native.openStream({
+        ...{ requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 },
+      })
+      const push = (value: object, more = '') =>
+        relay.push(Buffer.from(`data: ${JSON.stringify(value).replace('odd', more)}\n\n`))
+      push(chunk({ role: 'assistant', content: isBegun ? 'a' : '' }))
+      // Chunks of no known kind in between, as many as may be learned and more.
+      for (let i = 1; i < 400; i++) push(i % 20 === 0 ? chunk({ content: 'a' }, { [`x${i}`]: 1 }) : make(i))
+      // An escape that JSON does not have: whoever parses it breaks the answer off.
+      assert.match(push(make(400), String.raw`\x`), /\\x/, what)
+      assert.equal(relay.state, 'shown', what)
+    }
 })
 
 test('BRK-9 chunks of several kinds in turn are not parsed: choices, thoughts and texts, a text that is written twice', () => {

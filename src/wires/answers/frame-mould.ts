@@ -3,7 +3,7 @@ import { type Edit, endOfValue, type Range } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 
 /** A value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
-type Hole = { name: 'text' | 'usage' | 'other'; isLeftOut: boolean; mayBeNull: boolean }
+type Hole = { name: 'text' | 'usage' | 'time' | 'other'; isLeftOut: boolean; mayBeNull: boolean }
 
 /** A parsed frame, with the edits made to it (rulings P2, P9). */
 type MouldSample = {
@@ -15,6 +15,8 @@ type MouldSample = {
   /** The ranges of the delta's text, without quotes. Some servers write the text twice. */
   texts: readonly Range[]
   usage: Range | undefined
+  /** The ranges of whole numbers that are shown as they are. */
+  times: readonly Range[]
   /** The ranges of values that may change without changing the edits. */
   others: readonly Range[]
 }
@@ -43,11 +45,12 @@ export class FrameMould {
     return isRight && texts.every(({ start, end }) => mould.text === data.slice(start, end)) ? mould : undefined
   }
 
-  private constructor({ frame, shown, data, edits, texts, usage, others }: MouldSample) {
+  private constructor({ frame, shown, data, edits, texts, usage, times, others }: MouldSample) {
     const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end)
     const holes = [
       ...texts.map((range) => ({ ...range, name: 'text' })),
       ...(usage ? [{ ...usage, name: 'usage' }] : []),
+      ...times.map((range) => ({ ...range, name: 'time' })),
       ...others.map((range) => ({ ...range, name: 'other' })),
     ]
     let at = 0
@@ -108,7 +111,7 @@ export class FrameMould {
       } else if (hole.name === 'usage') {
         if (value[0] !== '{') return undefined
         this.usage = value
-      }
+      } else if (hole.name === 'time' && !/^[1-9]\d*$/.test(value)) return undefined
       if (!hole.isLeftOut) shown += value
       at = end
     }

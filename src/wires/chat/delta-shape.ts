@@ -33,8 +33,19 @@ const headKeys = ['id', 'object', 'created', 'model', 'choices', 'error', 'usage
 const looked = new Set(headKeys)
 const telling = new Set(tellingNames)
 
-/** The mould of a chunk with this one text; undefined if the chunk has anything unusual besides its edits. */
-export function mouldOf(frame: RawFrame, shown: string, patch: JsonPatch, text: string): FrameMould | undefined {
+/** Members inside choices that no code reads, and that differ with each token. */
+const unreadMember = /"(?:logprobs|token_ids?|content_filter_offsets)"\s*:\s*(?=[[{\d])/g
+
+/**
+ * The mould of a chunk with this one text; undefined if the chunk has anything unusual besides its edits.
+ * @param text undefined if the chunk adds nothing to the answer
+ */
+export function mouldOf(
+  frame: RawFrame,
+  shown: string,
+  patch: JsonPatch,
+  text: string | undefined,
+): FrameMould | undefined {
   const data = patch.bytes.toString('latin1')
   const choices = patch.members.filter(({ key }) => key === 'choices')
   const edits = patch.edits()
@@ -43,20 +54,31 @@ export function mouldOf(frame: RawFrame, shown: string, patch: JsonPatch, text: 
     return undefined
   const [{ start, end }] = choices as [JsonMember]
   const inside = data.slice(start, end)
-  const place = placeOfText(inside, text)
-  if (place === undefined) return undefined
-  const isCovered = (range: Range) => edits.some((edit) => edit.start <= range.start && edit.end >= range.end)
-  // Log probabilities are never read, and differ with each token.
-  const found = /"logprobs"\s*:\s*(?=\{)/.exec(inside)
-  const from = found ? start + found.index + found[0].length : end
-  const logprobs = { start: from, end: found ? endOfValue(data, from) : end }
-  const raw = `"${inside.slice(place.start, place.end)}"`
-  const texts = Array.from(placesOf(inside, raw), (at) => ({ start: start + at + 1, end: start + at + raw.length - 1 }))
-  const others = patch.members.filter(({ key, ...range }) => (telling.has(key) ? isCovered(range) : !looked.has(key)))
+  const isIn = (range: Range, wider: Range) => wider.start <= range.start && wider.end >= range.end
+  const isCovered = (range: Range) => edits.some((edit) => isIn(range, edit))
+  const unread: Range[] = []
+  for (const found of inside.matchAll(unreadMember)) {
+    const from = start + found.index + found[0].length
+    const range = { start: from, end: endOfValue(data, from) }
+    if (!unread.some((wider) => isIn(range, wider))) unread.push(range)
+  }
+  const texts: Range[] = []
+  if (text !== undefined) {
+    const place = placeOfText(inside, text)
+    if (place === undefined) return undefined
+    const raw = `"${inside.slice(place.start, place.end)}"`
+    for (const at of placesOf(inside, raw)) {
+      const range = { start: start + at + 1, end: start + at + raw.length - 1 }
+      if (!unread.some((wider) => isIn(range, wider))) texts.push(range)
+    }
+  }
+  const others = patch.members.filter(({ key, ...range }) =>
+    telling.has(key) || key === 'id' ? isCovered(range) : !looked.has(key),
+  )
   return FrameMould.of({
-    ...{ frame, shown, data, edits },
-    texts: texts.filter((range) => range.end <= logprobs.start || range.start >= logprobs.end),
+    ...{ frame, shown, data, edits, texts },
     usage: patch.members.find((member) => member.key === 'usage' && isCovered(member)),
-    others: found ? [...others, logprobs] : others,
+    times: patch.members.filter(({ key, ...range }) => key === 'created' && !isCovered(range)),
+    others: [...others, ...unread],
   })
 }

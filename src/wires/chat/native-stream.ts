@@ -29,7 +29,7 @@ export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
   /** Moulds of the latest kinds of chunks: reasoning, text and calls, for each choice. */
   #moulds: LearnedChunk[] = []
-  /** The number of learned chunks. Learning ends at a limit, for streams in which no two chunks are alike. */
+  /** The number of learned chunks. It has a limit, for streams in which no two chunks are alike. */
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
@@ -139,13 +139,15 @@ export class ChatNativeStream extends NativeStream {
 
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly string[]): void {
     const choices = objectsOf(patch.value['choices'])
-    if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
-    const call = this.#calls.callOf(choices, texts[0]!)
+    const [text, ...more] = texts
+    if (more.length > 0 || (text === undefined ? !choices.every(isEmpty) : !this.hasShown)) return
+    if (!choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
+    const call = text === undefined ? undefined : this.#calls.callOf(choices, text)
     // A chunk that ends an object is parsed even if a mould exists.
     const isKnown = (one: LearnedChunk) => one.call === call && one.mould.fill(frame, 0) === shown
     if (call !== undefined && this.#moulds.some(isKnown)) return
-    if (++this.#learned > learnedMax) return
-    const mould = mouldOf(frame, shown, patch, texts[0]!)
+    if (++this.#learned > learnedMax + this.events / eventsPerMould) return
+    const mould = mouldOf(frame, shown, patch, text)
     if (mould) this.#moulds = [{ mould, stage: this.stage, call }, ...this.#moulds].slice(0, mouldsMax)
   }
 
@@ -324,6 +326,13 @@ export class ChatNativeStream extends NativeStream {
 /** The mould of a chunk, whose members may have been edited, with the stage and the call of its text. */
 type LearnedChunk = { mould: FrameMould; stage: Stage; call: BegunCall | undefined }
 
+/** Whether a choice adds nothing to the answer. */
+function isEmpty({ delta, message }: Record<string, unknown>): boolean {
+  return (
+    message == null && Object.entries(asObject(delta) ?? {}).every(([k, v]) => k === 'role' || v === null || v === '')
+  )
+}
+
 /** Whether a choice's list of calls has an entry that is no object. No client could run it (ruling Y5). */
 function hasUnreadCall(choice: unknown): boolean {
   const calls = asObject(asObject(choice)?.['delta'])?.['tool_calls']
@@ -340,4 +349,6 @@ const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
 const mouldsMax = 4
 const learnedMax = 16
+/** One more chunk is learned for so many events, since parts of chunks change now and then in a long stream. */
+const eventsPerMould = 16
 const noUsage = new Map([['usage', 'null']])
