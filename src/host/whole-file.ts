@@ -1,16 +1,34 @@
+import { isUtf8 } from 'node:buffer'
 import {
   chmodSync,
   closeSync,
   fsyncSync,
+  lstatSync,
   openSync,
-  realpathSync,
+  readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { syncFolder } from '../store/files/sync.ts'
+
+/**
+ * Reads a text file that a command will write again. Returns undefined if there is no file.
+ * @throws an error of the file system, or an Error if the path is not a text file
+ */
+export function readWhole(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (!stats) return undefined
+  // A read from a pipe might never end.
+  if (!stats.isFile()) throw new Error('it is no file')
+  const bytes = readFileSync(path)
+  // A text would not keep other bytes.
+  if (!isUtf8(bytes)) throw new Error('it is not UTF-8')
+  return bytes.toString()
+}
 
 /**
  * Writes a file by writing another one and renaming it. At every moment the path has either the whole old text or the
@@ -19,18 +37,29 @@ import { syncFolder } from '../store/files/sync.ts'
  */
 export function writeWhole(path: string, text: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
-  const real = stats ? realpathSync(path) : path
-  const unfinished = `${real}.new`
+  const real = behindLinks(path)
+  const unfinished = `${real}.triwire-new`
   // A file that an earlier try has left may have any mode.
   rmSync(unfinished, { force: true })
-  const file = openSync(unfinished, 'wx', 0o600)
   try {
-    writeFileSync(file, text)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
+    const file = openSync(unfinished, 'wx', 0o600)
+    try {
+      writeFileSync(file, text)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    if (stats) chmodSync(unfinished, stats.mode & 0o777)
+    renameSync(unfinished, real)
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw error
   }
-  if (stats) chmodSync(unfinished, stats.mode & 0o777)
-  renameSync(unfinished, real)
   syncFolder(dirname(real))
+}
+
+/** Follows links to the last target, even if that does not exist. */
+function behindLinks(path: string): string {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
+  return isLink ? behindLinks(resolve(dirname(path), readlinkSync(path))) : path
 }

@@ -10,12 +10,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
+import { builtInPresets } from '../../src/catalog/presets.ts'
 import { planSettings, writePlans } from '../../src/cli/setup/write-settings.ts'
 import { writeWhole } from '../../src/host/whole-file.ts'
 import type { SettingsFile } from '../../src/programs/program.ts'
 import { testFolder } from '../support/folder.ts'
+import { runWarm } from './run.ts'
 
 /* BRK-11: a file of somebody's own is read if it is a file, and written whole or not at all. */
 
@@ -26,6 +29,8 @@ const unreadable: [what: string, make: (path: string) => void, why: RegExp][] = 
   ['a pipe', (path) => execFileSync('mkfifo', [path]), /it is no file/],
   ['a folder', (path) => mkdirSync(path), /it is no file/],
   ['a link to a device', (path) => symlinkSync('/dev/zero', path), /it is no file/],
+  ['in another encoding', (path) => writeFileSync(path, Buffer.from('{"a":"\xe9"}', 'latin1')), /it is not UTF-8/],
+  ['links in a circle', (path) => symlinkSync(path, path), /ELOOP/],
   [
     'nested beyond all measure',
     (path) => writeFileSync(path, `${'['.repeat(100_000)}${']'.repeat(100_000)}`),
@@ -55,6 +60,56 @@ test('BRK-11 a file that is written keeps its mode, its link and its backup, and
   assert.equal(statSync(join(own, real)).mode & 0o777, 0o640)
   assert.deepEqual(readdirSync(own), [real])
   assert.deepEqual(readdirSync(dirname(path)), ['settings.json', 'settings.json.before-triwire'])
+})
+
+test('BRK-11 a link to a file that is not there yet stays a link, and files of other names beside it stay', () => {
+  const path = place()
+  writeFileSync(`${path}.new`, 'theirs')
+  symlinkSync('between.json', path)
+  symlinkSync(join(testFolder('dotfiles'), 'own.json'), join(dirname(path), 'between.json'))
+  writeWhole(path, 'new')
+  assert.equal(readFileSync(path, 'utf8'), 'new')
+  assert.deepEqual(readdirSync(dirname(path)), ['between.json', 'settings.json', 'settings.json.new'])
+  assert.ok(lstatSync(path).isSymbolicLink() && lstatSync(join(dirname(path), 'between.json')).isSymbolicLink())
+})
+
+test('BRK-11 a file that the disk does not take leaves the old text, and nothing else', () => {
+  const path = place()
+  writeWhole(path, 'old')
+  const program = `
+    import { writeWhole } from ${JSON.stringify(new URL('../../src/host/whole-file.ts', import.meta.url).href)}
+    import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    fs[process.argv[1]] = () => { throw new Error('no room') }
+    syncBuiltinESMExports()
+    try { writeWhole(${JSON.stringify(path)}, 'new') } catch { process.exit(7) }`
+  for (const moment of ['writeFileSync', 'fsyncSync', 'chmodSync', 'renameSync']) {
+    assert.throws(() => execFileSync(process.execPath, ['--input-type=module', '-e', program, moment]), { status: 7 })
+    assert.equal(readFileSync(path, 'utf8'), 'old', moment)
+    assert.deepEqual(readdirSync(dirname(path)), ['settings.json'], moment)
+  }
+})
+
+test('BRK-11 a configuration that is a pipe, or in another encoding, is left as it is', async () => {
+  for (const [make, why] of [
+    [(path: string) => execFileSync('mkfifo', [path]), /it is no file/],
+    [(path: string) => writeFileSync(path, Buffer.from('# caf\xe9\n', 'latin1')), /it is not UTF-8/],
+  ] as const) {
+    const cwd = testFolder('cli')
+    make(join(cwd, 'triwire.yaml'))
+    const { code, stderr } = await runWarm(['catalog', 'add', 'deepseek', '--yes'], { cwd })
+    assert.equal(code, 1)
+    assert.match(stderr, why)
+  }
+})
+
+test('BRK-11 a data file of presets may come from a pipe, which is read once', async () => {
+  const cwd = testFolder('cli')
+  execFileSync('mkfifo', [join(cwd, 'pipe')])
+  const done = runWarm(['catalog', 'update', '--from', 'pipe', '--yes'], { cwd })
+  await writeFile(join(cwd, 'pipe'), JSON.stringify(builtInPresets))
+  assert.equal((await done).code, 0)
+  assert.deepEqual(JSON.parse(readFileSync(join(cwd, 'triwire.presets.json'), 'utf8')), builtInPresets)
 })
 
 test('BRK-11 a new file is its owner’s alone, and one whose folder takes no file stays as it was', {

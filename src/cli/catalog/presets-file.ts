@@ -59,7 +59,7 @@ const schema = z.strictObject({
             z.union([z.string(), z.strictObject({ whole: z.string(), stream: z.string() })]),
           )
           .optional(),
-        account: z.record(z.enum(['aws', 'google', 'azure']), z.strictObject({})).optional(),
+        account: z.partialRecord(z.enum(['aws', 'google', 'azure']), z.strictObject({})).optional(),
       }),
       ofCloud: z.literal(true).optional(),
       wire: z.enum(modelWireNames),

@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type CatalogChange, editCatalog, listEntries } from '../../config/catalog-edit.ts'
 import { findProblems } from '../../config/load.ts'
-import { writeWhole } from '../../host/whole-file.ts'
+import { readWhole, writeWhole } from '../../host/whole-file.ts'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
 import { isJson, print } from '../print.ts'
@@ -22,9 +21,11 @@ export type Proposal = {
 /** Returns the text of the file; empty if there is none yet. */
 export function readSource(file: string): string {
   try {
-    return existsSync(file) ? readFileSync(file, 'utf8') : ''
+    return readWhole(file) ?? ''
   } catch (error) {
-    throw new Error(`Cannot read ${file} (${codeOf(error)}): name another one with --config`)
+    throw new Error(
+      `Cannot read ${file} (${codeOf(error) ?? (error as Error).message}): name another one with --config`,
+    )
   }
 }
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { configFile } from '../../config/load.ts'
 import { writeWhole } from '../../host/whole-file.ts'
@@ -21,7 +20,7 @@ export async function updatePresets(options: ProposeOptions & { from: string }, 
       `${path} was left as it is`,
       'run with --yes to write it',
     ])
-  if (isWritten) writeWhole(path, readFileSync(options.from, 'utf8'))
+  if (isWritten) writeWhole(path, `${JSON.stringify(next, null, 2)}\n`)
   print(command, { ...data, written: isWritten }, () =>
     [
       ...added.map((name) => `+ ${name}`),

@@ -1,8 +1,8 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import { writeWhole } from '../../host/whole-file.ts'
+import { readWhole, writeWhole } from '../../host/whole-file.ts'
 import type { SettingsFile } from '../../programs/program.ts'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
@@ -23,12 +23,9 @@ export function planSettings(files: readonly SettingsFile[], env: NodeJS.Process
   return files.map((file) => {
     const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
     const path = places.find((one) => existsSync(one)) ?? places[0]!
-    if (!existsSync(path)) return { path, before: undefined, after: file.text }
     try {
-      // A read from a pipe might never end.
-      if (!statSync(path).isFile()) throw new Error('it is no file')
-      const before = readFileSync(path, 'utf8')
-      return { path, before, after: editSettings(before, file) }
+      const before = readWhole(path)
+      return { path, before, after: before === undefined ? file.text : editSettings(before, file) }
     } catch (error) {
       const isTooDeep = error instanceof RangeError
       const why = isTooDeep ? 'it has too many levels' : error instanceof Error ? error.message : String(error)
