@@ -9,7 +9,7 @@ export type SigningPlace = { region: string; service: string }
 /** A request as it is sent: `path` with its query, percent-encoded; headers as names and values in turn. */
 export type SignableRequest = {
   method: string
-  /** With the port, if it is not the usual one. */
+  /** The host, with its port if that is not the usual one. */
   host: string
   path: string
   headers: readonly string[]

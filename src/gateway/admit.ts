@@ -180,7 +180,7 @@ function lacking(message: string, reason: 'spent' | 'held' | BudgetRefusal): Gat
   return new GatewayError('insufficient_credits', message, { shouldRetry: reason.endsWith('held'), reason })
 }
 
-/** If the store does not answer, the request fails with an error of ours, and not for lack of credit (ruling C5). */
+/** Throws `internal_error` if the store does not answer: the request must not fail for lack of credit (ruling C5). */
 function explainSilence(error: Error): never {
   throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : error
 }

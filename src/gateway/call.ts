@@ -10,7 +10,7 @@ export interface Call {
   readonly wire: ClientWire
   /** The peer's address, or the one that a trusted proxy reports (ruling R4). */
   readonly ip: string
-  /** True once the client has left. Bytes written after that reach nobody. */
+  /** Whether the client has left. Bytes written after that are lost. */
   readonly isGone: boolean
   /** Value of a request header by its lower-case name; repeated ones joined by a comma. */
   header(name: string): string | undefined
@@ -29,7 +29,9 @@ export interface Call {
    */
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
-  /** After a `write` that returned false: whether the client has taken bytes since then, or since the last call. */
+  /**
+   * Whether the client has taken bytes since a `write` that returned false, or since the last call of this function.
+   */
   isTaking(): boolean
   /** Closes the connection without ending the answer. */
   destroy(): void

@@ -42,7 +42,7 @@ export type CheckedRequest = {
   implicitKey?: string | undefined
 }
 
-/** One request on its way to a model, and the way of the answer back to the client's wire. */
+/** One request as it is sent to a model, and the functions that turn the answer into the client's wire. */
 export type Exchange = Outgoing & {
   /** The profile that the request was made for; a target with another one needs an exchange of its own. */
   profile: Profile
@@ -86,7 +86,10 @@ export type Exchange = Outgoing & {
 /** A request as an upstream takes it, and a function that makes it again for a target with other quirks. */
 export type UpstreamRequests = {
   exchange: Exchange
-  /** Undefined if all targets have the same quirks. @throws GatewayError if the request cannot be made for that model. */
+  /**
+   * Undefined if all targets have the same quirks.
+   * @throws GatewayError if the request cannot be made for that model
+   */
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
 
@@ -176,8 +179,9 @@ function renameModel(bytes: Buffer, name: string): Buffer {
 }
 
 /**
- * Builds the headers of a request to an upstream. Of the client's headers only the version and the betas are sent on, and
- * only to a model of its own wire. They are spelled as the target wants them (rulings N3, P4). A removed beta is a loss.
+ * Builds the headers of a request to an upstream. Only the version and the betas of the client's headers are sent on,
+ * and only to a model of the client's wire. They are spelled as the target wants them (rulings N3, P4). A removed beta
+ * is a loss.
  */
 export function upstreamHeaders(
   call: Pick<Call, 'wire' | 'header'>,
@@ -381,7 +385,8 @@ function withTier(
 
 /**
  * Opens only the last envelopes if there are very many, because a model may need those for its next turn. They are counted
- * at the first call, which most requests never make. This is a function of its own so that no exchange keeps the body alive.
+ * at the first call, which most requests never make. The closure is made here so that no exchange keeps the body in
+ * memory.
  */
 function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
   let tooMany: number | undefined

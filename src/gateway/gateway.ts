@@ -60,7 +60,7 @@ export type Gateway = {
   readAccess?: AccessReader | undefined
   /** Undefined if traces are off. */
   tracing?: Tracing | undefined
-  /** Logs a bug of ours that no client's answer can report. */
+  /** Logs a bug of the gateway that no client's answer can report. */
   reportBug(bug: Error, requestId?: string): void
   /** Begins a digest that finds similar requests of an account (ruling Y24). All replicas compute the same digests. */
   openDigest(accountId: string): RunningDigest

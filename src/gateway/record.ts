@@ -56,7 +56,7 @@ export type CallRecord = {
   id: string
   /** Undefined if the caller sent no trace and none is exported. */
   trace?: Trace
-  /** By the wall clock, which may be set while the request runs. */
+  /** The start by the wall clock, which may be set while the request runs. */
   startedMs: number
   /** The same moment by the monotonic clock, to which the times of `tries` are relative. */
   beganMs?: number
@@ -184,7 +184,7 @@ type AnswerBits = { bits: number; count: number }
  * answers of this process count.
  */
 export class LastAnswers {
-  /** By model, and then by upstream and account; the model itself has the key ''. */
+  /** Answers by model, and then by upstream and account. The model itself has the key `''`. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {

@@ -46,7 +46,7 @@ export type Rehearsed =
 export type ToldError = { status: number; code: ErrorCode; param: string | null; message: string; body: string }
 
 type SentRequest = {
-  /** By the name in the configuration. */
+  /** The upstream's name in the configuration. */
   upstream: string
   path: string
   /** All headers except the credential: names and values in turn. */

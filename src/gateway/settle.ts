@@ -17,7 +17,7 @@ import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
 import type { CallRecord } from './record.ts'
 
-/** The facts known of an answer that has ended, in whatever way (ruling C3). */
+/** The facts known of an answer that has ended in any way (ruling C3). */
 export type Evidence = {
   report: UsageReport
   /** The model ended the answer itself, so that its report is final. */

@@ -13,9 +13,9 @@ export type EventName = 'request.finished' | 'upstream.state' | 'account.changed
 
 /** The most events that are kept for readers who come back. */
 const keptMax = 1_000
-/** The most events that wait for a reader. Of further events the reader gets only the number. */
+/** The most events that wait for a reader. The reader gets only the number of further events. */
 const waitingMax = 1_000
-/** The most accounts that are reported in a second, since the balance of an account changes with each request. */
+/** The most accounts that are reported in a second, because the balance of an account changes with each request. */
 const accountsMax = 100
 /** The time between two comments in a stream, in ms: a proxy may take a silent stream for a dead one. */
 const commentMs = 15_000
@@ -252,7 +252,7 @@ export class Events {
   }
 }
 
-/** One reader, at its own speed. */
+/** One reader, which reads at its own speed. */
 class Reader implements AsyncIterable<string> {
   #waiting: string[] = []
   #dropped = 0

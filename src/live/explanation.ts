@@ -53,7 +53,9 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/** Explains a request that only the ledger knows. Facts that it does not have are null. Of a chain it has one step. */
+/**
+ * Explains a request that only the ledger knows. Facts that the ledger lacks are null. It has only one step of a chain.
+ */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill

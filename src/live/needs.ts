@@ -29,8 +29,8 @@ const [freshMs, patienceMs] = [10_000, 500]
 const weekEveryMs = 300_000
 
 /**
- * Rows in one statement, and statements of one look. A store with more accounts or keys is looked through in turns: each look
- * goes on where the one before ended.
+ * The most rows of one statement, and the most statements of one look. If a store has more accounts or keys, each look
+ * continues where the last one ended.
  */
 const [pageMax, pagesMax] = [200, 10]
 
@@ -137,7 +137,7 @@ export class NeedWatch {
       const noticed = needs.map((one) => noticeOf(one, consoleUrl))
       this.#sinceMs = await books.noteNeeds(noticed, isTelling)
     } catch (error) {
-      // A silent store has a line of its own in the log.
+      // A silent store is logged elsewhere.
       if (!(error instanceof StoreSilent)) reportBug(error as Error)
     }
   }

@@ -24,7 +24,7 @@ type OtherReplicasParts = {
   tokenOf(key: string): string
   /** Monotonic, in ms. */
   clockMs(): number
-  /** Aborts after so many ms. */
+  /** Returns a signal that aborts after this many ms. */
   timeout?(ms: number): AbortSignal
 }
 

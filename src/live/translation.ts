@@ -36,14 +36,14 @@ export type Translation = { ok: true; model: string; from: ClientWire; to: Model
 ) & { answer?: DescribedAnswer }
 
 export type DescribedRequest = {
-  /** With its query. */
+  /** The path, with its query. */
   path: string
   /** The headers in the order in which they are sent, without the credential. Configured values are hidden. */
   headers: readonly (readonly [name: string, value: string])[]
   /** Exactly as it is sent. */
   body: string
   fields: readonly FieldFate[]
-  /** As the access log has them (ruling T9). */
+  /** The losses, as the access log has them (ruling T9). */
   losses: readonly Loss[]
 }
 
@@ -55,12 +55,12 @@ export type DescribedAnswer = {
   /** Whether the connection is closed before the end of the answer. */
   cut: boolean
   outcome: string
-  /** Why it failed, in the words of the log. */
+  /** Why the answer failed, in the words of the log. */
   cause: string | null
   /** The usage that would be billed; null if nothing is. */
   usage: ExplainedUsage | null
   usage_source: string | null
-  /** In credits. */
+  /** The cost, in credits. */
   cost: string | null
   /** Flags about the model's figures (ruling C6). */
   doubts: readonly string[]
@@ -199,7 +199,7 @@ function describeRequest(
   }
 }
 
-/** Hides the values of configured headers too, since any of them may be a key. */
+/** Lists the headers. The values of configured headers are hidden, because any of them may be a key. */
 function tellHeaders(
   config: Config,
   { routes }: Model,

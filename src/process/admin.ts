@@ -65,7 +65,7 @@ export type AdminSide = {
   books(): Promise<Books>
   /** Listens, and registers how other servers of the store reach this one. @throws the error of the system */
   begin(): Promise<AdminAddresses>
-  /** Does what is due; called a few times a second. */
+  /** Sends live events and looks for needs; called a few times a second. */
   tick(): void
   playing(): number
   /** The pages of the public listener, for owners of keys. */

@@ -14,7 +14,7 @@ type Draining = {
   /** The number of operators' requests whose answer is not complete. */
   playing: () => number
   gateway: Gateway
-  /** Monotonic; a test moves its own clock. */
+  /** Monotonic. Tests pass their own clock. */
   clockMs: () => number
   log: Log
   /** Whether another signal has asked to end now. */

@@ -53,15 +53,15 @@ type ServerParts = {
   config: Config
   store: ServerStore
   log: Log
-  /** Unix milliseconds; a test's clock. */
+  /** Unix milliseconds. Tests pass their own clock. */
   nowMs?: () => number
-  /** Monotonic milliseconds; a test's clock. */
+  /** Monotonic milliseconds. Tests pass their own clock. */
   clockMs?: () => number
-  /** Measures whether the process can keep up, by the real time; a test may pass one that seems slow. */
+  /** Measures whether the process can keep up, by the real time. A test may pass one that reports a slow process. */
   load?: LoadWatch
-  /** The clock of connections to upstreams, in monotonic milliseconds; a test's may leap. */
+  /** The clock of connections to upstreams, in monotonic milliseconds. The clock of a test may leap. */
   connectionsClockMs?: () => number
-  /** The state of upstream accounts; a test's has its own time. */
+  /** The state of upstream accounts. A test may pass one with its own clock. */
   memory?: PoolMemory
   /** The last requests in memory; a test keeps fewer. */
   recents?: Recents
@@ -74,11 +74,11 @@ type ServerParts = {
   barred?: ReadonlySet<string> | undefined
   /** The place of this process among workers that share its ports. */
   role?: WorkerRole | undefined
-  /** The longest wait for key commands, in ms; a test's may hang. */
+  /** The longest wait for key commands, in ms. Tests pass a short one. */
   keysMs?: number | undefined
   /** The environment variables, which may name cloud credentials; by default those of the process. */
   env?: Readonly<Record<string, string | undefined>> | undefined
-  /** The time limit of a webhook, in ms; a test's may hang. */
+  /** The time limit of a webhook, in ms. Tests pass a short one. */
   webhookMs?: number | undefined
 }
 

@@ -44,9 +44,9 @@ const optionNames = Object.keys({
 
 /** A gateway that listens, until `close`. */
 export type StartedGateway = {
-  /** For clients, e.g. `http://127.0.0.1:41234`. */
+  /** The address for clients, such as `http://127.0.0.1:41234`. */
   url: string
-  /** For health and readiness. */
+  /** The address for health and readiness. */
   adminUrl: string
   /** A key with credit; set if the built-in simulator answers and the store had no account yet. */
   demoKey: string | undefined

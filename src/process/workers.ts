@@ -24,8 +24,9 @@ export type ServeOptions = ConfigOptions & {
 }
 
 /**
- * Runs several processes on one port. Each is an ordinary replica that listens itself, with a folder of its own below `state_dir`.
- * This process starts them, replaces those that end, and passes signals on; it has no part in any request (rulings X7, X9).
+ * Runs several processes on one port. Each is an ordinary replica that listens itself, with its own folder below
+ * `state_dir`. This process starts them, replaces those that end, and passes signals on. It has no part in any request
+ * (rulings X7, X9).
  * @returns false on a system that cannot share a port: nothing was started then
  * @throws StoreError with a store that only one process can serve, ConfigError, and the errors of listening
  */

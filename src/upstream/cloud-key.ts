@@ -57,7 +57,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   #token: CloudToken | undefined
   #before: CloudToken | undefined
   #version = 0
-  /** By the monotonic clock. */
+  /** When the credential expires, by the monotonic clock. */
   #endMs = Number.NEGATIVE_INFINITY
   #dueMs = Number.NEGATIVE_INFINITY
   #startedMs = Number.NEGATIVE_INFINITY

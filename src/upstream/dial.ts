@@ -224,8 +224,8 @@ const underWay = new Map<string, LookupCallback[]>()
 
 /**
  * Looks a name up as the system does, with one lookup at a time for each name. Lookups occupy threads and cannot be
- * cancelled; there are two for them in Node and eight in our program. Without this, one upstream with silent name servers
- * would hold up all other upstreams (faults F-U3).
+ * cancelled. Node has two threads for them, our program eight. Otherwise one upstream with silent name servers would
+ * hold up all other upstreams (faults F-U3).
  */
 export const lookupOnce: LookupFunction = (hostname, options, tell) => {
   const { family, hints, all } = options

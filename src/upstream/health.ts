@@ -158,8 +158,8 @@ export class Health {
     if (cool === 'no') return true
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
-      // Another request under way has started the cooldown. Of this failure only a longer wait counts, if one was asked
-      // for.
+      // Another request under way has started the cooldown. This failure counts only if the upstream asked for a longer
+      // wait.
       if (cool !== 'now' || askedMs === undefined || this.#untilMs === undefined) return false
       const untilMs = this.#clockMs() + askedMs
       if (untilMs <= this.#untilMs) return false
@@ -211,7 +211,7 @@ export class Health {
   }
 }
 
-/** One request's stay at an account. */
+/** One request at an account, from `enter` until its end is reported. */
 export type Visit = { readonly era: number; readonly isTrial: boolean }
 
 /**

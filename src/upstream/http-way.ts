@@ -23,7 +23,7 @@ import { judgeDial, judgeTransport } from './transport-fault.ts'
 import { Unpacking } from './unpacking.ts'
 import { type ConnectionHost, WayConnection, WayFlight } from './way-connection.ts'
 
-/** How often idle connections are looked through. */
+/** The time between two checks of the idle connections, in ms. */
 const sweepMs = 1_000
 /** Publishes each connection that is ready, for tests. */
 const connected = channel('triwire:upstream:connected')

@@ -21,7 +21,7 @@ export type ScrubContext = {
   /** The client's name for the model, which replaces the names that upstreams use. */
   modelId: string
   upstreamModels: readonly string[]
-  /** Words of ours that must not be shown, whatever they look like. */
+  /** Words of the configuration that must not be shown, whatever they look like. */
   hidden: readonly string[]
   /** Paths that we serve, which are not secret. */
   ownPaths: readonly string[]
@@ -33,8 +33,8 @@ export type ScrubContext = {
 }
 
 /**
- * Returns a model's text as the client may read it, or one generic sentence of ours (spec 7.4.5, rulings U3, U9, U11).
- * Parts that are meant only for the vendor's customers are removed first. The rest is shown whole or not at all.
+ * Returns a model's text as the client may read it, or a generic sentence of the gateway (spec 7.4.5, rulings U3, U9,
+ * U11). Parts that are meant only for the vendor's customers are removed first. The rest is shown whole or not at all.
  */
 export function scrub(text: string, context: ScrubContext): string {
   const { modelId, upstreamModels, code, generic } = context
@@ -97,7 +97,7 @@ function* findStanding(text: string, name: string): Iterable<number> {
   }
 }
 
-/** Finds a path of ours. After a host it is another server's. */
+/** Finds a path that we serve. After a host name, the path belongs to another server. */
 function* findPath(text: string, path: string): Iterable<number> {
   for (const at of findWhole(text, path)) {
     const behind = at + path.length
@@ -126,8 +126,8 @@ const colon = 'Exception - '
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * Extracts the text of a server that a proxy in front of it (LiteLLM) has put into a text of its own. The proxy's text names
- * itself and its provider, so it could not be shown. Any other text is returned as it is.
+ * Extracts the text of a server from the text of a proxy in front of it (LiteLLM). The proxy's text names the proxy and
+ * its provider, so it could not be shown. Any other text is returned as it is.
  */
 function unwrap(text: string): string {
   const at = text.startsWith(opening) ? text.indexOf(colon) : -1

@@ -95,7 +95,10 @@ export type TransportFault = {
 
 /** Receives an answer. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
 export interface UpstreamListener {
-  /** Not called for 1xx. @param contentType lower case, without parameters; `''` if there is none. */
+  /**
+   * The head of an answer came. Not called for 1xx.
+   * @param contentType lower case, without parameters; `''` if there is none
+   */
   onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
@@ -150,6 +153,6 @@ export interface Upstreams {
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   /** Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed. */
   retire(): Promise<void>
-  /** Cuts what is under way: each listener gets an error. */
+  /** Cuts all requests under way. Each listener gets an error. */
   close(): Promise<void>
 }

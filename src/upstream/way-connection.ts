@@ -46,7 +46,7 @@ const restAnswers = 8
 const restMsMin = 1
 const restMsMax = 30_000
 
-/** How the end of a body is known: by the octets left of its length, its chunks, or the end of the connection. */
+/** How the end of a body is known: by the number of bytes left, by its chunks, or by the end of the connection. */
 type BodyEnd = { left: number } | ChunkedReader | 'until_close'
 
 /**
@@ -97,7 +97,7 @@ export class WayConnection implements Carrier {
     })
   }
 
-  /** The system has taken all of what was sent. */
+  /** Whether the system has taken all bytes that were sent. */
   get isSent(): boolean {
     return this.#socket.writableLength === 0
   }
@@ -117,7 +117,7 @@ export class WayConnection implements Carrier {
   }
 
   resume(): void {
-    // A listener may resume during a call of ours. Reading then goes on by itself.
+    // A listener may resume while this connection calls it. Reading then continues without this call.
     if (!this.#isReading) this.#goOn()
     if (this.#flight?.isPaused !== true) this.#socket.resume()
   }
@@ -170,7 +170,7 @@ export class WayConnection implements Carrier {
     })
   }
 
-  /** A bug of ours ends this connection and no other. */
+  /** Catches exceptions, so that a bug ends this connection and no other. */
   #contain(work: () => void): void {
     this.#isReading = true
     try {
@@ -223,7 +223,7 @@ export class WayConnection implements Carrier {
     const head = readResponseHead(bytes.toString('latin1', from, end + 2))
     if (head === undefined || head.fields.count > headersMax) this.#break()
     else if (head.status >= 200) this.#begin(flight, head)
-    // No request of ours asks for another protocol.
+    // No request of the gateway asks for another protocol.
     else if (head.status === 101 || ++this.#informational > informationalMax) this.#break()
     return end + headEnd.length
   }

@@ -312,7 +312,7 @@ class Teller implements Webhooks {
     this.#parts.log.event('error', 'webhooks_silent', { error: (error as Error).message })
   }
 
-  /** Logs a bug of ours. A silent store is handled before. */
+  /** Logs a bug of the gateway. A silent store is handled before. */
   #tellBug(error: unknown): void {
     this.#parts.log.event('error', 'bug', { error: (error as Error).stack })
   }

@@ -3,7 +3,7 @@ import type { ClientWire } from './wires.ts'
 /** A call of a tool by the model. @property input usually JSON; while it streams, the part that has arrived */
 export type ToolCall = { place: string; name: string; id: string; input: string }
 
-/** The parts of an answer that people read. Of a stream, these are the parts that have arrived so far. */
+/** The parts of an answer that people read. For a stream, these are the parts that have arrived so far. */
 export type AnswerParts = { text: string; reasoning: string; calls: readonly ToolCall[] }
 
 export const noParts: AnswerParts = { text: '', reasoning: '', calls: [] }

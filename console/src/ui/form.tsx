@@ -124,10 +124,9 @@ export function useForm() {
 type Texts = Readonly<Record<string, string>>
 
 /**
- * The fields of an object while they are edited. They are compared with the values of when the form was opened,
- * whatever the page shows meanwhile, so that only edited fields are sent. After a 412 the form takes over the fields
- * that someone else has changed and that are not edited here. `meanwhile` has both values of each changed field
- * (CON-2).
+ * The fields of an object while they are edited. They are compared with the values at the time when the form was
+ * opened, so that only edited fields are sent. After a 412 the form takes over the fields that someone else has changed
+ * and that are not edited here. `meanwhile` has both values of each changed field (CON-2).
  */
 export function useEdited<T, Said extends Texts>(read: { of: T; version: string | undefined }, tell: (one: T) => Said) {
   const [base, setBase] = useState(() => ({ said: tell(read.of), version: read.version }))

@@ -138,7 +138,7 @@ export class BodyShare implements Disposable {
     this.#taken = 0
   }
 
-  /** Hands the share to a new owner, who must release it; the end of this scope does not any more. */
+  /** Hands the share to a new owner, who must release it. The end of this scope then no longer releases it. */
   handOn(): BodyShare {
     this.#isHandedOn = true
     return this

@@ -25,7 +25,7 @@ export type CloudSource<Settings> = {
   take(settings: Settings, around: SourceAround): Promise<CloudToken | undefined>
 }
 
-/** Everything outside this process that sources use. */
+/** The environment of a source: variables, clocks and routes. */
 export type SourceAround = {
   env: Readonly<Record<string, string | undefined>>
   /** Unix milliseconds by the clock of the cloud, as far as its answers have shown it. */
