@@ -1,18 +1,18 @@
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
-/** A refusal in the words of a provider. The source of each text is beside its row in src/catalog/refusals.ts. */
+/** An error with which a provider refuses our account. Sources are beside the rows in src/catalog/refusals.ts. */
 export type Sample = {
   profile: string
   wires: readonly ClientWire[]
   status: number
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
-  /** The account still serves other requests. */
+  /** Whether the account still serves other requests. */
   isPartial?: true
-  /** Only the status shows what the refusal is about. */
+  /** Whether only the status shows the reason. */
   isBare?: true
-  /** The error object, which a stream has too. */
+  /** The error object, in a body and in a stream. */
   error: { message: string } & Record<string, unknown>
-  /** The body of the HTTP refusal, if it is not `{ error }`. */
+  /** The body of the response, if it is not `{ error }`. */
   body?: object
 }
 
@@ -32,7 +32,7 @@ function gemini(about: Sample['about'], status: number, word: string, message: s
     details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'googleapis.com' }],
   }
   const error = { code: status, message, status: word, ...details }
-  // The endpoint that is compatible with chat has its error in an array.
+  // Gemini's chat completions endpoint sends the error in an array.
   return { profile: 'gemini', wires: ['chat'], status, about, error, body: [{ error }] }
 }
 
@@ -334,7 +334,7 @@ export const samples: readonly Sample[] = [
     isPartial: true,
   },
 
-  // For every profile: a status alone, and the words that stand for one.
+  // Samples of the rules for every profile: a status alone, and a text that means the same as one.
   {
     ...wrongKey,
     profile: 'mistral',

@@ -1,7 +1,7 @@
-/** The length of each part of an agent's requests in a task of six turns, in characters. */
+/** The lengths of the parts of an agent's requests in a task of six turns, in characters. */
 export type Shape = { system: number; tools: number[]; task: number; results: number[][] }
 
-/** Measured on real agents (clients/unnamed.ts). */
+/** Lengths that were measured on real agents (clients/unnamed.ts). */
 export const shapes: Record<string, Shape> = {
   'droid 0.215.0': {
     system: 4181,
@@ -23,5 +23,5 @@ export const shapes: Record<string, Shape> = {
   },
 }
 
-/** Text of words, with so many characters. */
+/** Returns a text of words with this number of characters. */
 export const filler = (characters: number) => 'word '.repeat(Math.ceil(characters / 5)).slice(0, characters)

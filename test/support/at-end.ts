@@ -1,8 +1,8 @@
 import { getTestContext } from 'node:test'
 
 /**
- * Calls `close` when the running test is over, passed or failed. Called from `before` of a file, it closes at the end
- * of the file. So no test can forget to close. Outside of tests the caller must close itself.
+ * Calls `close` at the end of the running test, passed or failed. If it is called in `before` of a file, it does so at
+ * the end of the file. Outside of tests it does nothing, and the caller must close.
  */
 export function atEnd(close: () => unknown): void {
   const context = getTestContext()

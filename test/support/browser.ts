@@ -1,10 +1,10 @@
-/** A browser of the kind that signs in: it keeps cookies by host (ports share them), follows redirects, and says where a request comes from. */
+/** A browser that signs in. It keeps cookies by host, for all ports, follows redirects, and sends its origin. */
 export class TestBrowser {
   readonly #cookies = new Map<string, Map<string, string>>()
-  /** Sent with every request unless a request has its own. */
+  /** Headers of every request. Those of a request have priority. */
   headers: Record<string, string> = {}
 
-  /** @property from the page that the request comes from; an empty text: the person typed it */
+  /** Opens an address. @property from the page of the link or form; an empty text if the person typed the address */
   async go(address: string | URL, options: BrowserOptions = {}): Promise<Visit> {
     let url = new URL(address)
     let { method = 'GET', form } = options
@@ -38,7 +38,7 @@ export class TestBrowser {
     throw new Error(`too many redirects, the last to ${url}`)
   }
 
-  /** Presses the button of a form in a page. */
+  /** Presses a button of a form in a page. */
   press(
     page: Visit,
     action: string,
@@ -55,7 +55,7 @@ export class TestBrowser {
     })
   }
 
-  /** Follows a link by its words. */
+  /** Follows the link with this text. */
   follow(page: Visit, words: string, options: BrowserOptions = {}): Promise<Visit> {
     const link = [...page.text.matchAll(/<a [^>]*href="([^"]+)"[^>]*>([^<]*)<\/a>/g)].find(
       ([, , text]) => text === words,
@@ -88,11 +88,11 @@ export type BrowserOptions = {
   form?: Record<string, string> | undefined
   from?: string
   headers?: Record<string, string>
-  /** Redirects to such an address are not followed. */
+  /** Redirects to matching addresses are not followed. */
   until?: (next: URL) => boolean
 }
 
-/** @property next the address of a redirect that was not followed */
+/** A visited page. @property next the address of a redirect that was not followed */
 export type Visit = { url: URL; next: URL | undefined; status: number; headers: Headers; text: string }
 
 function siteOf(from: string, to: URL): string {

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { testFolder } from './folder.ts'
 
-/** A certificate and its key, in PEM, and the files that they are in. */
+/** A certificate and its key in PEM, and their files. */
 export type Pair = { cert: string; key: string; certFile: string; keyFile: string }
 
-/** An authority that a test makes for itself with openssl. Keys are elliptic, which takes only milliseconds. */
+/** A certificate authority, made with openssl. Keys are elliptic, so that it takes only milliseconds. */
 export type Authority = {
   ca: string
   caFile: string

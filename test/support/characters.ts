@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 
 /*
- * The unit of `fc.string` for texts of any characters: the alphabet of fast-check's own `binary`. That one makes a
- * table of all 1,112,064 of them before its first text, which took a second of each process.
+ * A unit of `fc.string` for texts of any characters. It has the alphabet of fast-check's `binary`, which makes a table
+ * of all 1,112,064 characters first. That took a second in each process.
  */
 
 const surrogates = { first: 0xd800, count: 0x800 }

@@ -11,13 +11,13 @@ export type Running = {
   process: ChildProcess
   stdout(): string
   stderr(): string
-  /** Resolves when stdout matches. @throws if the process ends first */
+  /** Resolves when stdout matches. @throws Error if the process ends first */
   said(pattern: RegExp): Promise<RegExpMatchArray>
   /** Sends the signal and waits for the end of the process. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Runs the real program in a process of its own, until the test is over. */
+/** Runs the real program in a child process, at most until the end of the test. */
 export function runTriwire(t: TestContext, args: string[], cwd: string, env: Record<string, string> = {}): Running {
   const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...process.env, ...env } })
   // A failed assertion must not leave a server running.

@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { signRequest } from '../../src/clouds/sigv4.ts'
 import { type RawRequest, type RawUpstream, startRawUpstream, whole } from './raw-upstream.ts'
 
-/* Endpoints that give credentials, as the clouds have them, on loopback. Secrets carry the word canary. */
+/* A stub of the clouds' endpoints for credentials, on loopback. Secrets contain the word canary. */
 
 export type StubCloud = {
   upstream: RawUpstream
   url: string
   host: string
-  /** The life that credentials have, in s; and how far the clock of the cloud is ahead, in s. */
+  /** The lifetime of credentials, and how far the clock of the cloud is ahead, both in s. */
   lifeSeconds: number
   aheadSeconds: number
-  /** A status with which every question is refused. */
+  /** The status of every response, if all requests are refused. */
   refuses: number | undefined
-  /** Whether nothing is answered. */
+  /** True: no request gets a response. */
   isSilent: boolean
-  /** Questions that were wrong, which the stub refused. */
+  /** Invalid requests, which the stub refused. */
   mistakes: string[]
-  /** How many credentials were given; each has its number in it. */
+  /** The number of issued credentials. Each contains its number. */
   given: number
   nowMs: () => number
 }
@@ -30,7 +30,7 @@ export const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toStr
 
 export const roleArn = 'arn:aws:iam::123456789012:role/llm'
 
-/** Starts one stub for all clouds. @param nowMs the clock of the test */
+/** Starts the stub for all clouds. @param nowMs the clock of the test */
 export async function startCloud(nowMs: () => number): Promise<StubCloud> {
   const upstream = await startRawUpstream()
   const cloud: StubCloud = {
@@ -74,7 +74,7 @@ function oauth(cloud: StubCloud, isText = false): Given {
   return { body: { access_token: `${canary}-token-${++cloud.given}`, expires_in: seconds, token_type: 'Bearer' } }
 }
 
-/** By the beginning of their paths. */
+/** The endpoints by the beginning of their paths. */
 const endpoints: Record<string, Endpoint> = {
   '/latest/api/token': (_, { method, header }) =>
     method === 'PUT' && header('x-aws-ec2-metadata-token-ttl-seconds') === '21600' ? { body: 'imds-token' } : undefined,
@@ -153,12 +153,12 @@ function askSts(cloud: StubCloud, request: RawRequest, form: URLSearchParams): G
   }
 }
 
-/** Secrets of the stub follow from the id of a key: `AKIA…` are those of files and variables, `ASIA<n>` were given. */
+/** Returns the secret of a key id: `AKIA…` are in files and variables, `ASIA<n>` were issued by the stub. */
 function secretOf(id: string): string {
   return id.startsWith('ASIA') ? `${canary}-${id.slice(4)}` : `${canary}-file`
 }
 
-/** Whether a request has the signature of its key, not more than five minutes from the clock of the cloud. */
+/** Whether a request has a valid signature, whose time differs from the cloud's clock by at most five minutes. */
 export function isSignedWell(cloud: Pick<StubCloud, 'nowMs' | 'aheadSeconds' | 'host'>, request: RawRequest): boolean {
   const said = request.header('authorization') ?? ''
   const [, id = '', , region = '', service = ''] =
@@ -195,7 +195,7 @@ function isGoodAssertion(assertion: string, cloud: StubCloud): boolean {
   )
 }
 
-/** A word of a file or an address, or a question to AWS in signed form. */
+/** Whether a subject token is valid: the text of a file or an address, or a signed request to AWS. */
 function isGoodSubject(subject: string): boolean {
   if (subject === 'subject-word') return true
   if (!subject.startsWith('%7B')) return false

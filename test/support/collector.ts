@@ -5,7 +5,7 @@ import { until } from './waiting.ts'
 
 type Attributes = Record<string, unknown>
 
-/** A span as it was received; its attributes are by name. */
+/** A received span, with its attributes by name. */
 export type SeenSpan = {
   traceId: string
   spanId: string
@@ -24,12 +24,12 @@ export type SeenMetric = {
   points: { attributes: Attributes; value: unknown; sum: unknown; count: unknown }[]
 }
 
-/** Receives OTLP over HTTP, as a collector does. */
+/** A collector that receives OTLP over HTTP. */
 export type Collector = {
   url: string
-  /** The requests that were received. */
+  /** The received requests. */
   taken: { path: string; body: string; headers: Record<string, string | string[] | undefined> }[]
-  /** The status of its answers; 200 at first. `0`: it never answers. */
+  /** The status of responses, at first 200. `0`: it never responds. */
   status: number
   asked: number
   spans(): SeenSpan[]

@@ -6,20 +6,20 @@ import { listen } from './listen.ts'
 export type EgressProxy = {
   /** The URL without credentials. */
   url: string
-  /** The requests in order: `CONNECT host:port` or `POST http://…`. */
+  /** The requests in the order of arrival: `CONNECT host:port` or `POST http://…`. */
   asked: string[]
   /** The `proxy-authorization` of each request. */
   credentials: (string | undefined)[]
   /**
-   * From now on the proxy refuses with this status; undefined: it works normally; `silent`: it sends nothing at all.
-   * @param headers of its answer to a request in absolute form
+   * Sets how the proxy responds: with an error of this status, normally (undefined), or not at all (`silent`).
+   * @param headers headers of its response to a request in absolute form
    */
   refuse(status: number | 'silent' | undefined, headers?: Record<string, string>): void
 }
 
 /**
- * A company's proxy, as a gateway sees one: it takes tunnels, and requests in absolute form.
- * @param hosts `host:port` of this machine, by the `host:port` that only the proxy knows
+ * Starts a company's proxy, which accepts tunnels, and requests in absolute form.
+ * @param hosts addresses on this machine, by the `host:port` that only the proxy can resolve
  */
 export async function startEgressProxy(hosts: Readonly<Record<string, string>> = {}): Promise<EgressProxy> {
   const placeOf = (place: string) => hosts[place] ?? place

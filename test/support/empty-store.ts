@@ -6,8 +6,8 @@ import { testFolder } from './folder.ts'
 let emptyStore: string | undefined
 
 /**
- * Puts a store without accounts at the path, if no file is there. To make the tables takes twenty times as long as to copy a
- * file that has them, and tests open thousands of new stores. Tests of making a store open it by `src/store` itself.
+ * Copies a store without accounts to the path, if no file is there. Making the tables would take twenty times as long,
+ * and tests open thousands of new stores. Tests of how a store is made use `src/store` directly.
  */
 export function copyEmptyStore(path: string): void {
   if (existsSync(path)) return

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** A frame of `application/vnd.amazon.eventstream` with headers of text. */
+/** Makes a frame of `application/vnd.amazon.eventstream` with text headers. */
 export function frameOf(headers: Record<string, string>, payload: string | Buffer): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => {
     const [key, text] = [Buffer.from(name), Buffer.from(value)]
@@ -9,7 +9,7 @@ export function frameOf(headers: Record<string, string>, payload: string | Buffe
   return framed(Buffer.concat(lines), Buffer.from(payload))
 }
 
-/** A frame with headers as bytes. */
+/** Makes a frame with the bytes of its headers. */
 export function framed(headers: Buffer, payload: Buffer): Buffer {
   const head = Buffer.alloc(12)
   head.writeUInt32BE(12 + headers.length + payload.length + 4, 0)
@@ -21,14 +21,14 @@ export function framed(headers: Buffer, payload: Buffer): Buffer {
   return Buffer.concat([all, sum])
 }
 
-/** One event of the messages wire, as `InvokeModel` streams it. */
+/** Makes the frame of an event of the messages wire, as Bedrock streams it. */
 export function chunkOf(event: unknown, more: Record<string, unknown> = {}): Buffer {
   const bytes = Buffer.from(JSON.stringify(event)).toString('base64')
   const headers = { ':event-type': 'chunk', ':content-type': 'application/json', ':message-type': 'event' }
   return frameOf(headers, JSON.stringify({ bytes, p: 'abcd', ...more }))
 }
 
-/** @param name such as `throttlingException` */
+/** Makes the frame of an exception. @param name such as `throttlingException` */
 export function exceptionOf(name: string, said: Record<string, unknown>): Buffer {
   const headers = { ':exception-type': name, ':content-type': 'application/json', ':message-type': 'exception' }
   return frameOf(headers, JSON.stringify(said))

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { HttpExchange } from '../../src/http/http-exchange.ts'
 
-/** Watches exchanges; `newest` is the last one that a server of this process has begun since. */
+/** Watches the exchanges of this process's servers. `newest` returns the last one that has begun since then. */
 export function watchExchanges(): { newest(): HttpExchange | undefined; close(): void } {
   let newest: HttpExchange | undefined
   const listen = (message: unknown) => {

@@ -3,22 +3,22 @@ import { atEnd } from './at-end.ts'
 import { listen } from './listen.ts'
 
 /**
- * Faults in one direction of a connection. Positions count bytes from the beginning of the connection. At 0 the fault
- * comes instead of the first byte, at N as soon as N bytes have passed.
+ * Faults in one direction of a connection. A position counts bytes from the beginning of the connection. At 0 the fault
+ * replaces the first byte; at N it occurs when N bytes have passed.
  */
 export type Trouble = {
   /** The delay of each piece. */
   latencyMs?: number
   bytesPerSecond?: number
-  /** Bytes are passed on in pieces of this size. */
+  /** The size of the pieces in which bytes are passed on. */
   slice?: number
-  /** From this position on nothing passes, and neither end notices. */
+  /** From this position on nothing passes, without a sign for either end. */
   stallAt?: number
-  /** At this position both ends get a reset. */
+  /** The position at which both ends get a reset. */
   resetAt?: number
-  /** At this position both ends get an orderly end. */
+  /** The position at which both ends get an orderly end. */
   cutAt?: number
-  /** The end of this side, orderly or not, is not passed to the other. */
+  /** Whether the end of this side, orderly or not, is hidden from the other. */
   swallowsEnd?: boolean
 }
 
@@ -27,30 +27,30 @@ export type Faults = {
   up?: Trouble
   /** Faults towards the client. */
   down?: Trouble
-  /** The connection is accepted, but nobody serves it. */
+  /** Whether the connection is accepted and then ignored. */
   isHalfOpen?: boolean
 }
 
 export type FaultProxy = {
   url: string
-  /** New connections have these faults: those of the list in turn, the last one for ever. An empty list means no faults. */
+  /** Sets the faults of new connections: those of the list in turn, then always the last one. Empty: no faults. */
   play(...faults: Faults[]): void
-  /** The number of connections that were accepted so far. */
+  /** The number of accepted connections. */
   connections: number
-  /** The number of those that are open. */
+  /** The number of open connections. */
   readonly open: number
-  /** The bytes that have passed in each direction. */
+  /** The number of bytes that have passed in each direction. */
   readonly passed: { up: number; down: number }
   /** Resets all open connections. */
   drop(): void
 }
 
-/** Waits; a test of the proxy itself replaces it. */
+/** Waits for a time. A test of the proxy itself replaces it. */
 export type Wait = (ms: number) => Promise<void>
 
 const inTime: Wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** A bad network: passes the bytes of each connection to a server and back, with the faults that a test sets. */
+/** Starts a proxy that simulates a bad network: it passes bytes on, with the faults that a test sets. */
 export async function startFaultProxy(target: string, wait: Wait = inTime): Promise<FaultProxy> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
@@ -121,7 +121,7 @@ export async function startFaultProxy(target: string, wait: Wait = inTime): Prom
 
 type End = { at: number; how: 'stall' | 'reset' | 'cut' | 'none' }
 
-/** The first fault that ends a direction. */
+/** Returns the first fault that ends a direction. */
 function endOf({ stallAt, resetAt, cutAt }: Trouble): End {
   const ends: End[] = [
     { at: resetAt ?? Number.POSITIVE_INFINITY, how: 'reset' },
@@ -131,7 +131,7 @@ function endOf({ stallAt, resetAt, cutAt }: Trouble): End {
   return ends.reduce((first, one) => (one.at < first.at ? one : first), { at: Number.POSITIVE_INFINITY, how: 'none' })
 }
 
-/** A slow line passes a piece every tenth of a second, not one a second. */
+/** Returns the size of pieces. A slow line passes ten pieces per second. */
 function pieceBytes({ slice, bytesPerSecond }: Trouble): number {
   return slice ?? (bytesPerSecond === undefined ? 65_536 : Math.max(1, Math.floor(bytesPerSecond / 10)))
 }
@@ -143,7 +143,7 @@ function finish(how: End['how'], ...sockets: Socket[]): void {
   }
 }
 
-/** Sockets that are being reset: a second reset while they connect would keep Node from ending. */
+/** Sockets that are being reset. A second reset during the connect would keep the Node process alive. */
 const leaving = new WeakSet<Socket>()
 
 function reset(socket: Socket): void {

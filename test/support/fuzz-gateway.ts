@@ -7,13 +7,13 @@ export type FuzzReport = {
   asked: number
   /** The number of answers by status. */
   statuses: Map<number, number>
-  /** Forbidden results, with the body: a 5xx, an answer without id, a bill for a refusal, no answer in time. */
+  /** Forbidden results with the body: a 5xx, a response without an id, a bill for a refusal, or no response in time. */
   faults: string[]
   /** The time of the slowest answer, in ms. */
   slowestMs: number
 }
 
-/** Sends mutated bodies to the gateway, several at once, and reports the results. */
+/** Sends mutated bodies to the gateway, several concurrently. @returns the results */
 export async function fuzzGateway(gateway: TestGateway, count: number, seed: number): Promise<FuzzReport> {
   const chance = createChance(seed)
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })

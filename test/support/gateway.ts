@@ -21,14 +21,14 @@ import { openTap, type TappedAnswer } from './tap.ts'
 import { patienceMs, until } from './waiting.ts'
 
 export type TestGateway = {
-  /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
+  /** The URL without a trailing slash, e.g. `http://127.0.0.1:41234`. */
   url: string
   adminUrl: string
   /** The recording upstream of all models, unless `upstreamUrl` was given. */
   simulator: Simulator
   /** A key of the account `tester`, which starts with 100 credits. */
   key: string
-  /** A connection of its own to the same store, as the command line has one. */
+  /** A separate connection to the same store, as the command line has one. */
   store: Operator
   storePath: string
   configPath: string
@@ -38,29 +38,29 @@ export type TestGateway = {
   nowMs(): number
   /** Moves the gateway's clock forward, then lets it check every deadline. */
   advance(ms: number): void
-  /** Lets ten seconds pass for the connections to upstreams, after which each serves again (ruling Y14). */
+  /** Lets ten seconds pass for idle connections to upstreams, after which they are used again (ruling Y14). */
   rest(): void
-  /** Moves only the wall clock, as if somebody set it; the monotonic clock does not move. */
+  /** Moves only the wall clock, as if somebody had set it, and not the monotonic clock. */
   jump(ms: number): void
   /** The lines of the log so far: access lines and process events. */
   logLines(): Promise<Record<string, unknown>[]>
-  /** The one access line of a request. Waits until it is there. */
+  /** Waits for the access line of a request. @returns the line */
   logOf(requestId: string): Promise<Record<string, unknown>>
-  /** The first line with these fields. Waits until it is there. */
+  /** Waits for a log line with these fields. @returns the first one */
   logWith(fields: Record<string, unknown>): Promise<Record<string, unknown>>
-  /** The number of requests that it has begun to read. */
+  /** The number of requests that the gateway has begun to read. */
   begun(): number
-  /** The number of requests without an end: the answer is not whole, or the client has not taken all of it. */
+  /** The number of unfinished requests: the answer is not complete, or the client has not read all of it. */
   unended(): number
-  /** Puts the same configuration with these changes in force, as SIGHUP does. */
+  /** Applies the same configuration with these changes, like a SIGHUP. */
   reload(more: Record<string, unknown>): void
-  /** Waits until the gateway knows a key that was made in the store, and the state of its account. */
+  /** Waits until the gateway knows a new key in the store, and the state of its account. */
   untilKnown(key: string): Promise<void>
   /** Sends a GET to the admin listener, with an operator's token. */
   askAdmin(path: string): Promise<Response>
-  /** POSTs JSON with the key. */
+  /** Posts JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
-  /** Answers so far that do not fit the types of any client, each returned once. Those left over make `close` throw. */
+  /** Returns the answers so far that do not match the types of a client, each once. If any is left, `close` throws. */
   takeViolations(): string[]
   /** The answers so far, if `keepsAnswers` is set. */
   answers: readonly TappedAnswer[]
@@ -68,35 +68,35 @@ export type TestGateway = {
 }
 
 export type TestOptions = {
-  /** Entries of `catalog.models`; default: native-messages, native-chat, native-responses on the simulator. */
+  /** Entries of `catalog.models`. Default: native-messages, native-chat and native-responses, on the simulator. */
   models?: Record<string, unknown>[]
-  /** Whether the simulator's prompt caches ask for the lengths of their vendors. */
+  /** Whether the simulator's prompt caches have the minimum lengths of the vendors. */
   promptCache?: 'vendors'
   /** The address of the models' upstream `sim`, instead of the simulator. */
   upstreamUrl?: string
   /** Parts of the configuration that need the simulator's address. */
   upstream?: (simulatorUrl: string) => Record<string, unknown>
-  /** More of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
+  /** Further keys of the configuration, merged at the top level (e.g. `timeouts`, `limits`, `billing`). */
   config?: Record<string, unknown>
-  /** Credits of the account `tester`. */
+  /** The credit of the account `tester`. */
   credit?: string
-  /** Keeps all answers in `answers`. */
+  /** Whether to keep all answers in `answers`. */
   keepsAnswers?: boolean
-  /** Upstream accounts that failed are avoided for a while, by the gateway's clock; otherwise only until the next request. */
+  /** Whether failed upstream accounts cool down by the gateway's clock. Otherwise the next request uses them again. */
   cools?: boolean
-  /** The most bytes of request bodies that may be held at once. */
+  /** The most bytes of request bodies in memory. */
   bodiesBytesMax?: number
-  /** How long its start waits for commands that print keys, in ms. */
+  /** How long the start waits for commands that print keys, in ms. */
   keysMs?: number
-  /** The environment in which clouds name their credentials; default: an empty one. */
+  /** The environment with the variables of clouds. Default: an empty one. */
   env?: Record<string, string>
-  /** How often the store is checked for changes by others, in ms. */
+  /** The interval of checks for changes of the store by others, in ms. */
   pollMs?: number
-  /** How many finished requests it keeps in memory; default: 500. */
+  /** The number of finished requests to keep in memory. Default: 500. */
   requestsKept?: number
-  /** How long a webhook may take, in ms. */
+  /** The time limit of a webhook, in ms. */
   webhookMs?: number
-  /** Offsets of the clock that dates entries, and of the steady one that it is compared with (ruling Y15). */
+  /** Offsets of the clock that dates entries, and of the monotonic one that it is compared with (ruling Y15). */
   turned?: Float64Array
 }
 
@@ -112,7 +112,7 @@ export const nativeModels = [
   testModel('native-responses', 'responses'),
 ]
 
-/** A whole gateway in this process: real listener, real store in a folder of its own, the simulator as upstream. */
+/** Starts a gateway in this process: a real listener, a real store in a new folder, the simulator as upstream. */
 export async function startTestGateway(options: TestOptions = {}): Promise<TestGateway> {
   const folder = testFolder('gateway')
   const simulator = await startSimulator({
@@ -121,8 +121,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   })
   const started: (() => unknown)[] = [simulator.close]
   let closing: Promise<void> | undefined
-  // Also closes everything if the start fails half way.
-  // If the test has closed the gateway itself, it has seen the errors of that.
+  // Also closes everything if the start fails half way. If the test closed the gateway itself, it has got the errors of
+  // that.
   atEnd(() => {
     if (closing) return closing.catch(() => {})
     closing = closeAll()
@@ -139,14 +139,14 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     },
     ...options.upstream?.(simulator.url),
     ...options.config,
-    // A short time, so that no test waits long while a refused request is read on.
+    // Short, so that no test waits long while the rest of a refused request is read.
     timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },
   }
   writeFileSync(configPath, stringify(file), { mode: 0o600 })
   const config = loadConfig({ config: configPath }, {}, folder)
 
   const logPath = join(folder, 'access.log')
-  // The time stands still until a test moves it, so that a busy machine changes nothing. While closing it runs.
+  // Time stands still until a test moves it, so that a busy machine changes no result. It runs during the close.
   const startedMs = Date.now()
   let turnedMs = 0
   let jumpedMs = 0
@@ -170,16 +170,16 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     ...(options.turned && { turned: options.turned }),
   })
   started.unshift(ledger.close)
-  // The settle deadline of a test may be shorter than a commit takes on a busy machine.
+  // On a busy machine, a commit may take longer than the settle deadline of a test, so the first commit is awaited.
   await until(() => ledger.ledger.whyBlocked() === undefined, 'a first commit has worked')
-  // The pool's time leaps at each look, so that every cooldown is over by then.
+  // The pool's time jumps ahead at each look, so that every cooldown has ended.
   let leapingMs = 0
   const leap = () => {
     leapingMs += 3_600_000
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  // Room for the 11,000 requests of production takes 5 ms to make, and many hundred gateways start.
+  // Memory for the 11,000 requests of production would take 5 ms to allocate, for many hundreds of gateways.
   const { bodiesBytesMax, requestsKept = 500, keysMs, webhookMs, env = {} } = options
   let restedMs = 0
   const connectionsClockMs = () => performance.now() + restedMs
@@ -202,10 +202,10 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const adminUrl = `http://127.0.0.1:${server.adminAddress.port}`
   let operator: string | undefined
 
-  // A test with many requests asks for each of their lines: no line is read twice.
+  // Each line is read once, because a test with many requests needs the line of each.
   const read = { bytes: 0, lines: [] as Record<string, unknown>[] }
   const logLines = async () => {
-    // Waits until all lines are written, even on a slow disk.
+    // All lines must be written first, even on a slow disk.
     await log.flush(patienceMs)
     const file = openSync(logPath, 'r')
     const more = Buffer.alloc(fstatSync(file).size - read.bytes)

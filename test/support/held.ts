@@ -2,10 +2,10 @@ import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { frames, paths } from './native.ts'
 import { type Answer, stream, writeChunk } from './raw-upstream.ts'
 
-/** The number of frames up to the first part of the answer. */
+/** The number of frames up to the first visible part of the answer. */
 const shown = { messages: 3, chat: 2, responses: 4 }
 
-/** Streams that send the first part of their answer, and the rest only after `letGo`. */
+/** Creates streams that send the first part of their answer, and the rest only after `letGo`. */
 export function createHeld(): { answer: Answer; letGo(): void } {
   const rests: (() => void)[] = []
   return {

@@ -2,8 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { patienceMs } from './waiting.ts'
 
 /**
- * Locks a store against all writers, as another process might: until ROLLBACK, or until it is closed. A write that is
- * under way ends first.
+ * Locks a store against all writers, as another process might, until ROLLBACK or close. It waits for a running write.
  */
 export function holdStore(path: string): DatabaseSync {
   const holder = new DatabaseSync(path, { timeout: patienceMs })

@@ -2,14 +2,14 @@ import { createServer } from 'node:http'
 import { Provider } from 'oidc-provider'
 import { listen } from './listen.ts'
 
-/** Somebody whom the provider knows. */
+/** A person at the provider. */
 export type ProviderPerson = { sub: string; email: string; name: string; groups: string[] }
 
 export const providerSecret = 'a-provider-secret-of-ours'
 
 /**
- * Starts a real identity provider on loopback (oidc-provider), with one client, `triwire`. Each browser is signed in as `now`, and
- * refresh tokens rotate.
+ * Starts a real identity provider (oidc-provider) on loopback, with one client, `triwire`. Each browser is signed in as
+ * the person `now`, and refresh tokens rotate.
  */
 export async function startIdentityProvider(redirectUris: readonly string[], first: ProviderPerson) {
   const people = new Map([[first.sub, first]])
@@ -59,7 +59,7 @@ export async function startIdentityProvider(redirectUris: readonly string[], fir
   return {
     issuer,
     state,
-    /** Changes what the provider says of a person; undefined: they are gone. */
+    /** Changes the facts about a person. Undefined removes the person. */
     set: (sub: string, person: ProviderPerson | undefined) =>
       void (person ? people.set(sub, person) : people.delete(sub)),
   }

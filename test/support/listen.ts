@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import type { Edge } from '../../src/http/server.ts'
 import { atEnd } from './at-end.ts'
 
-/** Lets a server of the test listen on loopback until the test is over. @returns its port */
+/** Starts a server on loopback, at most until the end of the test. @returns its port */
 export async function listen(listener: ClosingServer | Edge): Promise<number> {
   const server: ClosingServer = 'server' in listener ? listener.server : listener
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
@@ -19,8 +19,8 @@ export async function listen(listener: ClosingServer | Edge): Promise<number> {
 type ClosingServer = Server & { closeAllConnections?(): void }
 
 /**
- * A free port on loopback, for a server outside of this process. The port is outside the range that the system gives
- * out by itself. A port in that range could be given to another test before the server listens.
+ * Returns a free port on loopback, for a server in another process. It is outside the ephemeral range, from which the
+ * system could give it to another test before the server listens.
  */
 export async function freePort(): Promise<number> {
   const end = firstGiven()
@@ -32,7 +32,7 @@ export async function freePort(): Promise<number> {
 
 const leastPort = 10_000
 
-/** The first port that the system gives out by itself; 0 if it is unknown. */
+/** Returns the first ephemeral port of the system, or 0 if it is unknown. */
 function firstGiven(): number {
   try {
     return Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), 10)
@@ -68,18 +68,18 @@ export function isTaken(port: number): Promise<boolean> {
   })
 }
 
-/** The ports that a process listens on, from /proc; empty if it has ended. For programs that do not print their port. */
+/** Returns the ports of a process, from /proc, for programs that do not print them. Empty if it has ended. */
 export function portsOf(pid: number): number[] {
   try {
     const open = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`)))
-    // Each line is a socket: number, local and remote address in hexadecimal, state (0A: it listens), …, inode.
+    // Each line is a socket: number, local and remote address in hexadecimal, state (0A: listening), …, inode.
     const lines = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1, -1)
     return lines
       .map((line) => line.trim().split(/\s+/))
       .filter((fields) => fields[3] === '0A' && open.has(`socket:[${fields[9]}]`))
       .map((fields) => Number.parseInt(fields[1]!.split(':')[1]!, 16))
   } catch {
-    // A descriptor was closed meanwhile, so that its link is gone. The next call sees the rest.
+    // A descriptor was closed in the meantime, so its link is gone. The next call sees the others.
     return []
   }
 }

@@ -1,8 +1,8 @@
-/* Bodies that are almost valid: a good request with random changes, which a seed repeats. */
+/* Bodies that are almost valid: a valid request with random changes from a seed. */
 
 export type Chance = () => number
 
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+/** Creates a generator of numbers from 0 to 1 from a seed (mulberry32). */
 export function createChance(seed: number): Chance {
   let state = seed >>> 0
   return () => {
@@ -163,7 +163,7 @@ const scraps = [
   '-',
 ]
 
-/** The next body to send, and its path. */
+/** Returns the next body to send, and its path. */
 export function mutate(chance: Chance): AskedBody {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(chance() * from.length)]!
   const { path, body } = pick(bodies)
@@ -180,7 +180,7 @@ export function mutate(chance: Chance): AskedBody {
   return { path, body: bytes }
 }
 
-/** Changes one member or element at any depth: another value, none, or twice. */
+/** Replaces, removes or doubles one member or element at any depth. */
 function change(root: Record<string, unknown>, pick: <T>(from: readonly T[]) => T, chance: Chance): void {
   let place: Record<string, unknown> | unknown[] = root
   for (;;) {

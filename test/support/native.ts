@@ -16,7 +16,7 @@ export const asks: Record<ClientWire, Record<string, unknown>> = {
   responses: { model: 'native-responses', input: 'Hi' },
 }
 
-/** A small answer of each wire, as the upstream sends it: 9 input tokens, of which 4 are cached, and 3 output tokens. */
+/** A small answer of an upstream on each wire: 9 input tokens, of which 4 are cached, and 3 output tokens. */
 export const answers: Record<ClientWire, Record<string, unknown>> = {
   messages: {
     id: 'msg_up1',
@@ -141,7 +141,7 @@ export const frames: Record<ClientWire, string[]> = {
   ],
 }
 
-/** The price of these answers at the test models' prices: 5 × 3 + 4 × 0.3 + 3 × 15 micro-credits. */
+/** The cost of each of these answers with the test models' prices: 5 × 3 + 4 × 0.3 + 3 × 15 micro-credits. */
 export const answerNanos = 61_200n
 
 export type Asked = { status: number; headers: Headers; text: string; id: string; isCut: boolean }
@@ -149,12 +149,12 @@ export type Asked = { status: number; headers: Headers; text: string; id: string
 export type Native = {
   gateway: TestGateway
   upstream: RawUpstream
-  /** Sends the smallest request with more fields, and reads the answer until it ends or is cut. */
+  /** Sends the smallest request with further fields, and reads the answer until it ends or is cut. */
   ask(wire: ClientWire, more?: Record<string, unknown>, headers?: Record<string, string>): Promise<Asked>
   close(): Promise<void>
 }
 
-/** A gateway whose native models have a scripted upstream. */
+/** Starts a gateway whose native models have a scripted upstream. */
 export async function startNative(options: TestOptions = {}): Promise<Native> {
   const upstream = await startRawUpstream()
   const gateway = await startTestGateway({
@@ -177,13 +177,13 @@ export async function startNative(options: TestOptions = {}): Promise<Native> {
       }
     },
     async close() {
-      // A gateway that fails its test at the end must not leave the upstream open.
+      // The upstream is closed even if the checks of the gateway fail.
       await closeQuietly(gateway).finally(() => upstream.close())
     },
   }
 }
 
-/** Reads everything that comes and calls `onText` for each part. @returns the text, and whether the connection broke before its end */
+/** Reads a body, and calls `onText` for each part. @returns the text, and whether the connection broke early */
 export async function readAll(
   response: Response,
   onText = (_text: string) => {},

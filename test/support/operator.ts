@@ -19,10 +19,10 @@ import { onBehalf } from '../../src/accounts/on-behalf.ts'
 import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
 import { copyEmptyStore } from './empty-store.ts'
 
-/** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
+/** A separate connection to a store, as of an operator, with a function for each change of the books. */
 export type Operator = Omit<Store, keyof BookStore> &
   Omit<Store['atOnce'], 'findAccount' | 'listKeys'> & {
-    /** The same store, as books ask it. */
+    /** The same store in the form that `Books` uses. */
     asked: BookStore
     eachEntry(filter?: EntryFilter): Iterable<ListedEntry>
     createAccount(name: string, creditNanos?: bigint, wishes?: AccountWishes): AccountRow
@@ -34,11 +34,11 @@ export type Operator = Omit<Store, keyof BookStore> &
     listKeys(idOrName?: string): KeyRow[]
     revokeKey(idOrPrefix: string): KeyRow
     rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
-    /** Says that the clock is right, as `triwire clock confirm` does. */
+    /** Confirms the clock, like `triwire clock confirm`. */
     confirmClock(): { time: string }
   }
 
-/** SQLite is synchronous, so that a test need not await what `Books` returns as promises. */
+/** Opens a store. SQLite is synchronous, so tests need not await results that `Books` returns as promises. */
 export function openStore(path: string, options: Parameters<typeof open>[1] = {}): Operator {
   copyEmptyStore(path)
   const opened = open(path, options)

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { until } from './waiting.ts'
 
-/** The gateway's ends of its connections to upstreams, by their port. They are in this process. */
+/** The gateway's sockets to upstreams, which are in this process, by local port. */
 const ends = new Map<number, Socket>()
 
 subscribe('triwire:upstream:connected', (message) => {
@@ -12,7 +12,7 @@ subscribe('triwire:upstream:connected', (message) => {
   socket.once('close', () => ends.delete(port))
 })
 
-/** Waits until the gateway has read all that an upstream wrote to this connection, or has closed it. */
+/** Waits until the gateway has read all bytes that an upstream wrote to this connection, or has closed it. */
 export function untilRead(socket: Socket): Promise<void> {
   const port = socket.remotePort!
   return until(() => {
@@ -21,12 +21,12 @@ export function untilRead(socket: Socket): Promise<void> {
   }, 'the gateway reads what the upstream wrote')
 }
 
-/** Whether the gateway has connections to this port of an upstream. */
+/** Whether the gateway has connections to an upstream's port. */
 export function isConnected(port: number): boolean {
   return [...ends.values()].some((end) => end.remotePort === port)
 }
 
-/** The gateway's end of a connection to an upstream that the test holds the other end of. */
+/** Returns the gateway's socket of a connection. @param socket the upstream's socket in the test */
 export function gatewayEnd(socket: Socket): Socket {
   const end = ends.get(socket.remotePort!)
   if (!end) throw new Error('the gateway has let go of this connection')

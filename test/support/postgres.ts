@@ -20,7 +20,7 @@ import { freePort } from './listen.ts'
 import { childrenOf, pgrep } from './pgrep.ts'
 import { until } from './waiting.ts'
 
-/** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without privileges. */
+/** A real PostgreSQL for a test: a new cluster in a new folder, on loopback, run by a user without privileges. */
 export type Postgres = {
   port: number
   /** The URL of a database that exists. */
@@ -28,38 +28,38 @@ export type Postgres = {
   folder: string
   /** Creates an empty database. @returns its URL */
   createDatabase(name: string): string
-  /** The statement that copies a database to which nobody is connected. */
+  /** Returns the statement that copies a database without connections. */
   copying(template: string, name: string): string
-  /** Runs statements as the superuser; `postgres` is a database too. */
+  /** Runs statements as the superuser. `postgres` is also a database. */
   run(sql: string, database?: string): string
   start(): void
-  /** `immediate` is a crash: data that was not written yet is lost. */
+  /** Stops the server. `immediate` is a crash, which loses data that was not written yet. */
   stop(mode?: 'fast' | 'immediate'): void
-  /** The ids of the server and all its processes, to freeze them. */
+  /** Returns the ids of all processes of the server, for example to freeze them. */
   pids(): number[]
-  /** Starts another server that follows this one asynchronously. */
+  /** Starts a standby server that follows this one asynchronously. */
   startStandby(): Promise<Standby>
-  /** Called automatically when the test is over, or the file if `before` started the server. */
+  /** Called automatically at the end of the test, or of the file if `before` started the server. */
   remove(): void
 }
 
 export type Standby = {
   /** Resolves when the standby has all data of the first server. */
   untilStreaming(): Promise<void>
-  /** Stops sending to it. @returns a function that sends to it again */
+  /** Stops replication to the standby. @returns a function that resumes it */
   stopReceiving(): () => void
-  /** Lets it replace the first server, which is dead, on the same port. */
+  /** Lets the standby replace the first server, which has died, on the same port. */
   promote(): void
 }
 
 export type PostgresOptions = {
   /** Lines of postgresql.conf. */
   settings?: readonly string[]
-  /** Puts the files on a disk of their own of so many megabytes, which only root can make. */
+  /** Puts the files on a separate disk of this size, which only root can make. */
   diskMb?: number | undefined
 }
 
-/** The folder of the programs; undefined if none is installed. */
+/** Returns the folder of PostgreSQL's programs, or undefined if it is not installed. */
 export function findPostgres(): string | undefined {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : []
   const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
@@ -67,8 +67,8 @@ export function findPostgres(): string | undefined {
 }
 
 /**
- * For `skip` of a test. With TRIWIRE_TEST_POSTGRES=1 nothing is skipped, and such tests fail without PostgreSQL. `npm
- * run check` leaves them out (0), since they take longer than all others.
+ * For `skip` of a test. With TRIWIRE_TEST_POSTGRES=1 nothing is skipped, and these tests fail without PostgreSQL. `npm
+ * run check` skips them (0), because they take longer than all others.
  * @returns the reason to skip, or false
  */
 export function withoutPostgres(): string | false {
@@ -82,7 +82,7 @@ export function withoutPostgres(): string | false {
 
 const superuser = 'tri'
 
-/** Clusters as `initdb` makes them, kept from run to run. */
+/** Clusters that `initdb` made, which later runs use again. */
 const clusters = join(import.meta.dirname, '../../node_modules/.cache/triwire/postgres')
 
 export async function startPostgres({ settings = [], diskMb }: PostgresOptions = {}): Promise<Postgres> {
@@ -107,10 +107,10 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
       `unix_socket_directories = '${folder}'`,
       `max_connections = 100`,
       `shared_buffers = '64MB'`,
-      // No test is about a power cut.
+      // No test needs durability after a power cut.
       'fsync = off',
       'full_page_writes = off',
-      // To compile a plan takes longer than to run it over the rows of a test.
+      // Compiling a plan takes longer than running it over the rows of a test.
       'jit = off',
       ...settings,
       '',
@@ -135,7 +135,7 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
         try {
           pgCtl(cluster, 'stop', '-w', '-m', 'immediate')
         } catch {
-          // The server is stopped, or was never started.
+          // The server is stopped already, or was never started.
         }
       }
       if (diskMb !== undefined) spawnSync('umount', ['-l', data])
@@ -146,21 +146,21 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
   postgres.start()
   return postgres
 
-  /** A copy of the first cluster that this checkout made: `initdb` takes ten times as long. */
+  /** Copies a cluster that this checkout made before, because `initdb` takes ten times as long. */
   function createCluster(): void {
     const made = join(clusters, `${basename(dirname(bin!))}-${statSync(folder).uid}`)
     const copy = (from: string, to: string) => spawnSync('cp', ['-a', `${from}/.`, to]).status === 0
     if (existsSync(made) && copy(made, data)) return
     as(`${bin}/initdb`, ['-D', data, '-A', 'trust', '-U', superuser, '--locale=C', '-E', 'UTF8', '--no-sync'])
     if (diskMb !== undefined) return
-    // Another process may do the same just now: the first one to finish wins.
+    // Another process may do the same at this moment. The one that finishes first wins.
     mkdirSync(clusters, { recursive: true })
     const own = mkdtempSync(`${made}-`)
     if (copy(data, own) && !existsSync(made)) renameSync(own, made)
     else rmSync(own, { recursive: true, force: true })
   }
 
-  /** Copies files: through the log, the usual way since release 15, a copy takes twice the processor's time. */
+  /** Copies files. The default since release 15, through the log, takes twice the processor time. */
   function copying(template: string, name: string): string {
     const isOld = Number(basename(dirname(bin!))) < 15
     return `CREATE DATABASE "${name}" TEMPLATE "${template}"${isOld ? '' : ' STRATEGY FILE_COPY'}`
@@ -199,14 +199,14 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
         pgCtl(standby, 'promote', '-w')
         pgCtl(standby, 'stop', '-w', '-m', 'fast')
         move(port)
-        // A killed server leaves these files, and its parent may not have noticed its death yet.
+        // A killed server leaves these files, and its parent may not have noticed its end yet.
         for (const left of ['', '.lock']) rmSync(join(folder, `.s.PGSQL.${port}${left}`), { force: true })
         pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
       },
     }
   }
 
-  /** The port is appended, since the last line of a setting counts. */
+  /** Sets the port by appending it, because the last line of a setting counts. */
   function move(to: number): void {
     appendFileSync(join(standby, 'postgresql.auto.conf'), `port = ${to}\n`)
   }
@@ -215,13 +215,13 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
     as(`${bin}/pg_ctl`, ['-D', cluster, ...args])
   }
 
-  /** Programs of the server, which root must not run. */
+  /** Runs a program of the server, which root must not run. */
   function as(program: string, args: readonly string[]): string {
     return isRoot ? call('runuser', ['-u', 'postgres', '--', program, ...args]) : call(program, args)
   }
 
   function call(program: string, args: readonly string[]): string {
-    // The server must not inherit our pipes: it would keep them open.
+    // The server must not inherit our pipes, because it would keep them open.
     const isServer = args.includes('start')
     const { status, stdout, stderr, error } = spawnSync(program, args, {
       encoding: 'utf8',
@@ -242,7 +242,7 @@ function mountDisk(folder: string, megabytes: number, user: number): void {
   if (status !== 0) throw new Error(`mount: ${stderr}`)
 }
 
-/** The server's user must be able to pass through the folder of the test run, which only its owner may enter. */
+/** Lets the server's user pass through the folder of the test run, which otherwise only its owner may enter. */
 function letThrough(folder: string): void {
   const { mode } = statSync(folder)
   if ((mode & 0o001) === 0) chmodSync(folder, mode | 0o001)

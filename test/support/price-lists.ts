@@ -13,7 +13,7 @@ export const chineseHolidays = `
 
 const upstreams = 'upstreams: { up: { base_url: "http://127.0.0.1:1", accounts: [{ name: a, key: k }] } }'
 
-/** A configuration of one model with these prices, as YAML in one line or several. */
+/** Makes a configuration of one model with these prices, which are YAML in one or several lines. */
 export function configOf(prices: string, calendars = chineseHolidays): string {
   return [
     `calendars:${calendars === '' ? ' {}' : calendars}`,
@@ -34,7 +34,7 @@ export function listFrom(prices: string, calendars?: string): PriceList {
   return loadText(configOf(prices, calendars), 'prices', {}, {}).catalog.entries[0]!.prices
 }
 
-/** The mistakes of prices, each with its line. */
+/** Returns the mistakes of prices, each with its line. */
 export function mistakesOf(
   prices: string,
   calendars?: string,
@@ -48,7 +48,7 @@ export function mistakesOf(
   }
 }
 
-/** The warnings of calendars. */
+/** Returns the warnings of calendars. */
 export function warningsOf(prices: string, calendars?: string): string[] {
   return loadText(configOf(prices, calendars), 'prices', {}, {})
     .warnings.map(({ message }) => message)

@@ -9,9 +9,9 @@ import { until } from './waiting.ts'
 /** A real Prometheus for a test, with its own folder and port. It scrapes the target periodically. */
 export type Prometheus = {
   url: string
-  /** The present result of an expression: one entry for each series. */
+  /** Returns the current result of an expression, one entry for each series. */
   query(expr: string): Promise<{ labels: Record<string, string>; value: number }[]>
-  /** Alerts that are pending or firing, by their names. */
+  /** Returns the states of pending and firing alerts, by name. */
   alerts(): Promise<Map<string, string>>
 }
 
@@ -22,14 +22,14 @@ export function withoutPrometheus(): string | false {
   return isThere ? false : 'no Prometheus is installed (apt-get install prometheus): nothing is shown of a scrape'
 }
 
-/** Runs `promtool`. @returns its output. @throws the mistakes that it finds */
+/** Runs `promtool`. @returns its output @throws Error with the mistakes that it finds */
 export function promtool(args: readonly string[], input = ''): string {
   const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
   if (status !== 0) throw new Error(`promtool ${args.join(' ')}: ${stdout}${stderr}`)
   return stdout
 }
 
-/** @param target host and port of an admin listener @param rules files @param everyMs between two scrapes */
+/** @param target host and port of an admin listener @param rules rule files @param everyMs the scrape interval */
 export async function startPrometheus(target: string, rules: readonly string[], everyMs = 500): Promise<Prometheus> {
   const folder = testFolder('prometheus')
   const [config, every] = [join(folder, 'prometheus.yaml'), `${everyMs}ms`]

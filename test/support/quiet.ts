@@ -3,7 +3,7 @@ import { verifyOptions } from '../store/fixtures.ts'
 import type { TestGateway } from './gateway.ts'
 import { until } from './waiting.ts'
 
-/** Checks that nothing runs, nothing is held, and every request has one line in the log and at most one entry (reliability §1.1). */
+/** Checks that nothing runs or is held, and each request has one log line and at most one entry (reliability §1.1). */
 export async function assertQuiet(gateway: TestGateway): Promise<void> {
   const { deliveries, readers } = gateway.server.gateway
   const balances = [...gateway.ledger.accounts.keys()].map((id) => gateway.ledger.balances.get(id)!)
@@ -18,7 +18,7 @@ export async function assertQuiet(gateway: TestGateway): Promise<void> {
   }
 }
 
-/** For the end of a file of stories: checks that all is quiet and the books are right, then closes. */
+/** Checks at the end of a file of stories that no work is left and the books are right, then closes the gateway. */
 export async function closeQuietly(gateway: TestGateway): Promise<void> {
   await assertQuiet(gateway)
   assert.deepEqual(gateway.store.verify(verifyOptions), [])

@@ -4,43 +4,43 @@ import { listen } from './listen.ts'
 import { untilRead } from './peer.ts'
 import { until } from './waiting.ts'
 
-/** A request as it came over the wire. */
+/** A request as it was received. */
 export type RawRequest = {
   method: string
   path: string
-  /** Names in lower case, in order. */
+  /** The headers in their order, with names in lower case. */
   headers: [string, string][]
   header(name: string): string | undefined
   body: Buffer
   json(): Record<string, unknown>
-  /** The number of the connection, counted from 1. */
+  /** The number of the connection, from 1 on. */
   connection: number
 }
 
-/** Writes the answer to one request, or misbehaves. */
+/** Writes the response to a request, valid or not. */
 export type Answer = (socket: Socket, request: RawRequest) => void | Promise<void>
 
 export type RawUpstream = {
   url: string
   requests: RawRequest[]
-  /** Sets the answers to requests: those of the list in turn, the last one for ever. */
+  /** Sets the responses to requests: those of the list in turn, then always the last one. */
   play(...answers: Answer[]): void
   connections: number
-  /** The number of bytes that were given to the sockets so far. */
+  /** The number of bytes written to sockets so far. */
   readonly bytesWritten: number
-  /** The number of connections that the other side has closed. */
+  /** The number of connections that the gateway has closed. */
   closed: number
-  /** Waits until so many requests came, each has its answer of `play`, and the gateway has read that. */
+  /** Waits until this many requests were answered by `play`, and the gateway has read the responses. */
   untilHeard(requests?: number): Promise<void>
   close(): Promise<void>
 }
 
-/** An upstream below HTTP: the test controls every byte and every end of a connection. */
+/** Starts an upstream on raw sockets: the test controls every byte, and how each connection ends. */
 export async function startRawUpstream(): Promise<RawUpstream> {
   const sockets = new Set<Socket>()
   let bytesOfClosed = 0
   let answers: Answer[] = []
-  /** The number of answers that are still being written. */
+  /** The number of responses that are still being written. */
   let playing = 0
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
@@ -108,7 +108,7 @@ export async function startRawUpstream(): Promise<RawUpstream> {
   return upstream
 }
 
-/** An answer with a declared length. */
+/** Makes a response with a declared length. */
 export function whole(body: string | object, status = 200, headers: Record<string, string> = {}): Answer {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return (socket) => {
@@ -119,7 +119,7 @@ export function whole(body: string | object, status = 200, headers: Record<strin
   }
 }
 
-/** A chunked event stream: each piece is written by itself; `end: false` leaves it open. */
+/** Makes a chunked event stream, which writes each piece separately. `end: false` leaves it open. */
 export function stream(
   pieces: readonly (string | Uint8Array)[],
   options: { end?: boolean; headers?: Record<string, string> } = {},
@@ -128,7 +128,7 @@ export function stream(
     socket.write(head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked', ...options.headers }))
     for (const piece of pieces) {
       writeChunk(socket, piece)
-      // Node joins the writes of one turn; pieces must arrive one by one.
+      // Node combines the writes of one turn, but pieces must arrive separately.
       if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve))
     }
     if (options.end !== false) socket.write('0\r\n\r\n')

@@ -3,30 +3,30 @@ import { connect as connectSecurely } from 'node:tls'
 import { atEnd } from './at-end.ts'
 import { within } from './waiting.ts'
 
-/** One answer as it came over the connection. */
+/** A response as it was received. */
 export type RawAnswer = {
   version: string
   status: number
-  /** By lower-case name; a repeated one has its last value. */
+  /** The headers by lower-case name. A repeated one has its last value. */
   headers: Map<string, string>
   body: string
-  /** False if the connection ended before the answer was whole. */
+  /** False if the connection ended before the response was complete. */
   isWhole: boolean
 }
 
-/** The answers to some bytes on one connection. */
+/** The responses to the bytes that were sent on a connection. */
 export type RawResult = { answers: RawAnswer[]; isClosed: boolean; text: string }
 
 export type RawOptions = {
-  /** Stops when so many answers are whole (informational ones do not count); default: when the connection is closed. */
+  /** Stops after so many complete responses, without informational ones. Default: when the connection closes. */
   answers?: number
   /** Stops when the text so far matches. */
   until?: RegExp
-  /** Closes our side after everything is written. */
+  /** Closes our side after all bytes are written. */
   fin?: boolean
 }
 
-/** Sends bytes on a new connection and reads everything that comes back. */
+/** Sends bytes on a new connection, and reads all responses. */
 export async function raw(url: string, bytes: string | Buffer, options: RawOptions = {}): Promise<RawResult> {
   const connection = await openRaw(url)
   connection.write(bytes)
@@ -38,16 +38,16 @@ export async function raw(url: string, bytes: string | Buffer, options: RawOptio
 
 export type RawConnection = {
   socket: Socket
-  /** Text is Latin-1: each character is a byte. */
+  /** Writes bytes, or a text in Latin-1. */
   write(bytes: string | Buffer): void
-  /** Reads all answers since the connection was opened. */
+  /** Reads all responses since the connection was opened. */
   read(options?: RawOptions): Promise<RawResult>
 }
 
 export async function openRaw(url: string): Promise<RawConnection> {
   const { protocol, hostname, port } = new URL(url)
   const isSecured = protocol === 'https:'
-  // Certificates are not verified here: other tests do that.
+  // Certificates are not verified here. Other tests do that.
   const socket = isSecured
     ? connectSecurely({ port: Number(port), host: hostname, rejectUnauthorized: false })
     : connect(Number(port), hostname)
@@ -64,7 +64,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
   socket.on('close', end)
   const isOpen = isSecured ? 'secureConnect' : 'connect'
   await new Promise((resolve, reject) => socket.once(isOpen, resolve).once('error', reject))
-  // A whole answer is parsed once. Bytes after the last whole answer are parsed again when more have come.
+  // A complete response is parsed once. Bytes after the last one are parsed again when more arrive.
   const whole: RawAnswer[] = []
   let wholeEnd = 0
   return {
@@ -99,7 +99,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
   }
 }
 
-/** Strictly parses the answer that begins at `start`; throws for anything else. @returns undefined until its head is there */
+/** Parses the response at `start` strictly. @returns undefined until the head is complete @throws if it is invalid */
 function parseAnswer(text: string, start: number, isClosed: boolean): { answer: RawAnswer; end: number } | undefined {
   const headEnd = text.indexOf('\r\n\r\n', start)
   if (headEnd < 0) return undefined

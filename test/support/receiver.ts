@@ -10,7 +10,7 @@ export type Received = {
   body: { type: string; timestamp: string; data: Record<string, unknown> }
 }
 
-/** Receives webhooks. Each gets the next of `answers`, and later ones a 200. Closed after the test. */
+/** Receives webhooks, until the end of the test. Each gets the next of `answers`, and later ones a 200. */
 export async function startReceiver(...answers: readonly (number | 'silence' | 'drop')[]) {
   const received: Received[] = []
   const mistakes: string[] = []
@@ -21,7 +21,7 @@ export async function startReceiver(...answers: readonly (number | 'silence' | '
     request.on('end', () => {
       const body = JSON.parse(text)
       received.push({ headers: request.headers, text, body })
-      // Nothing is sent that the document of the API does not describe, whatever a test is about.
+      // Every message, whatever the test, must match the OpenAPI document.
       const mistake = checkMessage(body)
       if (mistake) mistakes.push(mistake)
       const answer = answers[at++] ?? 200

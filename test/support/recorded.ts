@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The recorded bytes of a real server. @param name of a file in its folder of `test/fixtures/servers` */
+/** Returns the recorded bytes of a real server. @param name a file in its folder of `test/fixtures/servers` */
 export const llamaCpp = (name: string) => read('llama-cpp-0.7.0', name)
 export const liteLlm = (name: string) => read('litellm-1.109.1', name)
 

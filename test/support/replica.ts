@@ -11,8 +11,9 @@ import { testFolder } from './folder.ts'
 export type ReplicaFile = { models: readonly object[] } & Readonly<Record<string, unknown>>
 
 /**
- * One of several gateways on a database, in this process: with real listeners, and the simulator as upstream. Closed
- * after the test. @param clockMs its monotonic clock
+ * Starts one of several gateways on a database in this process, with real listeners and the simulator. The end of the
+ * test closes it.
+ * @param clockMs its monotonic clock
  */
 export async function startReplica(
   name: string,
@@ -34,7 +35,7 @@ export async function startReplica(
   }
   const config = loadText(stringify(file), 'triwire.yaml', {}, {})
   const introduction = { name, version: '0', configDigest: 'c', sealFingerprint: 's' }
-  // Waits longer for the store than a gateway does, so that a busy machine changes no result.
+  // Waits longer for the store than a production gateway, so that a busy machine changes no result.
   const { stateDir, reporting } = config
   const opened = await openStore(store, { patienceMs: 20_000, stateDir, introduction, reporting })
   const descriptor = openSync(join(folder, 'log'), 'a')

@@ -1,27 +1,27 @@
 /*
- * The one rule of how much a test tries. `npm test` tries a share of what the nightly run tries, so that it is quick. Every kind of
- * input is in the share, and the nightly run tries the whole (scripts/nightly.ts finds its files by their import of this module).
+ * The rule of how many cases a test tries. `npm test` tries a part of the cases of the nightly run, so that it is
+ * quick. The part has every kind of input (scripts/nightly.ts finds its files by their import of this module).
  */
 
-/** The runs of each property in the nightly run; undefined in `npm test`. */
+/** The number of runs of a property in the nightly run. Undefined in `npm test`. */
 const nightlyRuns = process.env['TRIWIRE_RUNS'] === undefined ? undefined : Number(process.env['TRIWIRE_RUNS'])
 
-/** `npm test` does one run of this many, but never fewer than `fewest`. */
+/** `npm test` does one of this many runs, but never fewer than `fewest`. */
 const share = 5
 const fewest = 5
 
-/** Whether this is the nightly run, which tries the whole. */
+/** Whether this is the nightly run, which tries all cases. */
 export const isNightly = nightlyRuns !== undefined
 
 /**
- * The runs of a property whose runs are cheap.
- * @param usual how many show what there is to show; the nightly run does more, by TRIWIRE_RUNS
+ * Returns the number of runs of a property with quick runs.
+ * @param usual a sufficient number; the nightly run does TRIWIRE_RUNS instead
  */
 export function runsOf(usual: number): number {
   return nightlyRuns ?? shareOf(usual)
 }
 
-/** The runs of a property whose runs are dear. @param whole how many the nightly run does */
+/** Returns the number of runs of a property with slow runs. @param whole the number in the nightly run */
 export function runsUpTo(whole: number): number {
   return isNightly ? whole : shareOf(whole)
 }
@@ -31,23 +31,23 @@ function shareOf(whole: number): number {
 }
 
 /**
- * The rows of a table of combinations. The nightly run tries all of them. `npm test` tries enough of them that each value of an
- * axis meets each value of every other axis. They stay in the order of the table.
- * @param axesOf the values by which a row differs from others
+ * Returns rows of a table of combinations, in their order. The nightly run gets all of them. `npm test` gets enough
+ * that each value of an axis is combined with each value of every other axis.
+ * @param axesOf returns the values of a row on all axes
  */
 export function chooseRows<Row>(rows: readonly Row[], axesOf: (row: Row) => readonly unknown[]): Row[] {
   return isNightly ? [...rows] : coverPairs(rows, axesOf)
 }
 
 /**
- * The rows of a table that several tests share: each of them takes its turn. The nightly run has all rows in each test.
- * @param turn of the test, from 0 to `turns` - 1
+ * Returns the rows of one of several tests that share a table in turn. In the nightly run each test gets all rows.
+ * @param turn the number of the test, from 0 to `turns` - 1
  */
 export function takeTurn<Row>(rows: readonly Row[], turn: number, turns: number): Row[] {
   return rows.filter((_, index) => isNightly || index % turns === turn)
 }
 
-/** The same rows in every run: of those left always the first one with the most pairs that no chosen row has. */
+/** Chooses rows that cover all pairs of values. The next one is always the first of those with the most new pairs. */
 export function coverPairs<Row>(rows: readonly Row[], axesOf: (row: Row) => readonly unknown[]): Row[] {
   const pairsOf = rows.map((row) => [...new Set(listPairs(axesOf(row).map(String)))])
   const rowsOf = new Map<string, number[]>()
@@ -66,7 +66,7 @@ export function coverPairs<Row>(rows: readonly Row[], axesOf: (row: Row) => read
   return rows.filter((_, index) => chosen.has(index))
 }
 
-/** Every two values with their axes; a single value stands for itself. */
+/** Lists all pairs of values with their axes. A single value is a pair by itself. */
 function listPairs(values: readonly string[]): string[] {
   if (values.length === 1) return [...values]
   return values.flatMap((one, axis) =>

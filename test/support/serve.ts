@@ -5,7 +5,7 @@ import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { until } from './waiting.ts'
 
-/* Runs the program as an operator does: in a process of its own, with signals and exit codes. */
+/* Runs the program as an operator does: in a separate process, with signals and exit codes. */
 
 const program = resolve(import.meta.dirname, '../../bin/triwire.mjs')
 
@@ -13,18 +13,18 @@ export type Served = {
   child: ChildProcess
   stdout(): string
   stderr(): string
-  /** Resolves when it has ended and all its output was read. */
+  /** Resolves when the process has ended and all its output was read. */
   exited: Promise<number | string>
-  /** Waits until the log has the words. @param times how often */
+  /** Waits until the log has the words. @param times the number of occurrences */
   saw(words: string, times?: number): Promise<void>
-  /** The URL of its listener; waits until it listens. */
+  /** Waits until the server listens. @returns the URL of its listener */
   url(): Promise<string>
   adminUrl(): Promise<string>
 }
 
 export type ServeOptions = {
   env?: Record<string, string>
-  /** Words of a shell before the program, e.g. a limit. */
+  /** Shell words before the program, e.g. a limit. */
   under?: string
 }
 
@@ -47,7 +47,7 @@ export function serve(args: readonly string[], folder = newFolder(), { env, unde
   })
   const exited = new Promise<number | string>((done) => {
     const over = (code: number | null, signal: string | null) => done(code ?? signal ?? '')
-    // The last output may come after `exit`, so `close` is awaited, unless nobody reads the output.
+    // Output may still arrive after `exit`, so `close` is awaited, unless the output is not read.
     child.on('exit', (code, signal) => child.stderr!.isPaused() && over(code, signal))
     child.on('close', over)
   })
@@ -83,11 +83,11 @@ export type FileOptions = {
   delay?: string
   deadline?: string
   settle?: string
-  /** The URLs of upstreams, by their names. */
+  /** The URLs of upstreams, by name. */
   upstreams?: Record<string, string>
 }
 
-/** Writes a configuration with these models, and short drains. */
+/** Writes a configuration with these models and a short drain. */
 export function configFile(folder: string, models: string, options: FileOptions = {}): string {
   const { delay = '50ms', deadline = '500ms', settle = '5s', upstreams = { sim: 'http://127.0.0.1:9' } } = options
   const path = join(folder, 'triwire.yaml')

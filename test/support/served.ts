@@ -1,15 +1,15 @@
 type Service = Record<string, unknown>
 
-/** The words of an answer about its service, in its own members and in its usage. */
+/** Members about how an answer was served, such as a tier: those of the answer, and those of its usage. */
 export type Said = { answer?: Service; usage?: Service }
 
-/** An answer, a chunk, a message or a response that says it. Of the usage only where there is one. */
+/** Adds the members to an answer, a chunk, a message or a response, and to its usage if there is one. */
 export function withService(object: Service, { answer, usage }: Said): Service {
   const counted = object['usage'] as Service | undefined
   return { ...object, ...answer, ...(counted && { usage: { ...counted, ...usage } }) }
 }
 
-/** A frame whose answer, or part of one, says it. */
+/** Adds the members to the answer in a frame. */
 export function inFrame(frame: string, said: Said): string {
   const at = frame.indexOf('{')
   if (at < 0) return frame

@@ -10,21 +10,21 @@ import type { TestGateway } from './gateway.ts'
 export const hourMs = 3_600_000
 export const lives = { accessMs: hourMs, idleMs: 720 * hourMs, absoluteMs: 2_160 * hourMs, offlineMs: 8 * hourMs }
 
-/** The books of a gateway's store by the gateway's clock, as another process has them. */
+/** Opens the books of a gateway's store with the gateway's clock, like another process. */
 export function booksOf({ storePath, nowMs }: TestGateway): Books {
   const store = openStore(storePath, { nowMs })
   atEnd(() => store.close())
   return createBooks(store, nowMs, { actor: 'sign-in' })
 }
 
-/** The tokens of a gateway, which has made its seal key at its start. */
+/** Creates the tokens of a gateway, with the seal key that it made at its start. */
 export function tokensOf({ storePath }: TestGateway) {
   return createTokens(readSealKey(undefined, { engine: 'sqlite', path: storePath, shown: storePath } as never))
 }
 
 export type TestSession = { access: string; refresh: string; session: SignInRow; books: Books }
 
-/** A person signs in without a browser: the grant is approved in the books. */
+/** Signs a person in without a browser, by approving the grant in the books. */
 export async function openTestSession(gateway: TestGateway, more: Partial<SignedIn> = {}): Promise<TestSession> {
   const books = booksOf(gateway)
   const { id, code } = await books.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })

@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Pair } from './certificates.ts'
 import { listen } from './listen.ts'
 
-/** An answer of the scripted server: a status, and a body that is sent as JSON, or as it is if it is a text. */
+/** A scripted response: a status and a body. A text is sent unchanged, and any other body as JSON. */
 export type Scripted = {
   status: number
   body?: unknown
@@ -15,17 +15,17 @@ type Form = Record<string, string>
 
 export type SignInServer = {
   url: string
-  /** All requests in order. */
+  /** All requests, in the order of arrival. */
   asked: { path: string; form: Form; headers: IncomingMessage['headers'] }[]
-  /** Sets the answers to a path: one after the other, the last one for ever. */
+  /** Sets the responses of a path: one after the other, then always the last one. */
   script(path: string, ...answers: (Scripted | ((form: Form) => Scripted))[]): void
-  /** The forms that a path was asked with. */
+  /** Returns the forms that were sent to a path. */
   formsOf(path: string): Form[]
-  /** The generation of the only session, as the server has it. A refresh makes the next one. */
+  /** The generation of the only session. A refresh makes the next one. */
   generation: number
-  /** Whether the page for browsers is in the discovery document. */
+  /** Whether the discovery document has the page for browsers. */
   hasPage: boolean
-  /** The life of tokens, in seconds. */
+  /** The lifetime of tokens, in seconds. */
   lifeSeconds: number
 }
 
@@ -33,8 +33,8 @@ export const accessToken = (generation: number) => `tri-at-access${generation}`
 export const refreshToken = (generation: number) => `tri-rt-refresh${generation}`
 
 /**
- * A gateway of the sign-in protocol, version 1, with exactly the forms and answers of the protocol. Refresh tokens rotate. The one before is answered
- * with the same successor, as within the grace of a gateway; older ones end the session.
+ * Starts a server with exactly the forms and responses of the sign-in protocol, version 1. Refresh tokens rotate. The
+ * previous one gets the same new tokens, as within a gateway's grace period. Older ones end the session.
  */
 export async function startSignInServer(tls?: Pair): Promise<SignInServer> {
   const scripts = new Map<string, (Scripted | ((form: Form) => Scripted))[]>()

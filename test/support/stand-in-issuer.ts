@@ -7,33 +7,33 @@ import { listen } from './listen.ts'
 
 type Json = Record<string, unknown>
 
-/** A code that the stand-in gave out, and what was asked for with it. */
+/** An issued code, and the request for it. */
 type GivenCode = { nonce: string | undefined; challenge: string | undefined; redirectUri: string }
 
-/** Changes what the stand-in would honestly do. Each is asked for at every request. */
+/** Functions that change the correct behaviour. They are called for every request. */
 export type Hostility = {
   metadata?: (honest: Json) => Json
-  /** The parameters with which it sends the browser back. */
+  /** The parameters of the redirect to the gateway. */
   redirect?: (honest: Record<string, string>) => Record<string, string>
   claims?: (honest: Json) => Json
   header?: (honest: Json) => Json
-  /** Signs another way. */
+  /** Returns another signature. */
   signature?: (signed: string) => string
   token?: (honest: Json) => Json
-  /** The status and body of a refused question to the token endpoint. */
+  /** Returns the status and body with which the token endpoint refuses a request. */
   refuse?: () => [number, Json] | undefined
   userinfo?: (honest: Json) => Json
-  /** The answer waits for this. */
+  /** A response waits for this promise. */
   hold?: () => Promise<void>
-  /** While it answers true, every connection is cut. */
+  /** While it returns true, every connection is cut. */
   isDown?: () => boolean
 }
 
 export const standInSecret = 'a-client-secret-of-ours'
 
 /**
- * Starts an identity provider of a few lines, which can be made to lie. Honest, it checks PKCE, codes and the client's secret.
- * @param tls its certificate, and the name at which only a proxy knows it
+ * Starts a small identity provider that a test can make lie. By default it checks PKCE, codes and the client's secret.
+ * @param tls its certificate, and a host name that only a proxy can resolve
  */
 export async function startStandIn(hostility: Hostility = {}, tls?: { name: string; pair: Pair }) {
   let issuer = ''
@@ -90,7 +90,7 @@ export async function startStandIn(hostility: Hostility = {}, tls?: { name: stri
     }
     if (url.pathname !== '/token') return void response.writeHead(404).end()
     const basic = Buffer.from(request.headers.authorization?.slice('Basic '.length) ?? '', 'base64').toString()
-    // Both parts are encoded as in a form (RFC 6749 2.3.1).
+    // Both parts are form-encoded (RFC 6749 §2.3.1).
     if (decodeURIComponent(basic) !== `triwire:${standInSecret}`) return void tell(401, { error: 'invalid_client' })
     const refused = hostility.refuse?.()
     if (refused) return void tell(...refused)
@@ -112,13 +112,13 @@ export async function startStandIn(hostility: Hostility = {}, tls?: { name: stri
   issuer = tls ? `https://${tls.name}` : `http://127.0.0.1:${port}`
   return { issuer, port, person, asked, hostility, rotate, close }
 
-  /** For programs that are no tests. */
+  /** Closes the server, for programs that are no tests. */
   function close(): void {
     server.closeAllConnections()
     server.close()
   }
 
-  /** From now on another key signs. @param isKept whether the old ones are still published */
+  /** Signs with a new key from now on. @param isKept whether the old keys are still published */
   function rotate(isKept = false): void {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const kid = `k${randomBytes(4).toString('hex')}`
@@ -126,7 +126,7 @@ export async function startStandIn(hostility: Hostility = {}, tls?: { name: stri
     keys.push({ kid, key: privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' } })
   }
 
-  /** @returns the nonce of the ID token; false to refuse */
+  /** @returns the nonce of the ID token, or false to refuse */
   function takeGrant(form: URLSearchParams): string | undefined | false {
     if (form.get('grant_type') === 'refresh_token')
       return refreshTokens.delete(form.get('refresh_token') ?? '') ? undefined : false
@@ -151,7 +151,7 @@ export async function startStandIn(hostility: Hostility = {}, tls?: { name: stri
   }
 }
 
-/** Signs as one would who has only the client's secret, or the public key as text. */
+/** Signs like an attacker who has only the client's secret, or the public key as text. */
 export function signByHmac(secret: string): (signed: string) => string {
   return (signed) => createHmac('sha256', secret).update(signed).digest('base64url')
 }

@@ -1,10 +1,10 @@
 import type { StorePlace } from '../../src/config/config.ts'
 import { readStorePlace } from '../../src/config/store-place.ts'
 
-/** The place of a store in this file. */
+/** Returns the place of a store in a file. */
 export const fileAt = (path: string): StorePlace => readStorePlace(path, '/')
 
-/** The path of a store that is a file. */
+/** Returns the path of a store that is a file. */
 export function pathOf(store: StorePlace): string {
   if (store.engine !== 'sqlite') throw new Error(`${store.shown} is no file`)
   return store.path

@@ -3,35 +3,35 @@ import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
 
-/** Watches everything that a server on this port sends, to any client: an SDK, an agent, a raw socket. */
+/** Watches everything that a server sends to any client, such as an SDK, an agent or a raw socket. */
 export type Tap = {
-  /** The violations so far; each is returned once. */
+  /** Returns the violations so far, each once. */
   takeViolations(): string[]
   /** The answers so far, if they are kept. */
   answers: readonly TappedAnswer[]
   /** The number of requests that the server has begun to read. */
   begun(): number
-  /** The number of requests without an end: the answer is not whole, or the client has not taken all of it. */
+  /** The number of unfinished requests: the answer is not complete, or the client has not read all of it. */
   unended(): number
   close(): void
 }
 
 export type TappedAnswer = { id: string; asked: Asked; status: number; contentType: string; body: string }
 
-/** The paths beside those of models, which have answers of their own (ruling Y19). */
+/** Matches paths that are not those of models, whose answers have other forms (ruling Y19). */
 const besideModels = /^\/(?:console|oauth|\.well-known|managed|api|v1\/(?:logs|metrics|traces))(?:[/?]|$)/
 
 const started = 'triwire:http:exchange'
 
 /**
  * Checks every JSON body and every stream event that leaves the gateway against the schemas of its wire.
- * @param wireOf the wire of a catalog model, undefined for a model that is not in the catalog
- * @param keepsAnswers keeps all answers in `answers`, for tests with few of them: they are never freed
+ * @param wireOf returns the wire of a model, or undefined if the catalog does not have it
+ * @param keepsAnswers keeps all answers in `answers`; they are never freed, so it is for tests with few of them
  */
 export function openTap(port: number, wireOf: (model: string) => ClientWire | undefined, keepsAnswers = false): Tap {
   const answers: TappedAnswer[] = []
   const violations: string[] = []
-  /** For each answer under way, a function that checks it. */
+  /** A function for each running answer that checks it. */
   const open = new Set<() => void>()
   let begun = 0
   let unended = 0
@@ -41,7 +41,7 @@ export function openTap(port: number, wireOf: (model: string) => ClientWire | un
     begun: () => begun,
     unended: () => unended,
     takeViolations() {
-      // The answer of a connection that was just closed is reported only a moment later, so it is checked now.
+      // The end of a connection that was just closed is reported a moment later, so open answers are checked now.
       for (const look of open) look()
       return violations.splice(0)
     },
@@ -72,7 +72,7 @@ export function openTap(port: number, wireOf: (model: string) => ClientWire | un
 
 type Said = { id: string; contentType: string; status: number; pieces: Buffer[] }
 
-/** Keeps everything that is written to a client from now on. */
+/** Records everything that is written to a client from now on. */
 function keepSaid(exchange: HttpExchange): Said {
   const said: Said = { id: '', contentType: '', status: 0, pieces: [] }
   const keep = (piece: string | Uint8Array, encoding: BufferEncoding = 'utf8') =>
@@ -114,7 +114,7 @@ function violationsOf(
   wireOf: (model: string) => ClientWire | undefined,
 ): string[] {
   const isStream = contentType.startsWith('text/event-stream')
-  // An incomplete JSON body is not checked; of an incomplete stream, the whole events are.
+  // An incomplete JSON body is not checked. Of an incomplete stream, the complete events are.
   if (body === '' || (!isStream && !exchange.isEnded)) return []
   const asked = askedFor(exchange)
   const model = status < 400 ? modelNamed(contentType, body) : undefined
@@ -130,7 +130,7 @@ const paths: Record<string, Asked> = {
   '/v1/responses': 'responses',
 }
 
-/** The answer to a wrong method or an unknown path has the form of chat (spec 4.6, ruling R3). */
+/** Returns the wire of an answer. For a wrong method or an unknown path it is chat (spec 4.6, ruling R3). */
 function askedFor({ method, target }: HttpExchange): Asked {
   const path = target.split('?')[0]!
   if (path === '/v1/models' && method !== 'POST') return 'models'

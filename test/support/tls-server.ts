@@ -2,7 +2,7 @@ import { createServer } from 'node:https'
 import type { Pair } from './certificates.ts'
 import { listen } from './listen.ts'
 
-/** A server that speaks TLS with this certificate and answers every request. */
+/** Starts a TLS server with this certificate that answers every request. */
 export async function startTlsServer({ cert, key }: Pair): Promise<{ url: string }> {
   const server = createServer({ cert, key }, (request, response) => {
     request.resume()

@@ -1,7 +1,7 @@
 import type { Upstream } from '../../src/config/config.ts'
 import { endpointsOf } from '../../src/config/endpoints.ts'
 
-/** An upstream whose configuration has only an address; everything else is the default. */
+/** Makes an upstream with this address and defaults for all other settings. */
 export function upstreamAt(baseUrl: string, more: Partial<Upstream> = {}): Upstream {
   return {
     name: 'sim',

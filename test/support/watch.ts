@@ -1,8 +1,9 @@
 import { after, beforeEach } from 'node:test'
 
 /*
- * Loaded by scripts/support/test-queue.ts into every process of test files. If a test, or what comes between tests, does not
- * end, it prints the running test and what keeps the process alive, and exits. So no run hangs, and no forced exit hides a leak.
+ * scripts/support/test-queue.ts loads this module into every process of test files. If a test or a step between tests
+ * does not end, it prints the test and what keeps the process alive, and exits. So no run hangs, and no forced exit
+ * hides a leak.
  */
 
 const { TRIWIRE_TEST_STEP_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000' } = process.env
@@ -13,7 +14,7 @@ beforeEach((test) => {
   running = test.name
   step.refresh()
 })
-// This hook is the first one: the files' own hooks come after it, and have this time too.
+// This hook runs first, so the limit includes the hooks of the files.
 after(() => giveUpAfter(Number(TRIWIRE_TEST_END_LIMIT_MS), () => 'all tests are over, but the process is kept alive'))
 
 function giveUpAfter(ms: number, why: () => string): NodeJS.Timeout {
@@ -26,7 +27,7 @@ function giveUpAfter(ms: number, why: () => string): NodeJS.Timeout {
   return timer.unref()
 }
 
-/** Describes a handle by its class and the ends of its connection or program. */
+/** Describes a handle by its class and its ports, program or address. */
 function describe(handle: object): string {
   const { localPort, remotePort, pid, spawnargs, address } = handle as Record<string, unknown>
   const place = typeof address === 'function' ? JSON.stringify(address.call(handle)) : ''
