@@ -336,10 +336,18 @@ const mistakes: Mistake[] = [
     'timeouts: { connect: 1e30 }',
     /^1: timeouts\.connect must be a duration of \w+ to 24h/,
   ],
-  ...[' '.repeat(16), 'aaaaaaaaaaaaaaaa', '0123456789abcde', `whsec_${'A'.repeat(44)}`, '\\u200b'.repeat(16)].map(
+  ...[
+    ...[' '.repeat(16), '\\t'.repeat(16), '\\u200b'.repeat(16), '\\u00a0'.repeat(16), ' '.repeat(16).concat('secret')],
+    ...['aaaaaaaaaaaaaaaa', '0123456789abcde', 'passwordpassword', `abcdefgh${' '.repeat(8)}`],
+    // Bytes that are all the same, with and without the padding of base64.
+    ...['AAAAAAAAAAAAAAAAAAAAAA==', 'A'.repeat(43).concat('='), 'ICAgICAgICAgICAgICAgICAgICA=', 'A'.repeat(44)].map(
+      (base64) => `whsec_${base64}`,
+    ),
+    ...['whsec_', `whsec_${'!'.repeat(30)}`, `whsec_${' '.repeat(30)}`],
+  ].map(
     (secret) =>
       [
-        `BRK-12 a webhook secret that anybody guesses: ${secret.trim().slice(0, 9)}`,
+        `BRK-12 a webhook secret that anybody guesses: ${JSON.stringify(secret)}`,
         `webhooks: [{ url: "https://h.example", secret: "${secret}", events: [upstream_down] }]`,
         /^1: webhooks\[0\]\.secret must be whsec_ and at least 16 bytes in base64, or at least 16 characters, 8 of them different/,
       ] as [string, string, RegExp],
