@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { type Framing, type FramingFault, framingOf, type RequestHead } from '../http1/heads.ts'
 
@@ -31,7 +32,9 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
   if (hosts > 1 || (hosts === 0 && minor > 0)) return refusal('The request must have exactly one host header.')
   if (hosts === 1 && !isHost(fields.first('host')!)) return refusal('The host header is no host with its port.')
   const authority = target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
-  if (authority !== undefined && !isHost(authority)) return refusal('The URL of the request has no host with its port.')
+  // A name may be empty in a host header, and not in a URL (RFC 9110 4.2.1).
+  if (authority !== undefined && (/^(?::|$)/.test(authority) || !isHost(authority)))
+    return refusal('The URL of the request has no host with its port.')
   const framing = framingOf(fields, minor)
   if (typeof framing === 'object') return refusal(faults[framing.fault])
   for (const name of credentialHeaders) {
@@ -43,7 +46,11 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
 
 /** Whether a value is the host and port of a URI; the name may be empty (RFC 9112 3.2, RFC 3986 3.2.2). */
 function isHost(value: string): boolean {
-  return /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i.test(value)
+  const [, address, port = ''] = /^(?:\[([^\]]*)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::(\d*))?$/i.exec(value) ?? [
+    undefined,
+    '',
+  ]
+  return (address === undefined || (isIPv6(address) && !address.includes('%'))) && Number(port) <= 65_535
 }
 
 /**
