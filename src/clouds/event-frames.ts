@@ -65,14 +65,14 @@ export class EventFrames {
 /** @returns the length of the frame */
 function checkPrelude(bytes: Buffer): number {
   const [length, headersLength] = [bytes.readUInt32BE(0), bytes.readUInt32BE(4)]
-  if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw new Error('the sum of the lengths is wrong')
+  if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw new Error('the checksum of the lengths is wrong')
   if (length > frameBytesMax || preludeBytes + headersLength + sumBytes > length) throw new Error('a length is wrong')
   return length
 }
 
 function readFrame(frame: Buffer): EventFrame {
   const end = frame.length - sumBytes
-  if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw new Error('the sum of a frame is wrong')
+  if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw new Error('the checksum of a frame is wrong')
   const payloadStart = preludeBytes + frame.readUInt32BE(4)
   return {
     headers: readHeaders(frame.subarray(preludeBytes, payloadStart)),
@@ -87,7 +87,7 @@ function readHeaders(bytes: Buffer): Map<string, string> {
   const skip = (length: number): number => {
     const start = at
     at += length
-    if (at > bytes.length) throw new Error('a header is longer than all')
+    if (at > bytes.length) throw new Error('a header is longer than the frame')
     return start
   }
   while (at < bytes.length) {

@@ -116,7 +116,7 @@ function proxyFault(status: number | undefined, host: string): string {
 
 const silent = bad(
   'timeout',
-  'there is no whole answer in time: check base_url, and firewalls on the way; a model that loads may need longer (--timeout)',
+  'the answer was not complete in time: check base_url, and firewalls on the way; a model that loads may need longer (--timeout)',
 )
 
 function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path }: Target): TroubleFinding {

@@ -324,7 +324,7 @@ export function createUpstreams(
   return {
     send(target, request, listener) {
       const way = ways.get(target.upstream.name)
-      if (way === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
+      if (way === undefined) throw new Error(`${target.upstream.name} is not an upstream of this configuration`)
       const { body, isFresh = false } = request
       const unpacking = new Unpacking(listener)
       const sent = { path: pathFor(target, request), headers: headersOf(target, request), body, isFresh }

@@ -283,7 +283,7 @@ test('N-F14 check --online waits no longer than --timeout', async () => {
   const mute = await listen(createTcpServer((socket) => void socket.on('error', () => {})))
   const { done, told } = await check({ mute: { base_url: `http://127.0.0.1:${mute}` } }, ['--timeout', '200ms'])
   assert.deepEqual([done.code, told[0]!.trouble], [1, 'timeout'])
-  assert.match(told[0]!.note, /^there is no whole answer in time/)
+  assert.match(told[0]!.note, /^the answer was not complete in time/)
 })
 
 test('check --online prints a table, asks each account of an upstream, and with --every-model each of its models', async () => {

@@ -54,7 +54,10 @@ test('reliability §1.6 a target of another configuration is refused, and nothin
   const other = { ...target, upstream: { ...target.upstream, name: 'other' } }
   const request = { path: '/v1/x', headers: [], credential: bearer, body: Buffer.from('{}') }
   const listener = { onHead() {}, onData() {}, onEnd() {}, onError() {} }
-  assert.throws(() => upstreams.send(other, request, listener), /^Error: other is no upstream of this configuration$/)
+  assert.throws(
+    () => upstreams.send(other, request, listener),
+    /^Error: other is not an upstream of this configuration$/,
+  )
   assert.equal(upstream.connections, 0)
 })
 
