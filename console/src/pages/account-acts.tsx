@@ -140,7 +140,7 @@ export function LimitAccount({ account, version: read, close }: EditProps) {
           <Field inputMode="numeric" placeholder="300" hint="of all its keys" {...field('rpm')} />
         </div>
         <div class="fields">
-          <Field placeholder="50,10" hint="balances, instead of those of the configuration" {...field('warn')} />
+          <Field placeholder="50,10" hint="balances to warn at, instead of the configured ones" {...field('warn')} />
           <Field placeholder="gold" hint="a plan of the configuration" {...field('plan')} />
         </div>
         <div class="fields">

@@ -195,7 +195,7 @@ function Keys({ account }: { account: Account }) {
         </AdminOnly>
       }
     >
-      <KeyTable account={account.id} empty="It has no key: nobody can ask with its credit yet." />
+      <KeyTable account={account.id} empty="The account has no key yet, so no client can use its credit." />
       {isNew && <NewKey account={account} close={() => setNew(false)} />}
     </Panel>
   )
@@ -208,7 +208,7 @@ function Entries({ id }: { id: string }) {
       <Shown of={list} height={36} lines={4}>
         {() =>
           list.items!.length === 0 ? (
-            <Empty>It has no entry yet: the first credit or request makes one.</Empty>
+            <Empty>There is no entry yet: the first credit or request makes one.</Empty>
           ) : (
             <Table
               label="Entries"

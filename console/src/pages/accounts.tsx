@@ -123,7 +123,7 @@ function AccountList() {
             >
               {q || state || isBySpend
                 ? `No account ${isBySpend ? 'that has spent something ' : ''}fits.`
-                : 'There is no account yet: whoever asks the gateway needs one, with a key.'}
+                : 'There is no account yet: every client of the gateway needs one, with a key.'}
             </Empty>
           ) : (
             <Table

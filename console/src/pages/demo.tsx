@@ -18,7 +18,7 @@ export function DemoBar() {
   return (
     <div class="demo-bar" role="status">
       <p>
-        <strong>Demo.</strong> 30 days of made-up life: nothing here is real, and nothing can be changed.
+        <strong>Demo.</strong> 30 days of made-up data: nothing here is real, and nothing can be changed.
       </p>
       <button
         type="button"
@@ -60,7 +60,7 @@ export function DemoOffer() {
           }
         }}
       >
-        {isBusy ? 'Making 30 days of life' : 'Look around in a demo'}
+        {isBusy ? 'Making 30 days of data' : 'Look around in a demo'}
       </button>
       {refusal && (
         <p class="bad" role="alert">

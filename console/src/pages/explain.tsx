@@ -117,11 +117,11 @@ const moves: Readonly<Record<string, string>> = {
 
 /** Texts for the reason why a chain asked a further model. */
 const fallbacks: Readonly<Record<string, string>> = {
-  capacity: 'all its places were full',
-  unavailable: 'it was not reached or did not work',
+  capacity: 'all its upstream accounts were at their limit',
+  unavailable: 'it could not be reached or failed',
   over_long: 'the prompt was too long for it',
-  budget: 'the budget of the key would not bear it',
-  fit: 'it does not take such a request',
+  budget: 'it costs more than is left of the budget of the key',
+  fit: 'it does not accept such a request',
 }
 
 /** Texts for the reasons of a 402 and of a 429. */
@@ -163,15 +163,15 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 }
 
 const stops: Readonly<Record<string, string>> = {
-  seen: 'The client had seen a part of the answer: nobody else was asked.',
-  final: 'Nobody else would have done better.',
+  seen: 'The client had seen a part of the answer, so no other account was asked.',
+  final: 'No other account would have done better.',
   attempts: 'Three attempts were made.',
   budget: 'The budget of retries of the next upstream was used up.',
-  nobody: 'Nobody was left who could be asked.',
+  nobody: 'No other account could be asked.',
 }
 
 function Attempts({ attempts, stopped }: Pick<Explanation, 'attempts' | 'stopped'>) {
-  if (attempts === null) return <p class="small">Too long ago: only the ledger knows of it.</p>
+  if (attempts === null) return <p class="small">The request is too old: only the ledger has it.</p>
   if (attempts.length === 0) return <p class="small">No upstream was asked.</p>
   const longest = Math.max(...attempts.map(({ ms }) => ms), 1)
   return (
@@ -234,14 +234,14 @@ const settled: Readonly<Record<string, string>> = {
   waiting: 'Its debit is on its way to the ledger.',
   'in the ledger': 'Its debit is in the ledger.',
   spooled: 'Its debit is kept until the ledger can be written.',
-  refused: 'Its debit was not taken.',
+  refused: 'Its debit could not be stored.',
   returned: 'Its debit was given back.',
   none: 'Nothing is billed.',
 }
 
 const sources: Readonly<Record<string, string>> = {
   final: 'by the model’s own figures',
-  partial: 'by figures from under way',
+  partial: 'by figures that came before its end',
   estimated: 'by our estimate',
   waived: 'waived',
 }

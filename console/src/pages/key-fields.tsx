@@ -51,7 +51,7 @@ export function KeyFields(props: {
         />
         <Field placeholder="never" hint={expiresHint} {...field('expires')} />
       </div>
-      <Field placeholder="nobody" hint="whose it is: an id, an external id or a name" {...field('person')} />
+      <Field placeholder="nobody" hint="the person: an id, an external id or a name" {...field('person')} />
       <div class="fields">
         <Field placeholder="project=apollo" hint="what its requests are for" {...field('labels')} />
         <Field placeholder="project,team" hint="where its client may choose" {...field('may_choose')} />

@@ -32,7 +32,7 @@ export function Operators() {
       <Shown of={list} height={36} lines={4}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty>Nobody has a token yet.</Empty>
+            <Empty>No operator has a token yet.</Empty>
           ) : (
             <Table
               label="Operators"
@@ -142,7 +142,7 @@ function NewOperator({ close }: { close(): void }) {
           name="name"
           required
           autoFocus
-          hint="who it is: letters, digits and . _ @ -"
+          hint="the name: letters, digits and . _ @ -"
           value={name}
           onInput={setName}
           error={errorOf('name')}
@@ -153,7 +153,7 @@ function NewOperator({ close }: { close(): void }) {
             value={role}
             options={[
               ['viewer', 'viewer: reads'],
-              ['finance', 'finance: reads sums, prices and statements alone'],
+              ['finance', 'finance: reads only sums, prices and statements'],
               ['admin', 'admin: changes too'],
             ]}
             onChange={(next) => setRole(next)}
@@ -191,7 +191,7 @@ function RevokeOperator({ of: operator, close }: { of: Operator; close(): void }
           close()
         }}
       >
-        <p>The token ends for good, and all that was signed in by it, at once. This cannot be undone.</p>
+        <p>The token and all sessions that were signed in with it end at once. This cannot be undone.</p>
         {field}
         <FormRefusal refusal={refusal} />
         <FormFoot close={close} isBusy={isBusy} isBlocked={isBlocked} isDanger>

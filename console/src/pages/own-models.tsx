@@ -12,7 +12,7 @@ export function OwnModels() {
     <Shown of={told} height={36} lines={6}>
       {({ items }) =>
         items.length === 0 ? (
-          <Empty>This key can name no model.</Empty>
+          <Empty>This key may use no model.</Empty>
         ) : (
           <Table
             label="Models"

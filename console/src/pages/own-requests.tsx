@@ -131,7 +131,9 @@ function RequestList({ selected }: { selected: string | undefined }) {
         {() =>
           !list.items || list.items.length === 0 ? (
             <Empty act={<a href={pageHref('setup')}>Set up an agent</a>}>
-              {model || outcome || from ? 'No request fits.' : 'There was no request yet. They are listed as they end.'}
+              {model || outcome || from
+                ? 'No request fits.'
+                : 'There was no request yet. Requests are listed when they end.'}
             </Empty>
           ) : (
             <Table

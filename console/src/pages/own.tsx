@@ -110,7 +110,7 @@ function LastRequests() {
       <Shown of={list} height={36} lines={5}>
         {({ items }) =>
           items.length === 0 ? (
-            <p class="pad">There was no request yet. They are listed as they end, those that are refused too.</p>
+            <p class="pad">There was no request yet. Requests are listed when they end, even refused ones.</p>
           ) : (
             <Table
               label="Last requests"

@@ -37,7 +37,7 @@ export function People() {
     <Shown of={people} height={36} lines={6}>
       {() =>
         !people.items || people.items.length === 0 ? (
-          <Empty>Nobody has a key or a session of this account yet.</Empty>
+          <Empty>No person has a key or a session of this account yet.</Empty>
         ) : (
           <Table
             label="People"

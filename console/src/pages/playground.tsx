@@ -37,7 +37,7 @@ export function Playground() {
           </a>
         }
       >
-        A request is booked to an active account, and there is none yet.
+        A request needs an active account that pays, and there is none yet.
       </Empty>
     )
   return (
@@ -60,7 +60,7 @@ export function OwnPlayground() {
   const { played, play, stop } = usePlay()
   if (models.refusal) return <Failure refusal={models.refusal} retry={models.reload} />
   if (!models.data) return <Skeleton height={200} lines={2} />
-  if (models.data.items.length === 0) return <Empty>This key can name no model.</Empty>
+  if (models.data.items.length === 0) return <Empty>This key may use no model.</Empty>
   return (
     <div class="workbench">
       <Composer
@@ -78,7 +78,7 @@ export function OwnPlayground() {
 function Results({ played }: { played: Played | undefined }) {
   return (
     <div class="results">
-      {played ? <Result played={played} /> : <Empty>The answer comes here, with its events and its cost.</Empty>}
+      {played ? <Result played={played} /> : <Empty>The answer is shown here, with its events and its cost.</Empty>}
     </div>
   )
 }

@@ -160,7 +160,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
             <Empty>
               {Object.values(filter).some(Boolean) || hasTime
                 ? 'No request fits.'
-                : 'There was no request yet. They are listed here as they end, those that fail too.'}
+                : 'There was no request yet. Requests are listed here when they end, even failed ones.'}
             </Empty>
           ) : (
             <Table

@@ -28,7 +28,7 @@ export function SetUp({ id }: { id: string | undefined }) {
           </nav>
           <div class="second">
             {id === undefined ? (
-              <Empty>Choose an agent, editor or SDK: what to set in it is shown here, ready to be copied.</Empty>
+              <Empty>Choose an agent, editor or SDK to see its settings, ready to be copied.</Empty>
             ) : (
               <Client client={items.find(({ client }) => client === id) ?? { client: id, title: id }} key={id} />
             )}

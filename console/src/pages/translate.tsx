@@ -21,11 +21,7 @@ export function Translate() {
     <div class="workbench">
       <Composer models={models.data.items} tell={setTold} />
       <div class="results">
-        {told ? (
-          <Told of={told} />
-        ) : (
-          <Empty>What the model would be sent comes here. Nothing is sent, nothing is kept.</Empty>
-        )}
+        {told ? <Told of={told} /> : <Empty>The request for the model is shown here. Nothing is sent or stored.</Empty>}
       </div>
     </div>
   )
@@ -157,7 +153,7 @@ function Told({ of: told }: { of: Translation }) {
               at <code>{param}</code>
             </p>
           )}
-          <p class="small">This is what the client would be told. Its model would not be asked.</p>
+          <p class="small">This is the error that the client would get. The model would not be asked.</p>
         </div>
       </Panel>
     )
@@ -187,7 +183,7 @@ function Told({ of: told }: { of: Translation }) {
         </Panel>
       )}
       {told.losses && told.losses.length > 0 && (
-        <Panel title="Losses" unit="as the log tells them">
+        <Panel title="Losses" unit="as in the log">
           <Losses losses={told.losses} />
         </Panel>
       )}

@@ -259,7 +259,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
           class="small-button"
           aria-disabled={isBusy}
           aria-label={`Disable ${what}`}
-          onClick={() => void steer('disable', 'is left alone until it is enabled')}
+          onClick={() => void steer('disable', 'gets no requests until it is enabled')}
         >
           <Icon name="off" size={12} /> Disable
         </button>

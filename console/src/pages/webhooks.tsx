@@ -18,8 +18,8 @@ export function Webhooks() {
       {({ items }) =>
         items.length === 0 ? (
           <Empty>
-            Nobody is told: <code>webhooks</code> in the configuration says who hears of low credit, of budgets that are
-            spent, and of upstreams and a ledger in trouble.
+            There is no receiver: <code>webhooks</code> in the configuration lists the receivers of warnings about low
+            credit, spent budgets, and upstreams or a ledger in trouble.
           </Empty>
         ) : (
           <Table

@@ -161,7 +161,7 @@ export function Meanwhile({ of: changed, labels }: { of: readonly OthersValue[];
   if (changed.length === 0) return null
   return (
     <div class="meanwhile" role="alert">
-      <p>Somebody else has changed this meanwhile, and nothing of yours is saved yet:</p>
+      <p>Someone else has changed this meanwhile. Your changes are not saved yet:</p>
       <ul>
         {changed.map(({ name, now, before }) => (
           <li key={name}>

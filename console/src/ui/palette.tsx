@@ -76,7 +76,7 @@ function OpenPalette() {
           </div>
         ))}
       </div>
-      {found.length === 0 && <p class="small">Nothing is called that.</p>}
+      {found.length === 0 && <p class="small">Nothing has that name.</p>}
     </Dialog>
   )
 }

@@ -121,7 +121,7 @@ export function Pick<Row>(props: Props<Row>) {
           )}
           {choices.length === 0 && (
             <p class="small" role="status">
-              {found.refusal ? found.refusal.message : found.data ? 'Nothing is called that.' : '…'}
+              {found.refusal ? found.refusal.message : found.data ? 'Nothing has that name.' : '…'}
             </p>
           )}
           {found.data?.next && <p class="small">There are more: type a part of the name.</p>}
