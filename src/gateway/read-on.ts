@@ -81,7 +81,10 @@ export class ReadingOn {
     this.#untilMs = this.#sinceMs + Math.max(stopReadMs, this.#parts.snapshot.config.billing.readOnMs)
   }
 
-  /** Whether time is up, or the configuration was replaced: an old one is not kept for figures. @param nowMs monotonic */
+  /**
+   * Whether the time is up, or the configuration was replaced: an old configuration is not kept for figures.
+   * @param nowMs monotonic
+   */
   isOver(nowMs: number): boolean {
     const { gateway, snapshot } = this.#parts
     return nowMs >= this.#untilMs || gateway.snapshots.current !== snapshot

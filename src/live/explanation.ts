@@ -69,7 +69,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** The reasons of a 429 without one in its record: the model lacks capacity, or too many keys were guessed. */
+/** Reasons for a 429 whose record has none: the model lacks capacity, or too many keys from the address were wrong. */
 const reasonOfCode: Readonly<Record<string, string>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',

@@ -23,7 +23,7 @@ export function createTrafficWriter(
     if (clockMs() - writtenMs >= everyMs) void write()
   }
 
-  /** @returns whether all that was counted so far can be read by now */
+  /** Writes the counts so far. @returns whether they can be read from the store now */
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()

@@ -84,7 +84,7 @@ export class Usual {
  * account on trial. One request at a time then tries it, until one of these gets its first byte (ruling Y25).
  */
 export class FirstBytes {
-  /** The account's own usual by form, in ms; `Usual` keeps it up to date. */
+  /** The account's usual time by form, in ms; `Usual` keeps it up to date. */
   readonly usualMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
   readonly #clockMs: () => number
   /** The last times, in a ring. */

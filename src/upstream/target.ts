@@ -28,7 +28,7 @@ export type UpstreamRequest = {
   /** The model is asked for a stream, for which some wires have another path. */
   isStream?: boolean
   body: Buffer
-  /** Sends it on a new connection, because a reused one may be as dead as the one before it (faults F-U6). */
+  /** Sends the request on a new connection, because a reused one may be as dead as the one before (faults F-U6). */
   isFresh?: boolean
 }
 
