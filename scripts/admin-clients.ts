@@ -11,20 +11,20 @@ import { adminClientFiles } from './clients/admin-client.ts'
 
 // node bin/node.mjs scripts/admin-clients.ts [--write]
 //
-// Makes clients of the admin API with public generators, compiles them, and counts the files of their models. Each then makes a round
-// trip against a real gateway: create, read, edit, write back what was read, a refusal, revoke.
-// `--write` only writes the client in TypeScript, clients/admin. Takes npm, Python with venv, and Go; a missing one is named.
+// Makes clients of the admin API with public generators, compiles them, and counts the files of their models. Each
+// client then makes a round trip with a real gateway: create, read, edit, write back, an error, revoke. `--write` only
+// writes the TypeScript client, clients/admin. Needs npm, Python with venv, and Go, and reports a missing one.
 
 const root = join(import.meta.dirname, '..')
 const admin = join(root, 'clients/admin')
 const folder = mkdtempSync(join(tmpdir(), 'triwire-admin-clients-'))
 
-/** The operations of a program that provisions and bills. */
+/** The groups of operations that a program for provisioning and billing needs. */
 const groups = ['account', 'key', 'person', 'operator', 'audit', 'ledger', 'upstream', 'webhook']
 
 const modelFilesMax = 60
 
-/** Versions of the generators. */
+/** The generators and their versions. */
 const generators = { python: 'openapi-python-client==0.29.1', go: 'github.com/ogen-go/ogen/cmd/ogen@v1.24.0' }
 
 try {
@@ -34,7 +34,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Generates into a folder outside of the sources, so that the generator's packages stay out of them. */
+/** Generates the client in a folder outside the sources, where the generator's packages are installed. */
 async function makeTypeScript(): Promise<Record<string, string>> {
   for (const file of ['package.json', 'package-lock.json']) cpSync(join(admin, file), join(folder, file))
   must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'])
@@ -114,7 +114,7 @@ async function tryGo(env: NodeJS.ProcessEnv): Promise<string> {
   return `${files.length} files; ${await beside('bin/trip', [], env)}`
 }
 
-/** Runs a program to its end. @throws its output if it fails or is missing */
+/** Runs a program. @throws Error with its output if it fails or is missing */
 function must(program: string, args: readonly string[], env = process.env, cwd = folder): void {
   const file = existsSync(join(folder, program)) ? join(folder, program) : program
   const { status, stdout, stderr, error } = spawnSync(file, args, { cwd, env, encoding: 'utf8' })
@@ -123,7 +123,7 @@ function must(program: string, args: readonly string[], env = process.env, cwd =
     throw new Error(`${program} ${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`.slice(-4_000))
 }
 
-/** Runs a program that asks this process. @returns its last line. @throws its output if it fails */
+/** Runs a client of this process. @returns its last line @throws Error with its output if it fails */
 async function beside(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   const child = spawn(join(folder, program), args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''

@@ -10,9 +10,9 @@ import { startTestGateway } from '../test/support/gateway.ts'
 
 // npm run test:api-fuzz -- [examples an operation] [seed]
 //
-// schemathesis (PyPI) makes requests from the API's own OpenAPI document, with examples of real ids, against a whole
-// gateway. It asks as admin, viewer, owner of a key, and without a valid token. The exit code is 1 if an answer is a
-// 5xx, differs from the document, or has data of another account or a key. Python packages are installed into
+// Schemathesis (PyPI) makes requests from the API's OpenAPI document, with examples of real ids, to a whole gateway. It
+// does so as admin, viewer, owner of a key, and without a valid token. The exit code is 1 if a response is a 5xx,
+// differs from the document, or has data of another account or a key. Python packages are installed into
 // TRIWIRE_FUZZ_DIR (by default in the system's folder for temporary files).
 
 const release = '4.32.5'
@@ -26,7 +26,7 @@ const gateway = await startTestGateway({
   config: { limits: { requests_per_minute: 1e9 } },
   credit: '1000000',
 })
-// The clock of the gateway is moved by hand: minutes pass quickly, so that no request exceeds a rate limit.
+// The gateway's clock is moved so that minutes pass quickly, and no request exceeds a rate limit.
 const minutes = setInterval(() => gateway.advance(60_000), 20)
 const books = createBooks(gateway.store.asked, gateway.nowMs)
 const words = ['quetzal-of-b', 'hoatzin-of-b']
@@ -56,7 +56,7 @@ writeFileSync(file, JSON.stringify(document))
 
 const secrets = [gateway.key, keyB.key, admin, viewer]
 const ofOthers = [...secrets, ...words, b.id, keyB.id, keyB.prefix]
-// The admin comes last, since it revokes the tokens of the others.
+// The admin is last, because it revokes the tokens of the others.
 const runs = [
   { who: 'nobody', token: 'tri-op-nobody', forbidden: ofOthers },
   { who: 'the owner of a key', token: gateway.key, forbidden: ofOthers },
@@ -104,7 +104,7 @@ function fuzz(token: string, forbidden: readonly string[]): Promise<number> {
   ]
   const args = ['run', file, '--url', gateway.adminUrl, '--checks', named.join(','), '--max-examples', examples]
   args.push('--seed', seed, '--header', `Authorization: Bearer ${token}`, '--request-timeout', '20', '--no-color')
-  // This operation is a stream without an end.
+  // The excluded operation is a stream without an end.
   args.push(
     '--exclude-path',
     '/api/v1/events',

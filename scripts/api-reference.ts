@@ -20,13 +20,13 @@ const { paths, components } = describeApi('') as {
   components: { schemas: Record<string, Schema> }
 }
 
-/** The schema that a reference names; another one as it is. */
+/** Returns the target of a reference. Returns any other schema unchanged. */
 function resolve(schema: Schema): Schema {
   const { $ref, ...rest } = schema
   return $ref === undefined ? schema : { ...components.schemas[($ref as string).split('/').at(-1)!], ...rest }
 }
 
-/** The reference of the admin API, from the table of operations. */
+/** Makes the reference of the admin API from the table of operations. */
 export function apiReference(): string {
   const groups = [...new Set(allOperations.map(groupOf))]
   return groups
@@ -37,7 +37,7 @@ export function apiReference(): string {
     .join('\n')
 }
 
-/** The problems of the API with their statuses. */
+/** Makes the table of the API's problems and their statuses. */
 export function problemReference(): string {
   const rows = Object.entries(problems).map(([name, [status, title]]) => `| \`${name}\` | ${status} | ${title} |`)
   return ['| `urn:triwire:problem:` | Status | Title |', '|---|---|---|', ...rows, ''].join('\n')

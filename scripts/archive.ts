@@ -1,8 +1,8 @@
 /*
- * Months that leave a store of 12 months and come back, on both stores: `node bin/node.mjs scripts/archive.ts 100000 10`. Ten is the
- * number of kills; `sqlite` or `postgres` after it tries one store alone. Posts so many
- * debits a month as a server does, by a clock that is turned, and detaches and attaches the first month. Checks that `verify` holds
- * with and without it, and that every debit and credit of it is known. Then kills the commands some times, and lets them go on. Takes
+ * Tries the archive of months on both stores: `node bin/node.mjs scripts/archive.ts 100000 10`. The numbers are debits
+ * a month and kills; `sqlite` or `postgres` after them selects one store. Fills 12 months like a server, with a moved
+ * clock, and detaches and attaches the first month. Checks that `verify` succeeds with and without the month, and that
+ * its debits and credits are still known. Then kills the commands at several moments, and runs them again. Needs
  * Debian's postgresql.
  */
 import { type ChildProcess, spawn } from 'node:child_process'

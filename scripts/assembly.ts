@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { putGenerated } from './support/generated.ts'
 
-// Compiles assembly/ to WebAssembly, into the files that the program reads. `--check` only reports whether they are up to date.
+// Compiles assembly/ to WebAssembly, in files of src. `--check` only reports whether they are up to date.
 
 const modules = { scan: 'src/bytes/scan-code.ts', estimate: 'src/inference/estimate-code.ts' }
 
 const root = join(import.meta.dirname, '..')
-// SIMD is in every Node since 16.4. With `stub` nothing is ever freed, which suits modules that allocate nothing.
+// All versions of Node since 16.4 have SIMD. `stub` never frees memory, which suits modules that allocate none.
 const flags = ['-O3', '--converge', '--enable', 'simd', '--runtime', 'stub', '--noAssert', '--initialMemory', '2']
 
 const cache = join(root, 'node_modules/.cache/triwire/assembly')
@@ -18,7 +18,7 @@ const isCheck = process.argv.includes('--check')
 
 for (const [name, target] of Object.entries(modules)) {
   const found = join(cache, name)
-  // The compiler takes three seconds, and rarely has anything new to compile.
+  // Skipped if nothing has changed, because the compiler takes three seconds.
   if (isCheck && existsSync(found) && readFileSync(found, 'utf8') === digest(name, target)) continue
   putGenerated(target, () => write(name))
   if (process.exitCode) continue
@@ -26,7 +26,7 @@ for (const [name, target] of Object.entries(modules)) {
   writeFileSync(found, digest(name, target))
 }
 
-/** Of all that decides whether a compiled file is up to date: the source, the file, and what compiles. */
+/** Returns a digest of the source, the compiled file and the compiler. If it is the same, the file is up to date. */
 function digest(name: string, target: string): string {
   const hash = createHash('sha256')
   for (const file of [`assembly/${name}.ts`, target, 'scripts/assembly.ts', 'package-lock.json'])
@@ -46,7 +46,7 @@ function compile(name: string): Buffer {
     const compiler = join(root, 'node_modules/assemblyscript/bin/asc.js')
     execFileSync(process.execPath, [compiler, `assembly/${name}.ts`, '--outFile', file, ...flags], {
       cwd: root,
-      // The compiler's output after a success is of no use; after a failure the error contains it.
+      // The compiler's output is shown only after a failure, in the error.
       stdio: 'pipe',
     })
     return readFileSync(file)

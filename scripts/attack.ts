@@ -1,9 +1,9 @@
 /**
- * Attacks the real server for half an hour. Payers are a steady load. Each attack that was ever found to deny them
- * something runs beside them, in turns with quiet; at the end all attacks run at once. Payers must get the right
- * answers, about as fast as without an attack. The server must stay the same process with bounded memory. Books and log
- * must be right. Other work on the machine affects every figure, so quiet is measured anew before each attack. The time
- * for which the server waited for a processor is subtracted.
+ * Attacks the real server for half an hour. Payers are a steady load. Each known attack runs beside them, alternating
+ * with quiet times; at the end all attacks run together. Payers must get correct answers, about as fast as without an
+ * attack. The server must stay the same process with bounded memory. Books and log must be right. Other work on the
+ * machine affects all figures, so quiet times are measured before each attack. The time in which the server waited for
+ * a processor is subtracted.
  *
  *     node bin/node.mjs scripts/attack.ts [--minutes 30] [--only name,…] [--report file] [--rss MB] [--keep]
  */
@@ -28,22 +28,24 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '30' },
     only: { type: 'string' },
     report: { type: 'string' },
-    /** MB: an idle server has some 130; its heap keeps free memory, and attacks within their limits take the rest. */
+    /**
+     * The most resident memory in MB: about 130 of an idle server, free memory of the heap, and attacks within limits.
+     */
     rss: { type: 'string', default: '700' },
-    /** Keeps the store and the log, and prints where they are. */
+    /** Whether to keep the store and the log, and to print where they are. */
     keep: { type: 'boolean', default: false },
   },
 })
 
-/** Requests of all payers together; each stays below the default rate limit of an account. */
+/** The requests per second of all payers. Each payer stays below the default rate limit of an account. */
 const perSecond = 30
 const calmWithinMs = 15_000
 const warmUpMs = 5_000
-/** The share of an attack's time that is quiet, before it. Equal shares have equally many requests, and comparable percentiles. */
+/** The quiet share of an attack's time. With equal shares, percentiles are of the same number of requests. */
 const quietShare = 0.5
-/** The length of a turn: a shorter attack has only one. */
+/** The length of a turn, in ms. A shorter attack has only one turn. */
 const turnMs = 20_000
-/** The number of accounts of each attack; they have the usual rate limits. */
+/** The number of accounts of each attack, which have the default rate limits. */
 const accountsEach = 6
 
 const all = [...attacksByModels, ...attacksByBodies, ...attacksByConnections, ...attacksByOperator]
@@ -58,7 +60,7 @@ if (unknown?.length) {
 const setting = await createSetting()
 const gateway = await startGateway(setting)
 const payer = startPayer()
-// On Linux this sets the priority of this thread only; threads that were started before keep theirs.
+// On Linux this sets only the priority of this thread and of threads that it starts later.
 if (platform() === 'linux') setPriority(attackersNice)
 const bounds = { rssMax: Number(options.rss) }
 const answers: Window['answers'] = []
@@ -84,7 +86,7 @@ if (options.keep) console.log(`files are in ${setting.folder}`)
 else rmSync(setting.folder, { recursive: true })
 process.exit(failures.length ? 1 : 0)
 
-/** Attacks without a defence come last: their effect on memory lasts longer than they do. */
+/** Lists the attacks to run. Those without a defence are last, because their effect on memory lasts longer. */
 function planOf(): Attack[] {
   const single = all.filter(({ name }) => !wanted || wanted.includes(name))
   const held = single.filter(({ expectedOpen }) => !expectedOpen)
@@ -104,7 +106,7 @@ function together(): Attack {
   }
 }
 
-/** Alternates quiet and attack, so that other work on the machine is in both. */
+/** Alternates quiet turns and attack, so that both include other work on the machine. */
 async function tryAttack(attack: Attack, forMs: number): Promise<Row> {
   const turns = Math.max(1, Math.floor(forMs / turnMs))
   const row: Row = {
@@ -130,7 +132,7 @@ async function tryAttack(attack: Attack, forMs: number): Promise<Row> {
     const running = attack.run(attacker).catch((error) => console.error(`${attack.name} itself failed: ${error.stack}`))
     await pause((forMs / turns) * (1 - quietShare))
     addTime(row.besideRan, between, gateway.ran())
-    // Requests that began beside the attack may end after it.
+    // Requests that began during the attack may end after it.
     const beside = takeWindow()
     control.abort()
     await running
@@ -148,7 +150,7 @@ function accountsOf(attack: Attack): string[] {
   return attack.name === 'together' ? attackers : attackers.slice(first, first + accountsEach)
 }
 
-/** Waits until the after-effects of an attack are over, so that they do not count in the next one's quiet. */
+/** Waits until the after-effects of an attack are over, so that they do not affect the next quiet turn. */
 async function untilCalm({ url, ended }: Gateway): Promise<void> {
   const deadline = performance.now() + calmWithinMs
   for (let calm = 0; calm < 5 && performance.now() < deadline && !ended(); ) {
@@ -174,7 +176,7 @@ function startPayer(): Worker {
   return new Worker(new URL('./attack/payer.ts', import.meta.url), { workerData })
 }
 
-/** The results of the payers since the last call, after all requests that they began are over. */
+/** Returns the results of the payers since the last call, after all their requests have ended. */
 async function takeWindow(): Promise<Window> {
   const taken = new Promise<Window>((resolve) => payer.once('message', resolve))
   payer.postMessage('take')
@@ -202,7 +204,7 @@ function add(to: Window, more: Window): void {
   to.faults.push(...more.faults)
 }
 
-/** Ends everything. @returns the reasons why the trial has failed, in words */
+/** Stops everything. @returns the reasons why the trial failed, as sentences */
 async function finish(): Promise<string[]> {
   await takeWindow()
   await payer.terminate()

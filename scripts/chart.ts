@@ -5,8 +5,8 @@ import { root } from './install/tools.ts'
 
 // node bin/node.mjs scripts/chart.ts [--write]
 //
-// Lints the Helm chart, renders both of its profiles, and holds what comes out against the schemas of Kubernetes. `--write` writes
-// the plain manifests of ops/manifests; without it they are compared. Needs helm (Go) and kubernetes-validate (PyPI).
+// Lints the Helm chart, renders both profiles, and validates the results by the schemas of Kubernetes. `--write` writes
+// the plain manifests in ops/manifests; without it they are compared. Needs helm (Go) and kubernetes-validate (PyPI).
 
 const versions = ['1.31', '1.33', '1.34']
 const profiles = ['sqlite', 'postgres']
@@ -31,7 +31,7 @@ for (const profile of profiles) {
   }
 }
 
-/** Values that the chart refuses, with the words that name the value and the cure. */
+/** Values that the chart must refuse, with a pattern of the message, which names the value and the cure. */
 const refused: [set: string, says: RegExp][] = [
   ['replicas=2', /replicas: more than 1 needs a shared store/],
   ['replicas=two', /replicas.*want integer/s],

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 
 // npm run check [-- --without-tests]
 //
-// All that a change has to pass. Tests run only if the rest passes. The type check keeps its results on unchanged files for the
-// next run. Tests on PostgreSQL, and the longest tests, are left to `npm test`, because a check takes two minutes at most. With
-// TRIWIRE_TEST_POSTGRES=1 the tests on PostgreSQL run here too.
+// Runs all checks that a change must pass. Tests run only if the other checks pass. The type check keeps its results on
+// unchanged files for the next run. Tests on PostgreSQL, and the longest tests, are left to `npm test`, because a check
+// takes two minutes at most. With TRIWIRE_TEST_POSTGRES=1 the tests on PostgreSQL run here too.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -34,7 +34,7 @@ const parts: Record<string, string[]> = {
 const env = { TRIWIRE_TEST_POSTGRES: '0', ...process.env }
 const lines: string[] = []
 const { tests, ...others } = parts
-// Side by side: most of them keep one core busy.
+// The parts run concurrently, because most of them use one core.
 const results = await Promise.all(Object.entries(others).map(([name, command]) => runPart(name, command, 'pipe')))
 for (const { output } of results) process.stdout.write(output)
 const isGood = results.every(({ isOk }) => isOk)

@@ -8,9 +8,10 @@ const opening = '<!-- commands -->'
 const closing = '<!-- /commands -->'
 
 /**
- * Ends each section of the page with the commands that its heading names: usage, sentence, arguments and options. They come from
- * the program's own commands, and so from the table of operations. The text before them is written by hand and stays.
- * @param page docs/cli.md as it is
+ * Writes the reference of commands at the end of the sections whose headings name them: usage, description, arguments
+ * and options. It is made from the program's commands, and so from the table of operations. The text before it is
+ * written by hand and stays.
+ * @param page the current text of docs/cli.md
  * @throws Error if a command has no section
  */
 export function withCommands(page: string): string {
@@ -29,7 +30,7 @@ export function withCommands(page: string): string {
   return `${sections.join('').trimEnd()}\n`
 }
 
-/** The command, or those below it that do something. */
+/** Returns the command itself, or its subcommands that can be run. */
 function leavesOf(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
 }

@@ -1,8 +1,9 @@
 /*
- * Runs the real program on both stores with a clock that is years or days ahead (ruling Y15). The trial makes a credit, a
- * verify and a start, and runs a server. With SQLite the program's own clock is moved, with PostgreSQL the database's. Any
- * step that would date the books ahead must be refused, or reported at once. No head may lie ahead of its entries. With the
- * right clock, all must be as before. Takes Linux, Debian's libfaketime, and Debian's PostgreSQL for that store.
+ * Runs the real program on both stores with a clock that is years or days ahead (ruling Y15). The trial makes a credit,
+ * a verify and a start, and runs a server. With SQLite the program's clock is moved, with PostgreSQL the database's. A
+ * step that would date entries ahead must be refused, or reported at once. No head may be dated after its entries. With
+ * the right clock, everything must work as before. Needs Linux, Debian's libfaketime, and Debian's PostgreSQL for that
+ * store.
  *
  *     node bin/node.mjs scripts/clock-trial.ts [sqlite|postgres]
  */
@@ -24,7 +25,7 @@ const cli = join(import.meta.dirname, '../src/cli/cli.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'triwire-clock-'))
 const timePath = join(folder, 'time')
-/** A process with these variables has the clock that the file gives; its monotonic clock stays right. */
+/** Variables with which a process has the clock in the file. Its monotonic clock stays right. */
 const faked = {
   LD_PRELOAD: library,
   FAKETIME_TIMESTAMP_FILE: timePath,
@@ -44,7 +45,7 @@ function expect(what: string, isSo: boolean, told: unknown): void {
   console.log(`${isSo ? 'ok  ' : 'FAIL'} ${what}${isSo ? '' : `: ${JSON.stringify(told)}`}`)
 }
 
-/** Moves the faked clock so many days ahead of the right one. */
+/** Moves the faked clock this many days ahead of the right one. */
 function turn(aheadDays: number): void {
   writeFileSync(timePath, aheadDays === 0 ? '+0' : `+${aheadDays}d`, { mode: 0o644 })
 }
@@ -72,7 +73,7 @@ async function tryStore(engine: 'sqlite' | 'postgres'): Promise<void> {
   postgres?.remove()
 }
 
-/** A store with two accounts, and the commands that a person runs on it. */
+/** Creates a store with two accounts, and functions that run the commands of a person on it. */
 async function createScene(engine: 'sqlite' | 'postgres', store: string) {
   // With SQLite the program's clock dates entries, with PostgreSQL the database's does.
   const env = { ...process.env, ...(engine === 'sqlite' && faked), NODE_NO_WARNINGS: '1' }
@@ -94,7 +95,7 @@ async function createScene(engine: 'sqlite' | 'postgres', store: string) {
     run,
     credit: (account: string, reference: string) => run('account', 'credit', account, '5', '--reference', reference),
     verify: (...args: string[]) => run('ledger', 'verify', ...args),
-    /** When the newest entry of an account was posted. */
+    /** Returns the time at which the newest entry of an account was posted. */
     newest: async (account: string): Promise<string> =>
       (await read('ledger', 'list', '--account', account, '--limit', '1')).posted,
     count: async (): Promise<number> => (await read('ledger', 'totals')).requests,
@@ -223,7 +224,7 @@ function isToday(time: string): boolean {
 }
 
 async function startTurnable() {
-  // The user of the cluster must be able to read the clock's file.
+  // The user of the cluster must be able to read the file with the clock.
   chmodSync(folder, 0o755)
   const postgres = await startPostgres({ settings: ['fsync = off'] })
   postgres.stop()
@@ -251,7 +252,7 @@ async function stop(child: ChildProcess): Promise<void> {
   children.delete(child)
 }
 
-/** @returns the first value that is truthy; undefined after a minute */
+/** Waits for a truthy value. @returns the value, or undefined after a minute */
 async function until<T>(find: () => T | Promise<T>): Promise<T | undefined> {
   for (let n = 0; n < 600; n++) {
     const found = await find()

@@ -18,10 +18,11 @@ import type { SourceAround } from '../src/upstream/clouds/sources.ts'
 
 // node bin/node.mjs scripts/cloud-oracles.ts [count] [part]
 //
-// Compares our code for clouds with implementations that share no code with it, over random inputs from a seed. Signatures and minted
-// keys of AWS are those of botocore and of AWS's generator. Google-auth verifies and reads tokens. Token requests have the fields of those of
-// google-auth, msal and botocore. The signer of AWS's SDK for JavaScript is a second judge of signatures. Frames are written by the codec of AWS's SDK and read by botocore as well.
-// Takes Python with pip, and npm; or a folder of installed packages in ORACLES.
+// Compares our code for clouds with independent implementations, over random inputs from a seed. Signatures and
+// short-term keys of AWS must equal those of botocore, of AWS's key generator, and of the signer in AWS's SDK for
+// JavaScript. Google-auth verifies and reads our tokens. Token requests must have the same fields as those of
+// google-auth, msal and botocore. Frames are written by the codec of AWS's SDK, and also read by botocore. Needs Python
+// with pip, and npm, or a folder with the packages in ORACLES.
 
 const count = Number(process.argv[2] ?? 10_000)
 const part = process.argv[3]
@@ -35,10 +36,10 @@ const packages = [
 ]
 const folder = process.env['ORACLES'] ?? mkdtempSync(join(tmpdir(), 'triwire-oracle-'))
 
-/** Fields by which libraries count themselves. */
+/** Fields with which libraries count their use. */
 const countingFields = new Set(['client_info'])
 
-/** The digests that the signer of AWS's SDK asks for. */
+/** The digest class that the signer of AWS's SDK requires. */
 class Sha256 {
   readonly #hash
   constructor(secret?: string | Uint8Array) {
@@ -117,7 +118,7 @@ function compareSignatures(): void {
   console.log(`${cases.length} signatures and minted keys: no difference`)
 }
 
-/** Random requests, signed by the signer of AWS's SDK for JavaScript. */
+/** Compares signatures of random requests with those of AWS's SDK for JavaScript. */
 async function compareSmithy(): Promise<void> {
   const { SignatureV4 } = createRequire(join(folder, 'x'))('@smithy/signature-v4')
   const random = createRandom(13)
@@ -167,7 +168,7 @@ async function compareSmithy(): Promise<void> {
   console.log(`${count} signatures: no difference to the signer of AWS's SDK for JavaScript`)
 }
 
-/** Frames of chunks and exceptions, cut anywhere; then single flipped bits. */
+/** Compares how frames of chunks and exceptions are read, in any pieces. Then flips single bits. */
 async function compareFrames(): Promise<void> {
   const { EventStreamCodec } = createRequire(join(folder, 'x'))('@smithy/eventstream-codec')
   const codec = new EventStreamCodec(
@@ -213,7 +214,7 @@ async function compareFrames(): Promise<void> {
   console.log(`${frames.length} frames: no difference to the codec and to botocore; no flipped bit was delivered`)
 }
 
-/** JSON Web Tokens of random claims, which google-auth verifies and reads. */
+/** Lets google-auth verify and read JSON Web Tokens with random claims. */
 function compareJwts(): void {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -246,7 +247,7 @@ type TokenRequest = {
   headers: Record<string, string>
 }
 
-/** The token requests of each source, beside those of the vendors' libraries for the same settings. */
+/** Compares the token requests of each source with those of the vendors' libraries for the same settings. */
 async function compareTokens(): Promise<void> {
   const seen: TokenRequest[] = []
   let name = ''
@@ -277,7 +278,7 @@ async function compareTokens(): Promise<void> {
     ...{ subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' },
   }
   const taking = '/v1/projects/-/serviceAccounts/sa@p.iam:generateAccessToken'
-  // For the libraries, at the addresses of production.
+  // The same settings for the libraries, with production addresses.
   written('service-account.json', { ...account, token_uri: 'https://oauth2.googleapis.com/token' })
   const theirs = {
     token_url: 'https://sts.googleapis.com/v1/token',
@@ -347,14 +348,14 @@ async function compareTokens(): Promise<void> {
   console.log(`${seen.length} token requests: the fields of google-auth, msal and botocore`)
 }
 
-/** The head and the claims of a token, with its life in place of its times, and without the host that it is for. */
+/** Returns head and claims of a token, with its lifetime instead of times, and without the audience's host. */
 function claimsOf(token: string): unknown[] {
   const [head, claims] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString())
   const { iat, exp, aud, ...rest } = JSON.parse(claims!)
   return [JSON.parse(head!), rest, exp - iat, new URL(aud).pathname]
 }
 
-/** Whole numbers below a bound, from a seed. */
+/** Creates a generator of integers below a bound from a seed. */
 function createRandom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -363,7 +364,7 @@ function createRandom(seed: number): (below: number) => number {
   }
 }
 
-/** Runs one of the programs in `scripts/clouds`. @returns the values of its lines */
+/** Runs a program of `scripts/clouds`. @returns the values on its lines */
 function run(program: string, args: readonly string[], input: string | Buffer = ''): unknown[] {
   const options = { input, env: { ...process.env, PYTHONPATH: folder }, maxBuffer: 2 ** 30 }
   const { stdout, stderr, status } = spawnSync(

@@ -4,8 +4,8 @@ import { withCommands } from './cli-reference.ts'
 import { configReference } from './config-reference.ts'
 import { putGenerated } from './support/generated.ts'
 
-// Writes the files that follow from the schema of the configuration and from the table of operations: the editors'
-// schema, and tables in the documentation. With `--check` it only reports whether they are up to date.
+// Writes files that are made from the schema of the configuration and the table of operations. They are the schema for
+// editors, and tables in the documentation. `--check` only reports whether they are up to date.
 
 const generated = {
   'triwire.schema.json': () => `${JSON.stringify(editorSchema(), null, 2)}\n`,

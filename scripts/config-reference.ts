@@ -14,12 +14,12 @@ type SchemaNode = {
   anyOf?: SchemaNode[]
 }
 
-/** The tables of `docs/configuration.md`: one for each map of the file, a row for each key. */
+/** Makes the tables of `docs/configuration.md`: one for each map of the file, with a row for each key. */
 export function configReference(): string {
   return [...tables('', jsonSchema(), new Set())].join('\n')
 }
 
-/** @param told maps that already have their table, by their keys */
+/** Makes the table of a map, then those of the maps in it. @param told maps that already have a table, by their keys */
 function* tables(title: string, node: SchemaNode, told: Set<string>): Iterable<string> {
   const keys = Object.keys(node.properties ?? {}).join()
   if (told.has(keys)) return
@@ -54,7 +54,7 @@ function formatDefault(node: SchemaNode): string {
 
 function formatType(node: SchemaNode): string {
   if (node.anyOf) return node.anyOf.map(formatType).join(' or ')
-  // The list of profiles is too long for a table, and has a section of its own.
+  // The list of profiles is too long for a table. It has its own section.
   if (node.enum) return node.enum.length > 8 ? 'a name' : node.enum.map((word) => `\`${word}\``).join(' ')
   if (node.const !== undefined) return `\`${node.const}\``
   if (node.type === 'array') return node.items?.properties ? 'list of maps' : `list of ${formatType(node.items ?? {})}`

@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { putGenerated } from './support/generated.ts'
 
-// Writes docs/conformance-tests.md from the titles of the tests: which test pins which rule. With `--check` it only reports
-// whether the page is up to date.
+// Writes docs/conformance-tests.md, which lists the tests of each rule, from the titles of the tests. `--check` only
+// reports whether the page is up to date.
 
-/** The subjects of rules, by their letters. */
+/** The subjects of rules, by letter. */
 const titles: Readonly<Record<string, string>> = {
   A: 'Findings of agents, and cases of answers',
   B: 'Findings of attackers',
@@ -18,20 +18,20 @@ const titles: Readonly<Record<string, string>> = {
   X: 'Runtime',
 }
 
-/** A row of a table that is made into tests: the id of its case, and its text, which may be named, as by `title`. */
+/** Matches a row of a table of tests: the id of the case, and its text, which may have a name such as `title`. */
 const caseId = String.raw`(?:Q|A|TP|I)\d{1,3}[a-z]?|F-[CUSP]\d{1,2}`
 const caseRow = new RegExp(
   String.raw`'(${caseId})',\s*(?:(?:title|says|what):\s*)?(['"\x60])((?:\\.|(?!\2)[^\\\n])*)\2`,
   'g',
 )
-/** A row with id and text in one literal: 'F-U9 a reset'. */
+/** Matches a row with id and text in one literal: 'F-U9 a reset'. */
 const caseLiteral = new RegExp(`^(?:${caseId}) .`)
 const ruleId = /(?<!-)\b(?:TP|TS|[NRCPTUXQAI])\d{1,3}\b|\b[BE]\d{1,2}\b|\bF-[CUSP]\d{1,2}\b|\bR-[A-Z]{2,}\b/g
 const specIds = /\bspec ((?:\d+(?:\.\d+)*(?:, | and )?)+)/g
 
 putGenerated('docs/conformance-tests.md', () => write(collect()))
 
-/** Maps each rule to the tests that name it, as file and title. */
+/** Maps each rule to the tests that name it, each as file and title. */
 function collect(): Map<string, Set<string>> {
   const rules = new Map<string, Set<string>>()
   const root = new URL('..', import.meta.url)
@@ -60,7 +60,7 @@ function titlesOf(name: string, source: string): string[] {
   ]
 }
 
-/** A title for readers: the parts that a template fills in become an ellipsis. */
+/** Makes a title readable: an expression in a template becomes an ellipsis. */
 function tidy(title: string): string {
   return title.replace(/\$\{[^}]*\}/g, '…').replaceAll('\\', '')
 }
@@ -89,7 +89,7 @@ function write(rules: Map<string, Set<string>>): string {
   return page
 }
 
-/** The rulings of the page, except those marked as not built. A ruling without a test shows in this way. */
+/** Returns the rulings of the page, except those marked as not built. With them, rulings without a test are listed. */
 function builtRulings(): string[] {
   const page = readFileSync(new URL('../docs/rulings.md', import.meta.url), 'utf8')
   const entries = page.split(/(?=\*\*[NRCPTUX]\d+\*\* )/).slice(1)

@@ -7,8 +7,8 @@ import { buildConsole } from './console/build.ts'
 
 // npm run test:console [-- NAME …] [--screenshots]
 //
-// Tries the web console in the system's Chromium, with its sandbox, against a real gateway. It runs each trial of
-// scripts/console/trials, or those whose names begin with a NAME. The sandbox needs an ordinary user: root runs
+// Tries the web console in the system's Chromium, with its sandbox, on a real gateway. It runs all trials of
+// scripts/console/trials, or those whose names begin with a NAME. The sandbox needs an ordinary user, so root runs
 // everything as nobody. `--screenshots` writes the pictures of docs/console.md.
 
 const nobody = 65_534

@@ -1,10 +1,10 @@
 /*
- * Moves a ledger of a million entries from a loaded server's file into a real PostgreSQL, and back into another file.
- * Measures the time and the pause of the service; checks that books and answers agree. Takes Debian's postgresql.
+ * Moves a ledger of a million entries from the file of a loaded server to a real PostgreSQL, and back to another file.
+ * Measures the time and the pause of the service, and checks that books and answers agree. Needs Debian's postgresql.
  *
  *     node bin/node.mjs scripts/copy-store.ts [entries, default 1000000] [--per-second 100] [--folder DIR]
  *
- * With `--folder` the store is filled in that folder, or used again if it was filled before.
+ * `--folder` is the folder of the filled store. If the store is there already, it is used again.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ const { values: options, positionals } = parseArgs({
 })
 const entries = Number(positionals[0] ?? 1_000_000)
 const perSecond = Number(options['per-second'])
-/** The longest pause of the service that may come with a million entries. */
+/** The longest acceptable pause of the service with a million entries, in ms. */
 const pauseMaxMs = 10_000
 
 const folder = mkdtempSync(join(tmpdir(), 'triwire-copy-'))
@@ -66,7 +66,7 @@ try {
       await response.text()
       if (response.status === 200) answered++
     } catch {
-      // The server was stopped meanwhile.
+      // The server was stopped in the meantime.
     }
   }
 } finally {
@@ -102,7 +102,7 @@ async function serve(): Promise<string> {
   return JSON.parse(text).url
 }
 
-/** Runs a command. When the copy asks for it, the server is stopped, as an operator would do. */
+/** Runs a command. When the copy requests it, the server is stopped, as an operator would do. */
 async function timed(what: string, args: readonly string[]) {
   const startedMs = performance.now()
   const { code, stdout } = await run(args, (line) => {

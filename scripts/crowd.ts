@@ -11,9 +11,10 @@ import { formatCredits, parseCredits } from '../src/accounts/credit.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { readRss, startProgram } from './support/program.ts'
 
-// node bin/node.mjs scripts/crowd.ts [live,translated,stopped,slow-heads,drain,limiter,overdraft] [--streams 5000] [--seconds 300] [--readers 1000]
+// node bin/node.mjs scripts/crowd.ts [live,translated,stopped,slow-heads,drain,limiter,overdraft] [--streams 5000]
+// [--seconds 300] [--readers 1000]
 //
-// Many clients of the real program at once: measures the memory for each, and the effect on others.
+// Runs many concurrent clients of the real program. Measures the memory for each, and the effect on others.
 //   live        streams at an event a second, all of which must end whole
 //   translated  the same for clients of another wire, after requests of 200 KB
 //   stopped     1,000 readers who stop before 10 MB each
@@ -21,7 +22,7 @@ import { readRss, startProgram } from './support/program.ts'
 //   drain       SIGTERM with 1,000 streams, all of which must end whole
 //   limiter     1,000 requests at once of an account that may make 300
 //   overdraft   1,000 requests at once on a balance for 10
-// The exit code is 1 if a figure exceeds its bound. Needs 20,000 descriptors (ulimit -n) here and in the gateway.
+// The exit code is 1 if a figure exceeds its bound. Needs 20,000 descriptors (ulimit -n), here and in the gateway.
 
 const { values: options, positionals } = parseArgs({
   options: {
@@ -35,7 +36,7 @@ const streams = Number(options.streams)
 const seconds = Number(options.seconds)
 const readers = Number(options.readers)
 const quickTokens = 1_000
-/** As set by the systemd unit and the image (docs/operating.md, Capacity). */
+/** The environment of the systemd unit and the image (docs/operating.md, Capacity). */
 const env = { MALLOC_ARENA_MAX: '2' }
 
 type Row = { what: string; is: number; most?: number; exactly?: number; unit: string }
@@ -112,7 +113,7 @@ async function stopped(): Promise<Row[]> {
       unit: 'MB more',
     })
     for (const { socket } of crowd) socket.destroy()
-    // Free memory is given back after a minute without requests (decision 61).
+    // Free memory is returned to the system after a minute without requests (decision 61).
     await pause(75_000)
     rows.push({ what: `75 s after they left, ${path}`, is: rss() - before, most: 150, unit: 'MB more' })
     gateway.child.kill('SIGKILL')
@@ -132,7 +133,7 @@ async function slowHeads(): Promise<Row[]> {
     crowd.push(socket)
     if (i % 200 === 199) await pause(20)
   }
-  // Sends each a letter a second, a few at a time, since the paying client is in the same process.
+  // Sends a letter per second on each connection, in small groups, because the paying client is in the same process.
   let next = 0
   const letters = setInterval(() => {
     for (let i = 0; i < 100; i++) {
@@ -142,7 +143,7 @@ async function slowHeads(): Promise<Row[]> {
   }, 10)
   await pause(2_000)
   const beside = await p99(400)
-  // The time limit for heads ends for all of them within a second or two, and each gets a 408.
+  // Within one or two seconds the time limit for heads ends for all connections, and each gets a 408.
   await until(() => crowd.some(({ readyState }) => readyState !== 'open'), 30)
   const ending = await p99(400)
   const told = crowd.filter(({ bytesRead }) => bytesRead > 0).length
@@ -151,7 +152,7 @@ async function slowHeads(): Promise<Row[]> {
   return [
     { what: 'p99 of a client who pays, alone', is: quiet, unit: 'ms' },
     { what: 'p99 beside 10,000 slow heads', is: beside, most: Number((2 * quiet).toFixed(1)), unit: 'ms' },
-    // There is no bound yet: the paying client shares this process with ten thousand sockets that are being closed.
+    // Without a bound, because the paying client shares this process with ten thousand sockets that are being closed.
     { what: `p99 while they get a 408, ${told} by its end`, is: ending, unit: 'ms' },
   ]
 }
@@ -184,7 +185,7 @@ async function limiter(): Promise<Row[]> {
 }
 
 async function overdraft(): Promise<Row[]> {
-  // Each answer of 1,000 tokens costs ten times its hold of 100.
+  // An answer of 1,000 tokens costs ten times its hold of 100 tokens.
   const cost = (BigInt(quickTokens) * parseCredits('15') + 9n * parseCredits('3')) / 1_000_000n
   await start({ credit: 10n * cost, holdTokens: 100 })
   const statuses = await statusesOf(1_000)
@@ -193,7 +194,7 @@ async function overdraft(): Promise<Row[]> {
   store.close()
   const held = (100n * parseCredits('15')) / 1_000_000n
   const served = statuses.get(200) ?? 0
-  // Each answer exceeds its hold by the difference, and the last one may be admitted by the last nano-credit.
+  // Each answer exceeds its hold by the difference, and a single nano-credit may admit the last request.
   const bound = BigInt(served) * (cost - held) + held
   const overdrawn = account!.balanceNanos < 0n ? -account!.balanceNanos : 0n
   return [
@@ -214,7 +215,7 @@ function askOf(path: string, model: string, filler: string): object {
 
 type Client = { socket: Socket; text: string; isEnded: boolean }
 
-/** Opens so many requests, about 200 a second; keeps only the last characters of each answer. */
+/** Opens this number of requests, about 200 per second, and keeps only the last characters of each answer. */
 async function open(count: number, path: string, ask: object, isStopped = false): Promise<Client[]> {
   const body = JSON.stringify(ask)
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\ncontent-length: ${body.length}\r\n\r\n`
@@ -271,7 +272,7 @@ async function p99(count: number): Promise<number> {
   return times.sort((a, b) => a - b)[Math.floor(count * 0.99)]!
 }
 
-/** Waits until the resident memory has not moved for nine seconds. */
+/** Waits until the resident memory has not changed for nine seconds. */
 async function settled(): Promise<void> {
   let stillFor = 0
   for (let last = rss(); stillFor < 3; last = rss()) {
@@ -285,7 +286,7 @@ async function until(isSo: () => boolean, limitSeconds: number): Promise<void> {
   while (!isSo() && performance.now() - started < limitSeconds * 1000) await pause(100)
 }
 
-/** Resident memory of the gateway, in MB. */
+/** Returns the resident memory of the gateway, in MB. */
 function rss(): number {
   return readRss(gateway.child)
 }

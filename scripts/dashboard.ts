@@ -1,8 +1,8 @@
 import { putGenerated } from './support/generated.ts'
 
-// Writes ops/grafana/triwire.json from the table of its panels. `--check` only reports whether the file is up to date.
+// Writes ops/grafana/triwire.json from the table of panels. `--check` only reports whether the file is up to date.
 
-/** A line of a plot: the query and the label. */
+/** A line of a plot: its query and its label. */
 type Query = readonly [expr: string, legend: string]
 type Panel = { title: string; says: string; unit: string; stacked?: boolean; queries: readonly Query[] }
 type Row = { title: string; panels: readonly Panel[] }
@@ -354,7 +354,7 @@ function variables() {
   ]
 }
 
-/** Places three panels beside each other in a grid of 24 columns, with a heading for each row of the table. */
+/** Places three panels side by side in a grid of 24 columns, with a heading for each row of the table. */
 function layOut(): object[] {
   const panels: object[] = []
   let y = 0

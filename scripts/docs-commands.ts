@@ -6,8 +6,8 @@ import { Session } from './docs/session.ts'
 
 // npm run test:docs [-- PAGE …] [--verbose]
 //
-// Types the commands of all pages as a reader would. Each page has a fresh copy of the checkout, with a real gateway and its
-// simulated models. An output that stands in a page must be printed. Marks of the pages are explained in scripts/docs/page.ts.
+// Runs the commands of all pages as a reader would. Each page gets a new copy of the checkout, with a real gateway and
+// its simulated models. Output that a page shows must be printed. scripts/docs/page.ts explains the marks in pages.
 
 const root = join(import.meta.dirname, '..')
 const asked = process.argv.slice(2).filter((one) => !one.startsWith('--'))

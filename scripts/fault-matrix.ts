@@ -1,8 +1,8 @@
 /**
- * Runs the fault matrix: every row of docs/faults.md that concerns one machine, on the ways through the gateway where
- * it applies. Each cell asserts what client, ledger and log must show. Most cells are tests of test/faults, which say
- * so by their titles. Faults that need a disk of their own are tried by scripts that make the same checks. Prints a
- * table. Fails if a cell fails, or if a row has no cell.
+ * Runs the fault matrix: every row of docs/faults.md about one machine, for each pair of wires to which it applies.
+ * Each cell checks the client, the ledger and the log. Most cells are tests in test/faults, whose titles name the row.
+ * Faults that need a separate disk are tried by scripts with the same checks. Prints a table. Fails if a cell fails, or
+ * if a row has no cell.
  *
  *     node bin/node.mjs scripts/fault-matrix.ts [rows, such as F-U9 F-S2; default: all]
  */
@@ -16,10 +16,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const columns = ['messages', 'chat', 'responses', 'messages→chat', 'any'] as const
 const wanted = process.argv.slice(2)
 
-/** The result of one cell. */
+/** The result of a cell. */
 type Result = { row: string; way: string; isGood: boolean; why?: string }
 
-/** Rows that a script tries, on a server with a disk of its own. Without the programs in `needs` they cannot be tried. */
+/** Rows that a script tries, on a server with a separate disk. They need the programs in `needs`. */
 const scripts: { rows: string[]; command: string[]; needs: string[] }[] = [
   { rows: ['F-S2'], command: ['scripts/full-disk.ts', '1'], needs: ['unshare', 'mount'] },
   { rows: ['F-S3'], command: ['scripts/full-disk.ts', '1', 'syncs'], needs: ['unshare', 'mount', 'strace'] },
@@ -33,7 +33,7 @@ const rows = readRows()
 const results = [...runCells(), ...runScripts()]
 printTable(results)
 
-/** The rows of the page in its order, except those that are marked as for later. */
+/** Returns the rows of the page in their order, except those marked as for later. */
 function readRows(): string[] {
   const page = readFileSync(join(root, 'docs/faults.md'), 'utf8')
   const all = [...page.matchAll(/^\| (F-[CUPS]\d+) \| (.*)$/gm)]
@@ -81,7 +81,7 @@ function runCells(): Result[] {
   return results
 }
 
-/** Titles are `F-U9 chat: …`. The message of a failure is on the lines below, up to three dots. */
+/** Reads results. A title is `F-U9 chat: …`. The message of a failure is on the lines after it, up to three dots. */
 function readTap(text: string): Result[] {
   const lines = text.split('\n')
   return lines.flatMap((line, i) => {

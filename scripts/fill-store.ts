@@ -1,6 +1,6 @@
 /*
- * Fills a SQLite store, for trials with long ledgers: `node bin/node.mjs scripts/fill-store.ts PATH 1000000 100`. Posts
- * so many debits of so many accounts, each with a key, as a server does, but without requests.
+ * Fills a SQLite store, for trials with long ledgers: `node bin/node.mjs scripts/fill-store.ts PATH 1000000 100`. The
+ * numbers are debits and accounts, each with a key. Debits are posted as by a server, but without requests.
  */
 import { createBooks } from '../src/accounts/books.ts'
 import type { Debit } from '../src/accounts/ledger.ts'

@@ -4,10 +4,10 @@ import { scripts } from '../src/inference/estimate-scripts.ts'
 import { otherLanguages, readSamples, type Sample } from '../test/inference/samples.ts'
 
 /*
- * Fits the weights of the token estimate on one half of the samples, and prints the accuracy on both halves. With
- * `--write` it writes src/inference/estimate-weights.ts. The fit is by least squares of the relative error. A kind of
- * sample counts more if there is more of it, but less than in proportion. The weights of neighbouring lengths are held
- * together and to a first guess. So a length that is rare in the samples cannot get an odd weight.
+ * Fits the weights of the token estimate on one half of the samples, and prints the accuracy on both halves. `--write`
+ * writes src/inference/estimate-weights.ts. The fit minimizes the squares of the relative error. A kind with more
+ * samples counts more, but less than in proportion. The weights of neighbouring lengths are regularized towards each
+ * other and towards a first guess, so that a rare length cannot get an extreme weight.
  *
  *     node bin/node.mjs scripts/fit-estimate.ts [--write]
  */
@@ -17,7 +17,7 @@ const scriptCount = Object.keys(scripts).length * 2
 const size = pieceCount + scriptCount
 const digitGroupWeight = weightUnit
 
-/** How strongly a weight is held to its guess, and how strongly its difference from the length below is. */
+/** The strength of the regularization towards the guess, and towards the weight of the previous length. */
 const holdStrength = 0.01
 const smoothStrength = 0.03
 
@@ -67,7 +67,7 @@ function fit(chosen: Sample[]): number[] {
   return weights
 }
 
-/** First guesses: one token for short pieces; long words and long runs of marks take more. */
+/** Returns the first guesses: one token for short pieces, and more for long words and long runs of marks. */
 function guessWeights(): number[] {
   const guess = new Array<number>(size).fill(0.5)
   pieceKinds.forEach((kind, row) => {
@@ -82,7 +82,7 @@ function guessWeights(): number[] {
   return guess
 }
 
-/** Counts how often each weight applies to a text, and the tokens that are not fitted (groups of digits are one token each). */
+/** Counts how often each weight applies to a text, and its tokens without a weight: each group of digits is one. */
 function countPieces(text: string): { row: number[]; fixed: number } {
   const one = new Int32Array(pieceCount)
   const oneScript = new Int32Array(scriptCount)

@@ -1,8 +1,8 @@
 /*
- * Memory of a server that folds a long ledger for the first time (CON-10): `node bin/node.mjs scripts/folding.ts [entries,entries…]
- * [SQLite|PostgreSQL] [seconds]`, 1 and 3 million entries and 60 seconds by default. Meanwhile figures are asked for as the console
- * asks for them, four at a time. Prints the most memory that the server has used, the longest answer, and how far it came. The
- * script fails above 300 MB, or if a report or a status does not say how far it is.
+ * Measures the memory of a server that folds a long ledger for the first time (CON-10): `node bin/node.mjs
+ * scripts/folding.ts [entries,entries…] [SQLite|PostgreSQL] [seconds]`. The defaults are 1 and 3 million entries and 60
+ * seconds. Meanwhile, four concurrent clients request the console's figures. Prints the server's peak memory, the
+ * longest response, and the progress. The script fails above 300 MB, or if a report or a status lacks the progress.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ const megabytesMax = 300
 
 type FilledStore = { store: string; token: string; remove(): void }
 
-/** Figures of the overview of the console, of its lists, and the whole time. */
+/** Requests for figures: those of the console's overview and lists, and of the whole time. */
 const questions = [
   '/usage?last=30d&bucket=hour&by=model&measures=credits,requests,errors,first_byte_ms&top=6',
   '/usage?last=30d&bucket=all&by=account,key&measures=credits&top=20',

@@ -1,14 +1,14 @@
 /*
- * Fills the disk of the real server while answers are held (B7, ruling C13). Store and spool are on a file system of 3
- * MB. Three requests are held at their model, the disk is filled and kept full, and the model answers. After the
- * clients have their answers, the space is freed. In most cases the server was killed (kill -9) at some moment before,
- * and is started again. In two cases it starts on the full disk, and must refuse to start or ask no model.
+ * Fills the disk of the real server while answers are held back (B7, ruling C13). Store and spool are on a file system
+ * of 3 MB. Three requests wait for their model, the disk is filled and kept full, and the model answers. When the
+ * clients have their answers, the space is freed. In most cases the server is killed (kill -9) before, and started
+ * again. In two cases it starts on the full disk, and must refuse to start or send nothing to a model.
  *
- * The debit of a client that got a 500 must not be in the ledger, unless it was given back. That of a client that got an
- * answer must be there. `ledger verify --log` must find nothing. Linux only: it takes a mount namespace.
+ * The debit of a client that got a 500 must not be in the ledger, or must be reversed. That of a client that got an
+ * answer must be there. `ledger verify --log` must find nothing. Only on Linux, because it needs a mount namespace.
  *
- * With `syncs` the disk has space, but strace makes every sync fail: what was written can still be read. With `writes`
- * every write to a position in a file fails.
+ * With `syncs` the disk has space, but strace makes every sync fail; written data can still be read. With `writes`
+ * every write at a position in a file fails.
  *
  *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3] [syncs|writes]
  */
@@ -27,7 +27,7 @@ import { openStore } from '../test/support/operator.ts'
 
 const settleMs = 400
 
-/** The system calls that fail, for trials on a disk with space. */
+/** The system calls that fail in trials on a disk with space. */
 const failing: Record<string, string> = { syncs: 'fsync,fdatasync', writes: 'pwrite64,pwritev' }
 
 const body = JSON.stringify({
@@ -51,7 +51,7 @@ const moments = {
   'after the 500 was sent, started on it': { lateMs: 600, spread: 200 },
 } as const
 
-/** Child processes, all of which are killed when this process ends. */
+/** Child processes. All are killed when this process ends. */
 const children = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
@@ -67,7 +67,7 @@ type Sums = {
   booked: number
   returned: number
   lost: number
-  /** Starts on the full disk that served, and the requests that they sent to a model. */
+  /** Starts on the full disk after which the server served requests, and the requests that it sent to a model. */
   serving: number
   admitted: number
   findings: string[]
@@ -116,7 +116,7 @@ async function runRound(moment: Moment, folder: string, sums: Sums): Promise<voi
   const key = configure(folder, upstream.url)
   const lines: string[] = []
   let { child, url } = await start(folder, lines)
-  // A new log file is synced before anything is in it, so one request comes first.
+  // A request comes first, because it makes the log file, which is synced while it is still empty.
   await ask(url, key)
   upstream.hold()
   const asks = Array.from({ length: 3 }, () => ask(url, key))
@@ -169,13 +169,13 @@ function count(folder: string, lines: readonly string[], told: readonly Told[], 
   sums.returned += booked.filter(({ id }) => returns.has(id)).length
   sums.lost += answered.filter(({ id }) => !store.findEntry(id)).length
   const log = lines.flatMap((line) => readLogLine(line) ?? [])
-  // A request that a kill has cut may be booked without a line in the log.
+  // A request that a kill interrupted may be booked without a line in the log.
   const findings = store.verify({ priceNanos, log })
   sums.findings.push(...findings.filter((text) => !text.includes('in the ledger, not in the log')))
   store.close()
 }
 
-/** Answers at once, except requests that come while it holds. */
+/** Starts an upstream that answers at once, except requests that arrive while it holds. */
 async function startUpstream(): Promise<{
   url: string
   held: ServerResponse[]
@@ -269,11 +269,11 @@ async function ask(url: string, key: string): Promise<Told | undefined> {
 
 type Broken = {
   free(): void
-  /** Starts a server while the disk is still broken. */
+  /** Starts a server while the disk is still full or broken. */
   start(start: (under?: string[]) => Promise<Server>): Promise<Server>
 }
 
-/** Takes every byte of the disk until it is freed. */
+/** Fills the disk, and keeps it full until it is freed. */
 function fill(path: string): Broken {
   const file = openSync(path, 'w')
   const more = () => {
@@ -281,7 +281,7 @@ function fill(path: string): Broken {
       try {
         while (writeSync(file, Buffer.alloc(size))) {}
       } catch {
-        // The disk is full for a piece of this size.
+        // The disk has no space for a piece of this size.
       }
     }
   }
@@ -289,7 +289,7 @@ function fill(path: string): Broken {
   let timer = setInterval(more, 2)
   return {
     async start(start) {
-      // A start may use the space that it frees itself, in the index of the log. Otherwise it would have none.
+      // A start may use the space that it frees in the index of the log, so the disk is not filled again meanwhile.
       clearInterval(timer)
       return start().finally(() => {
         timer = setInterval(more, 2)
@@ -301,14 +301,14 @@ function fill(path: string): Broken {
       try {
         closeSync(file)
       } catch {
-        // The file was closed before.
+        // The file is closed already.
       }
       rmSync(path, { force: true })
     },
   }
 }
 
-/** Makes these system calls of the process fail until the disk is restored. */
+/** Makes these system calls of a process fail until the disk is restored. */
 async function failCalls(server: ChildProcess, calls: string): Promise<Broken> {
   const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`]
   const tracer = spawn('strace', [...options, '-p', `${server.pid}`], { stdio: 'ignore' })
@@ -321,7 +321,7 @@ async function failCalls(server: ChildProcess, calls: string): Promise<Broken> {
   let end = () => void tracer.kill('SIGTERM')
   return {
     async start(start) {
-      // The tracer runs as a grandchild, so that the process started here is the server.
+      // The tracer runs as a grandchild, so that the child process is the server.
       const started = await start(['strace', '-D', '-I', '2', ...options])
       end = () => void process.kill(tracerOf(started.child), 'SIGTERM')
       tracer.kill('SIGTERM')

@@ -1,7 +1,7 @@
 /*
- * Damages upstream streams and reads them with every decoder into every encoder. Damage is: flipped bytes, truncation,
- * frames that are dropped, doubled or swapped, and values of another type. Nothing may throw or hang. The stream to a
- * client must obey its wire's grammar and add up to the whole answer.
+ * Damages upstream streams, and translates them with every decoder and every encoder. Damage is: flipped bytes,
+ * truncation, frames that are dropped, doubled or swapped, and values of another type. Nothing may throw or hang. The
+ * stream to a client must obey the grammar of its wire, and add up to the whole answer.
  *
  *     node bin/node.mjs scripts/fuzz-answers.ts 200000 [seed]
  */
@@ -110,7 +110,7 @@ function damage(script: string): string {
   }
 }
 
-/** Replaces one value by one of another type. */
+/** Replaces a value with one of another type. */
 function retype(script: string): string {
   const places = [...script.matchAll(/":\s*("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false|\{\}|\[\])/g)]
   const place = places[below(places.length)]
@@ -119,7 +119,7 @@ function retype(script: string): string {
   return script.slice(0, start) + otherValues[below(otherValues.length)] + script.slice(start + place[1]!.length)
 }
 
-/** A xorshift generator: the same seed damages in the same way. */
+/** Returns a random integer below a limit, from a seeded xorshift generator. */
 function below(limit: number): number {
   state ^= state << 13
   state ^= state >>> 17

@@ -1,10 +1,10 @@
 /**
- * Damages the bytes of clients' bodies: flipped bits, cut and doubled slices, other tokens. Each body goes from the
- * byte scanner through the field checks to an upstream's body, native or translated:
+ * Damages the bytes of clients' bodies: flipped bits, removed and doubled slices, other tokens. Each body goes through
+ * the byte scanner and the field checks, and becomes an upstream's body, native or translated:
  *
  *     node bin/node.mjs scripts/fuzz-bodies.ts [inputs] [seed]
  *
- * Each must end in a body that is JSON, or in a 400 that we meant (ruling R9); anything else is our bug.
+ * The result must be a JSON body, or an intended 400 (ruling R9). Anything else is a bug.
  */
 import type { Model } from '../src/catalog/model.ts'
 import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
@@ -22,7 +22,7 @@ const models = Object.fromEntries(clientWireNames.map((wire) => [wire, modelOf(w
 >
 const seeds = clientWireNames.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
 
-/** Pieces of JSON, whole and broken, to insert. */
+/** Pieces of JSON to insert, valid and invalid. */
 const tokens = [
   ...'{}[]",:\\ \0\x7f',
   'null',
@@ -46,8 +46,8 @@ const tokens = [
 ]
 
 /**
- * Takes a body through the gateway to a native model and to the translated ones.
- * @throws any error that is not a refusal of ours
+ * Takes a body through the gateway to a native model and to translated ones.
+ * @throws any error that is not an intended refusal
  */
 export function walkBody(wire: ClientWire, bytes: Buffer): 'sent' | 'refused' {
   let outcome: 'sent' | 'refused' = 'refused'
@@ -118,7 +118,7 @@ if (process.argv[1] === import.meta.filename) {
     }
   }
 
-  /** Replaces a string or a number by another value, so that many bodies stay JSON. */
+  /** Replaces a string or a number with another value, so that many bodies stay valid JSON. */
   function retype(before: Buffer): Buffer {
     const text = before.toString('latin1')
     const places = [...text.matchAll(/":("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false|\{\}|\[\])/g)]
@@ -129,7 +129,7 @@ if (process.argv[1] === import.meta.filename) {
     return Buffer.from(text.slice(0, start) + value + text.slice(start + place[1]!.length), 'latin1')
   }
 
-  /** A xorshift generator: the same seed damages in the same way. */
+  /** Returns a random integer below a limit, from a seeded xorshift generator. */
   function below(limit: number): number {
     state ^= state << 13
     state ^= state >>> 17

@@ -3,8 +3,8 @@ import { startTestGateway } from '../test/support/gateway.ts'
 
 // node bin/node.mjs scripts/fuzz-gateway.ts [count] [seed]
 //
-// Sends mutated bodies to all paths of a whole gateway with the simulator as its upstream. There must be no 5xx, no
-// hang, no bill for a refusal, and no uncaught exception. Otherwise the exit code is 1 and the bodies are printed.
+// Sends mutated bodies to all paths of a whole gateway, with the simulator as upstream. There must be no 5xx, no hang,
+// no bill for a refusal, and no uncaught exception. Otherwise the exit code is 1, and the bodies are printed.
 
 const count = Number(process.argv[2] ?? 100_000)
 const seed = Number(process.argv[3] ?? 1)

@@ -1,15 +1,17 @@
 /**
- * Damages requests and responses, and has each read by our server or client and by two independent parsers: llhttp (through Node's
- * `http`) and HAProxy. Two readers that see two different messages in the same bytes are how requests are smuggled:
+ * Damages requests and responses. Our server or client and two independent parsers read each of them: llhttp (through
+ * Node's `http`) and HAProxy. If two readers see different messages in the same bytes, requests can be smuggled:
  *
  *     node bin/node.mjs scripts/fuzz-http.ts [inputs] [seed]
  *
- * - A request that we take is the same for llhttp, with the same body, or llhttp refuses it. If we wait for more of a request, llhttp does
- *   not see a whole one.
- * - With HAProxy in front, every request that we take is one that HAProxy has sent, with the method and the length that it has read.
- * - A response that we take whole is the same for llhttp and through HAProxy, or they refuse it.
+ * - A request that we accept is the same for llhttp, with the same body, or llhttp refuses it. If a request is
+ *   incomplete for us, it is not complete for llhttp.
+ * - With HAProxy in front, every request that we accept is one that HAProxy has sent, with the method and the length
+ *   that it has read.
+ * - A response that is complete for us is the same for llhttp and through HAProxy, or they refuse it.
  *
- * Exit code 1 and the bytes in base64 for the first input that breaks a rule. Without HAProxy its rules are left out, which is printed.
+ * At the first input that breaks a rule, the exit code is 1, and the bytes are printed in base64. Without HAProxy its
+ * rules are skipped, which is printed.
  */
 import { createDraw, damage, requests, responses } from './fuzz-http/bytes.ts'
 import { frontSecret, startHaproxy } from './fuzz-http/haproxy.ts'
@@ -29,9 +31,11 @@ import {
 const inputs = Number(process.argv[2] ?? 20_000)
 const seed = Number(process.argv[3] ?? 1)
 const draw = createDraw(seed)
-/** So many inputs are under way at once. */
+/** The number of concurrent inputs. */
 const lanes = 48
-/** A client that is sent nothing for so long, in ms, leaves. An input that breaks a rule is tried again with the longer time. */
+/**
+ * A client leaves after this time without data, in ms. An input that breaks a rule is tried again with the longer one.
+ */
 const quietMs = { first: 50, again: 2_000 }
 
 const [ours, behind, node, raw] = await Promise.all([startOurs(), startOurs(), startNode(), startRaw()])
@@ -41,7 +45,7 @@ if (!haproxy)
   console.log('LEFT OUT: haproxy is not installed (apt-get install haproxy): nothing is shown of a proxy in front')
 
 const counts = { taken: 0, closed: 0, cut: 0, fronted: 0, whole: 0, broken: 0, throughHaproxy: 0 }
-/** The numbers that HAProxy gave to requests that we have seen. */
+/** HAProxy's numbers of requests that we have received. */
 const fronts = new Set<string>()
 let started = 0
 let failure: string | undefined
@@ -78,7 +82,7 @@ async function runLane(): Promise<void> {
   }
 }
 
-/** @returns the rule that is broken */
+/** @returns the broken rule, or undefined */
 async function readRequest(bytes: Buffer, isLenient: boolean, ms: number): Promise<string | undefined> {
   const [byOurs, byNode] = await Promise.all([sendBytes(ours.port, bytes, ms), sendBytes(node.port, bytes, ms)])
   const [own, other] = [takeSeen(ours, byOurs), takeSeen(node, byNode)]
@@ -90,7 +94,7 @@ async function readRequest(bytes: Buffer, isLenient: boolean, ms: number): Promi
   return judgeFronted([...behind.seen.values()].flatMap(({ requests }) => requests.splice(0)))
 }
 
-/** A reader that closes the connection has refused what follows, or was asked to: it reads on no further. */
+/** The requests that a reader has seen. When it has closed the connection, it reads no further bytes. */
 type SeenByReader = { requests: SeenRequest[]; isClosed: boolean }
 
 function takeSeen({ seen }: ReadingServer, { port, isClosed }: SentBytes): SeenByReader {
@@ -111,7 +115,7 @@ function compareSeen(own: SeenByReader, other: SeenByReader): string | undefined
   return undefined
 }
 
-/** Of a request that is cut, only its head counts: how much of its body was handed on is a matter of time. */
+/** Of an incomplete request only the head is compared, because the received part of the body depends on time. */
 function show(request: SeenRequest | undefined): string {
   if (request === undefined) return 'none'
   const { method, target, body, isWhole } = request
@@ -132,7 +136,7 @@ function judgeFronted(seen: readonly SeenRequest[]): string | undefined {
   return undefined
 }
 
-/** @returns the rule that is broken */
+/** @returns the broken rule, or undefined */
 async function readResponse(bytes: Buffer, path: string): Promise<string | undefined> {
   raw.answers.set(path, bytes)
   const [own, other] = await Promise.all([readByOurs(raw.port, path), readByNode(raw.port, path)])

@@ -1,6 +1,6 @@
 /**
- * Mutates valid requests and translates them: `node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]`.
- * Each must end in an upstream body that is JSON, or in a 400 that we meant. Anything else is our bug and is printed.
+ * Mutates valid requests and translates them: `node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]`. The result
+ * must be a JSON body for the upstream, or an intended 400. Anything else is a bug and is printed.
  */
 
 import type { ProfileSetting } from '../src/catalog/profiles.ts'
@@ -66,10 +66,10 @@ function tryOne(from: ClientWire, body: string, random: () => number, count: Fuz
   return undefined
 }
 
-/** Makes one to four random changes, mostly one, to the full body of a wire. @returns JSON */
+/** Makes one to four random changes, mostly one, in the full body of a wire. @returns JSON */
 function mutate(wire: ClientWire, random: () => number): string {
   const body = structuredClone(fullBodies[wire])
-  // A bad top-level field hides all others, so half of the bodies keep only the required fields and two more.
+  // An invalid top-level field hides the others, so half of the bodies have only the required fields and two more.
   if (random() < 0.5) {
     const optional = Object.keys(body).filter((key) => !['model', 'max_tokens', 'messages', 'input'].includes(key))
     const kept = new Set([pick(optional, random), pick(optional, random)])

@@ -1,23 +1,24 @@
 /**
- * Translates random requests in several ways, which must give the same body, losses, names, stops, repeated members or refusal:
+ * Translates random requests in several ways. All must give the same body, losses, names, stops, repeated members or
+ * error:
  *
  *     node bin/node.mjs scripts/fuzz-texts.ts [inputs] [seed] [another checkout]
  *
- * The texts of a request are carried as JSON source if they are long. Here all of them are carried, or the long ones, or none.
- * The code of another checkout is one way more.
+ * Long texts of a request are carried as JSON source. Here the ways are: all texts, the long ones, or none. The code of
+ * another checkout is a further way.
  */
 import { join, resolve } from 'node:path'
 import type { ClientWire } from '../src/catalog/wire-names.ts'
 
-/** A client's body as JSON text, and where it goes. */
+/** A client's body as JSON text, with its wire and its destination. */
 type TextCase = { from: ClientWire; to: ClientWire; profile: string | undefined; body: string }
 
-/** Translates a case. @returns the result as text, whether it is a body or a refusal */
+/** Translates a case. @returns the result as text, a body or an error */
 type Translation = (input: TextCase) => string
 
 const wireNames = ['messages', 'chat', 'responses'] as const
 
-/** The sizes from which on a text is carried as its source, in bytes: each text that is not empty, the usual size, no text. */
+/** The least size of a text that is carried as its source, in bytes: any text, the default, or none. */
 const sizes = [3, undefined, Number.POSITIVE_INFINITY]
 
 export async function loadTranslations(root: string): Promise<{ translations: Translation[]; profiles: string[] }> {
@@ -34,7 +35,7 @@ export async function loadTranslations(root: string): Promise<{ translations: Tr
       ...{ hostedTools: 'pass', implicitKey: 'off', remoteMedia: 'pass', storedFiles: 'pass' },
     }
     try {
-      // Earlier versions had a list of keys and no size.
+      // Earlier versions have a list of keys and no size.
       const keys = Array.isArray(client.keptKeys) ? client.keptKeys : { ...client.keptKeys, textBytesMin }
       const asked = new ClientBody(Buffer.from(body), keys)
       checkFields(client, asked)
@@ -66,7 +67,7 @@ export async function loadTranslations(root: string): Promise<{ translations: Tr
   }
 }
 
-/** A schema that a model is asked to follow in words (R-JSON). It has the client's escapes if it was carried as its source. */
+/** Matches a schema in instructions for a model (R-JSON). It has the client's escapes if it was carried as source. */
 const schemaInWords = /(?<=nothing else:\n).*/s
 
 function inOneSpelling(json: string): string {
@@ -77,7 +78,7 @@ function inOneSpelling(json: string): string {
 
 export type TextCount = { inputs: number; translated: number; refused: number; faults: string[] }
 
-/** @param others further translations, which must have the same results */
+/** @param others further translations, which must give the same results */
 export async function fuzzTexts(inputs: number, seed: number, others: Translation[] = []): Promise<TextCount> {
   const { translations, profiles } = await loadTranslations(resolve(import.meta.dirname, '..'))
   const random = createRandom(seed)
@@ -97,7 +98,7 @@ export async function fuzzTexts(inputs: number, seed: number, others: Translatio
 
 type Random = { below(limit: number): number; pick<T>(list: readonly T[]): T; chance(share: number): boolean }
 
-/** A xorshift generator: the same seed makes the same bodies. */
+/** Creates a seeded xorshift generator, so that the same seed makes the same bodies. */
 function createRandom(seed: number): Random {
   let state = seed >>> 0 || 1
   const below = (limit: number) => {
@@ -110,7 +111,7 @@ function createRandom(seed: number): Random {
   return { below, pick: (list) => list[below(list.length)]!, chance: (share) => below(1_000) < share * 1_000 }
 }
 
-/** Pieces of JSON strings: what readers look for, what is white space, escapes, halves of pairs, beginnings of tokens. */
+/** Pieces of JSON strings: words that readers search, white space, escapes, single surrogates, beginnings of tokens. */
 // biome-ignore format: pieces in rows
 const units = [
   'a', 'Error: ', 'eRRor', ' ', '\\n', '\\t', '\\"', '\\\\', '\\/', '\\u0000', '\\ud83d', '\\ude00', '\\ud83d\\ude00', 'é', '😀', '\u3000',
@@ -441,7 +442,7 @@ class BodyMaker {
     return `[${Array.from({ length: this.#random.pick(lengths) }, make).join(',')}]`
   }
 
-  /** An object, sometimes with an escaped key, a member twice, or white space. */
+  /** Makes an object, sometimes with an escaped key, a repeated member or white space. */
   #object(members: Member[]): string {
     const space = () => this.#random.pick(['', '', '', ' ', '\n  '])
     const all = this.#random.chance(0.03) ? [...members, [members.at(-1)![0], this.#text()] as Member] : members

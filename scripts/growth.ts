@@ -1,11 +1,11 @@
 /*
- * Looks for work that grows faster than its input. A message with one part that is four times as large must not take
- * far more than four times as long. That would delay all clients (B25, E3). Every list, object, text and run of frames
- * of each wire is enlarged by itself, on the nine pairs. Messages are JSON or streams, in large or small pieces.
+ * Searches work that grows faster than its input, which would delay all clients (B25, E3). If one part of a message is
+ * four times as large, it must not take far more than four times as long. Every list, object, text and run of frames of
+ * each wire is enlarged alone, on all nine pairs. Messages are JSON or streams, in large or small pieces.
  *
  *     node bin/node.mjs scripts/growth.ts [part of a name]
  *
- * A finding is measured again, at four and sixteen times the size. If it holds, the exit code is 1.
+ * A finding is measured again, at four and sixteen times the size. If it is confirmed, the exit code is 1.
  */
 import { openExchange } from '../bench/exchange.ts'
 import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
@@ -16,13 +16,15 @@ import { fullBodies } from '../test/translation/support/bodies.ts'
 import { smallest } from '../test/translation/support/exchange.ts'
 import { type Growth, growthsOf, growthsOfStream } from './growth/grow.ts'
 
-/** The size of the part that grows. If it seems to grow too fast, sixteen times as much is measured as well. */
+/** The size of the part that is enlarged, in bytes. */
 const bytes = 30_000
-/** Four times the input takes quadratic work sixteen times as long, and linear work up to six times, when memory runs short. */
+/**
+ * The largest ratio of times for four times the input. Quadratic work has 16; linear work up to 6 if memory is short.
+ */
 const ratioMax = 8
-/** A shorter time cannot be distinguished from that of the garbage collector. */
+/** Shorter times are ignored, because they can be those of the garbage collector. */
 const noticedMs = 5
-/** The sizes of the pieces of a model's answer, in bytes: for a stream, and for an answer that is put together. */
+/** The sizes of the pieces of a model's answer, in bytes: for a stream, and for an answer that is folded. */
 const pieceBytes = { stream: 500, fold: 16_384 }
 
 type Way = { name: string; growths: Iterable<Growth>; take: (text: string) => void }
@@ -33,7 +35,7 @@ const usage = {
   ...{ inputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
   ...{ outputTokens: 400, reasoningTokens: 0, estimated: true },
 }
-/** The members of a refusal, which are the same on every wire. */
+/** An error with the members of all wires. */
 const refusal = { type: 'error', error: { type: 'bad', code: 'c', message: 'No.', param: 'p' }, message: 'No.' }
 const found: Found[] = []
 let shapes = 0
@@ -88,7 +90,7 @@ function isTooSlow(take: Way['take'], small: string, large: string, times: numbe
   return largeMs > noticedMs && largeMs > ratioMax * measureMs(take, small, times + 1)
 }
 
-/** The best of several times. */
+/** Returns the shortest of several times, in ms. */
 function measureMs(take: Way['take'], text: string, times: number): number {
   let best = Number.POSITIVE_INFINITY
   for (let i = 0; i < times; i++) {
@@ -96,7 +98,7 @@ function measureMs(take: Way['take'], text: string, times: number): number {
     try {
       take(text)
     } catch (error) {
-      // A refusal is an answer too, and its time counts.
+      // An error response is a result too, and its time counts.
       if (!(error instanceof GatewayError)) throw error
     }
     best = Math.min(best, performance.now() - startedMs)

@@ -7,10 +7,11 @@ import { must } from './install/tools.ts'
 
 // npm run image [-- --tag NAME] [--archive FILE] [--try] [--try-replicas] [--lock]
 //
-// Builds a container image from npm's registry and Debian's archive, without pulling one. It contains the package, its
-// dependencies, the pinned Node and four of Debian's libraries, each as image/lock.json says. Needs skopeo.
-// `--try` needs podman and runc too, `--try-replicas` also mmdebstrap: it runs examples/compose-replicas.yaml.
-// `--archive` writes a file for `docker load`. `--lock` only writes image/lock.json, from what is newest: review the difference.
+// Builds a container image from npm's registry and Debian's archive, without a base image. It contains the package, its
+// dependencies, the pinned Node and four Debian libraries, in the versions of image/lock.json. Needs skopeo. `--try`
+// also needs podman and runc. `--try-replicas` runs examples/compose-replicas.yaml, and also needs mmdebstrap.
+// `--archive` writes a file for `docker load`. `--lock` only writes image/lock.json with the newest versions; review
+// the difference.
 
 const args = process.argv.slice(2)
 const optionOf = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined)

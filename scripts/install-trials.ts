@@ -4,8 +4,9 @@ import { trials } from './install/trials.ts'
 // npm run test:install [-- name …]
 //
 // Installs and runs triwire as people do, each time in an empty folder: as a checkout, a package, a dependency or a
-// container. Also by npx, as another user, in a path with blanks, and on musl. Needs npm's registry and some minutes.
-// Trials that a machine cannot run (no root, no podman) are reported. TRIWIRE_INSTALL_DIR keeps Node (default: .install).
+// container. Also by npx, as another user, in a path with blanks, and on musl. Needs npm's registry and a few minutes.
+// Trials that cannot run on a machine (no root, no podman) are reported. TRIWIRE_INSTALL_DIR is the folder in which
+// Node is kept (default: .install).
 
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !(name in trials))

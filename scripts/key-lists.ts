@@ -1,11 +1,12 @@
 /*
- * Lists of keys in large stores (SCA-5): `node bin/node.mjs scripts/key-lists.ts [keys] [SQLite|PostgreSQL]`, two million keys by
- * default. Asks the real program for pages, searches and filters over HTTP, first with 1,000 keys and then with so many. Prints the
- * shortest of 20 times of each beside each other: others that use the machine only add to them. The script fails if an answer takes more than three times as long with many keys, of those
- * that have a bound.
+ * Measures lists of keys in large stores (SCA-5): `node bin/node.mjs scripts/key-lists.ts [keys] [SQLite|PostgreSQL]`,
+ * by default two million keys. Requests pages, searches and filters from the real program, first with 1,000 keys and
+ * then with all. Prints the shortest of 20 times of each, because other work on the machine can only add time. The
+ * script fails if a request with a bound takes more than three times as long with all keys.
  *
- * The keys are of accounts with ten keys each, but for one account that has a tenth of all. They were made one a second. Each
- * tenth has ended, each twentieth is revoked, and each hundredth account is suspended. The run takes some minutes and 2 GB of disk.
+ * Accounts have ten keys each, except one, which has a tenth of all keys. The keys were made one per second. Every
+ * tenth has expired, every twentieth is revoked, and every hundredth account is suspended. The run takes a few minutes
+ * and 2 GB of disk.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +24,7 @@ import { startProgram } from './support/program.ts'
 const [few, many] = [1_000, Number(process.argv[2] ?? 2_000_000)]
 const [rounds, timesMax] = [20, 3]
 
-/** @property isBound whether the script fails if the time grows */
+/** A request. @property isBound whether the script fails if the time grows */
 type KeyQuestion = { name: string; path: (keys: number) => string; isBound: boolean }
 
 const questions: readonly KeyQuestion[] = [
@@ -99,7 +100,7 @@ async function compare(
   }
 }
 
-/** @returns the shortest time of each question, in ms */
+/** @returns the shortest time of each request, in ms */
 async function measureAll(keys: number, { store, token }: { store: string; token: string }): Promise<number[]> {
   const admin = `127.0.0.1:${await freePort()}`
   const config = join(folder, 'triwire.yaml')
@@ -116,7 +117,7 @@ async function measureAll(keys: number, { store, token }: { store: string; token
   try {
     const best: number[] = []
     const asking = { headers: { authorization: `Bearer ${token}` } }
-    // A server with two million keys in a file reads them all at its start.
+    // The start takes long, because the server reads all keys of a file.
     const look = () =>
       fetch(`http://${admin}/api/v1/me`, asking).then(
         ({ ok }) => ok,

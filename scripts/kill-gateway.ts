@@ -1,12 +1,13 @@
 /**
- * Kills a loaded gateway and starts it again, many times (faults F-P1). An answer that a client got to its end, as JSON
+ * Kills a loaded gateway and starts it again, many times (fault F-P1). An answer that a client got completely, as JSON
  * or as a stream with its terminator, must be in the ledger exactly once. An answer that was cut may be there at most
- * once. With `--first-release` the first release made the store, and the first start migrates it. At the end the books
- * must be right, with their chain (C15). They must still have all that a head covers which was taken between the kills.
+ * once. With `--first-release` the store is from the first release, and the first start migrates it. At the end the
+ * books and their chain must be right (C15). They must include all that a head from between the kills covers.
  *
  *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200] [--first-release] [--streams 50] [--per-second 200]
  *
- * So many `--streams` run beside the twelve clients. `--per-second` more requests are sent, even if others are slow.
+ * `--streams` run in addition to the twelve clients. `--per-second` sends further requests at this rate, even if others
+ * are slow.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -61,7 +62,7 @@ const completed = new Map<string, string>()
 let [answers, doubled] = [0, 0]
 const readyMs: number[] = []
 
-/** The head that is taken halfway, between two kills. */
+/** A head that is taken after half of the kills. */
 let head: string | undefined
 for (let i = 0; i < kills; i++) {
   if (i === kills >> 1) head = await takeHead()
@@ -80,7 +81,7 @@ for (let i = 0; i < kills; i++) {
   await Promise.all(running)
   if (i % 50 === 49) console.error(`${i + 1} kills, ${completed.size} answers were whole`)
 }
-// A last start posts debits that the last death left in the spool; it ends in order.
+// A last start posts debits that the last kill left in the spool, and ends in an orderly way.
 const { child } = await startServer()
 const ended = new Promise((resolve) => child.once('exit', resolve))
 child.kill('SIGINT')
@@ -112,7 +113,7 @@ async function createStore(): Promise<string> {
   const store = openStore(storePath)
   const books = createBooks(store, Date.now)
   await books.createAccount('one', credit)
-  // The key has a budget, so that its spending is verified as well (ruling R15).
+  // The key has a budget, so that its spending is verified too (ruling R15).
   const { key } = await books.createKey('one', { budget: { nanos: credit, per: 'day' }, requestsPerMinute: 1_000_000 })
   store.close()
   return key
@@ -125,7 +126,7 @@ function createOldStore(): string {
   const debits = Array.from({ length: 1_000 }, (_, i) => ({
     accountId: i % 3 ? accountId : other,
     requestId: `req_before_${i}`,
-    // The last one is recent: a server wants a clock confirmed that is years past the newest entry (ruling Y15).
+    // The last one is recent, because a clock that is years past the newest entry must be confirmed (ruling Y15).
     atMs: Date.now() - (1_000 - i) * 1_000,
   }))
   createFirstRelease(storePath, { [accountId]: 'one', [other]: 'two' }, [...first, ...debits], { [accountId]: digest })
@@ -147,12 +148,12 @@ async function startServer(): Promise<Program> {
   return program
 }
 
-/** One client: sends requests until the server is dead. */
+/** Sends requests as one client until the server has ended. */
 async function askUntil(url: string, isAlive: () => boolean, wish: Wish = {}): Promise<void> {
   while (isAlive()) await ask(url, wish)
 }
 
-/** The kind of request; missing fields are chosen by chance. */
+/** The kind of request. Missing fields are random. */
 type Wish = { stream?: boolean; pace?: 'quick' | 'slow' }
 
 async function ask(
@@ -177,7 +178,7 @@ async function ask(
       completed.set(id, `${wire} ${stream ? 'streams' : 'answers'}`)
     }
   } catch (error) {
-    // Cut connections are expected here; a refusal is a failure.
+    // Cut connections are expected. An error response is a failure.
     if ((error as Error).message.startsWith('status')) throw error
   }
 }

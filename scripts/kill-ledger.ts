@@ -1,9 +1,9 @@
 /*
- * Kills a process that posts debits, by kill -9 at random times (F-P1). A child opens the ledger as a server does and
- * posts debits as fast as it can. It prints each request id when its debit is acknowledged. The parent kills it, again
- * and again on the same store, which the first release made. In a third of the trials a locked database drives debits
- * into the spool first. Afterwards every acknowledged id must be in the ledger exactly once, and the books must be
- * right.
+ * Kills a process that posts debits at random times, by kill -9 (F-P1). A child opens the ledger like a server, and
+ * posts debits as fast as it can. It prints each request id when the debit is acknowledged. The parent kills it
+ * repeatedly, always on the same store, which is from the first release. In a third of the trials a locked database
+ * forces debits into the spool first. At the end every acknowledged id must be in the ledger exactly once, and the
+ * books must be right.
  *
  *     node bin/node.mjs scripts/kill-ledger.ts [trials, default 50]
  */
@@ -59,7 +59,7 @@ async function postUntilKilled(path: string): Promise<void> {
   })
   process.stdout.write('ready\n')
   const account = [...accounts.values()][0]!
-  // As many debits at once as a busy server settles.
+  // As many concurrent debits as in a busy server.
   for (let i = 0; i < 64; i++) void post()
 
   async function post(): Promise<void> {
@@ -101,21 +101,21 @@ async function postUntilKilled(path: string): Promise<void> {
 async function runTrials(trials: number): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
   const path = join(dir, 'triwire.db')
-  // A store of the first release: the first child migrates it, as the first start after an upgrade does.
+  // A store of the first release, which the first child migrates, like the first start after an upgrade.
   createFirstRelease(path, { acct_one: 'one' }, [
-    // The entry is of today: a server wants a clock confirmed that is years past the newest entry (ruling Y15).
+    // The entry is recent, because a clock that is years past the newest entry must be confirmed (ruling Y15).
     { accountId: 'acct_one', requestId: 'req_before', atMs: Date.now() - 60_000 },
   ])
   const acked = new Set<string>()
   let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]
-  // Heads taken now and then between the kills: the ledger must still have all that each of them covers (C15).
+  // Heads from between the kills. The ledger must still have everything that they cover (C15).
   const heads: string[] = []
   for (let trial = 0; trial < trials; trial++) {
     if (trial % 5 === 1) heads.push(await takeHead(path))
     const { readyMs } = await runTrial(trial % 3 === 2)
     slowestReadyMs = Math.max(slowestReadyMs, readyMs)
   }
-  // A last start posts debits that the last death left in the spool.
+  // A last start posts debits that the last kill left in the spool.
   await runTrial(false)
 
   const store = openStore(path, { create: false })
@@ -140,7 +140,7 @@ async function runTrials(trials: number): Promise<void> {
       sort: 'requests',
     },
   })
-  // Entries of the first release are older than the figures that are kept.
+  // Entries of the first release are older than the kept figures.
   const [kept] = await store.sumEntries({ sinceMs: keptFrom * 900_000 }, [])
   const isCounted = Number(total.sums[0]![0]) === kept!.requests
   store.close()
@@ -176,7 +176,7 @@ async function runTrials(trials: number): Promise<void> {
       if (line === 'ready') isReady.resolve(performance.now() - startedMs)
       if (line === 'recovered') recoveries++
       const [result, id] = line.split(' ')
-      // The kill may have cut the last line.
+      // The kill may have truncated the last line.
       if (id?.length !== 36) return
       acked.add(id)
       if (result === 'spooled') spooled++

@@ -2,7 +2,7 @@ import { type FamilyFacts, families, labelSources, processFamilies } from '../sr
 import { genAi, genAiMetrics, http, own, resource } from '../src/telemetry/otlp/conventions.ts'
 import { putGenerated } from './support/generated.ts'
 
-// Writes the tables of docs/metrics.md from the tables of the code. With `--check` it only reports whether they are up to date.
+// Writes the tables of docs/metrics.md from the tables in the code. `--check` only reports whether they are up to date.
 
 const tables: Readonly<Record<string, () => string>> = {
   ours: () => familyTable(Object.values(families)),

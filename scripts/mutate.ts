@@ -24,14 +24,14 @@ import { findMutants, type Mutant } from './mutate/operators.ts'
 import type { Instrumented } from './mutate/probe.ts'
 import { tryMutants, visitMutants } from './mutate/run.ts'
 
-// npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file] [--root folder]
-//   [--tests folder or file …]
+// npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file]
+//   [--root folder] [--tests folder or file …]
 //
-// Changes the code in one place at a time and checks whether a test fails. A change that no test notices may break
-// unseen. `--sample` takes so many changes of each folder, chosen by `--seed`. Acceptable survivors are in
-// scripts/mutants-accepted.json with the reason; an entry there that fits no survivor any more fails the run.
+// Changes the code in one place at a time, and checks whether a test fails. Code whose change no test notices may break
+// unnoticed. `--sample` limits the changes of each folder, chosen by `--seed`. Acceptable survivors are in
+// scripts/mutants-accepted.json, with the reason. An entry there that matches no survivor fails the run.
 //
-// The run uses a copy of the checkout as it was at the start, since files may change meanwhile.
+// The run uses a copy of the checkout from its start, because files may change meanwhile.
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -47,10 +47,10 @@ const { values: options, positionals } = parseArgs({
 const jobs = Number(options.jobs)
 const named = positionals.length > 0 ? positionals : ['src/gateway', 'src/accounts', 'src/store', 'src/upstream']
 
-/** The most time for a test file without a mutant, on a busy machine. */
+/** The time limit of a test file without a mutant, in ms, on a busy machine. */
 const visitLimitMs = 300_000
 
-// The real path without links, as the module loader reports it.
+// The path without links, as the module loader reports it.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'triwire-mutants-')))
 const root = join(folder, 'checkout')
 process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
@@ -106,14 +106,14 @@ async function run(): Promise<void> {
   }
 }
 
-/** Copies the checkout: tests of one moment would fail on code of another for reasons that have no meaning. */
+/** Copies the checkout, because tests could fail on code that has changed since. */
 function copyCheckout(from: string): void {
   const left = new Set(['.git', 'node_modules', '.clients'].map((name) => join(from, name)))
   cpSync(from, root, { recursive: true, filter: (path) => !left.has(path) })
   symlinkSync(join(from, 'node_modules'), join(root, 'node_modules'), 'junction')
 }
 
-/** Finds all mutants of the named files, and makes the code that contains them. */
+/** Finds all mutants of the named files, and makes code that contains them all. */
 function prepare() {
   const files = named
     .flatMap((path) => (statSync(join(root, path)).isDirectory() ? globSync(`${path}/**/*.ts`, { cwd: root }) : [path]))
@@ -126,7 +126,7 @@ function prepare() {
     const mutants = findMutants(file, code).map((mutant, i) => ({ ...mutant, id: all.length + i }))
     all.push(...mutants)
     const switched = instrument(code, mutants)
-    // Code that cannot be parsed would fail every test, and all its mutants would seem to be caught.
+    // Invalid code would fail every test, so that all its mutants would seem to be caught.
     parse(switched, { ecmaVersion: 'latest', sourceType: 'module' })
     instrumented.code[pathToFileURL(join(root, file)).href] = switched
   }
@@ -138,7 +138,7 @@ function prepare() {
   return { all, place: { root, folder: written, codePath } }
 }
 
-/** Takes so many of each folder; the same ones for the same seed and code. */
+/** Takes a sample of each folder, which is the same for the same seed and code. */
 function takeSample(all: readonly Mutant[], size: number, seed: number): Mutant[] {
   const chosen = Map.groupBy(all, ({ file }) => folderOf(file))
     .values()

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
-// Runs the trials that are too long for npm test; `parts` lists them. Properties get ten thousand runs each, and the
-// fuzzers a million inputs for each of the three decoders. The seed is the day, so that every night tries other inputs.
-// A fuzzer prints the input that fails, which then goes to test/translation/seeds.
+// Runs the trials that take too long for npm test, which `parts` lists. Properties get ten thousand runs each, and
+// fuzzers a million inputs for each of the three decoders. The seed is the date, so that every night tries other
+// inputs. A fuzzer prints an input that fails. Add it to test/translation/seeds.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const inputs = 3 * Number(process.argv[2] ?? 1_000_000)
@@ -41,7 +41,7 @@ const parts: Record<string, string[]> = {
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],
-  // This trial mounts a file system of its own, which only Linux lets it do.
+  // This trial mounts a file system, which it can do only on Linux.
   ...(process.platform === 'linux' && { 'a full disk': ['scripts/full-disk.ts', '3'] }),
 }
 

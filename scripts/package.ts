@@ -7,9 +7,9 @@ import { type Manifest, packageManifest } from './package/manifest.ts'
 
 // npm run package, which is npm pack --ignore-scripts=false
 //
-// npm calls this script before and after it packs. Before, it compiles the code and writes the package's own manifest;
-// afterwards it restores the checkout (decision 21). After an interrupted pack, the next one restores it, or
-// node bin/node.mjs scripts/package.ts postpack
+// npm runs this script before and after it packs. Before, it compiles the code and writes the manifest of the package.
+// Afterwards it restores the checkout (decision 21). After an interrupted pack, the next one restores it, or node
+// bin/node.mjs scripts/package.ts postpack
 
 const root = join(import.meta.dirname, '..')
 const manifest = join(root, 'package.json')
@@ -26,7 +26,7 @@ async function prepare(): Promise<void> {
   compile(root, stems)
   await bundle(join(root, 'lib'), join(root, 'lib/program'), { packages: 'external' })
   await buildConsole()
-  // The manifest is replaced last, so that nothing is changed if a step before fails.
+  // The manifest is replaced last, so that nothing has changed if an earlier step fails.
   copyFileSync(manifest, kept)
   writeFileSync(manifest, `${JSON.stringify(packageManifest(checkout), null, 2)}\n`)
 }

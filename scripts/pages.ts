@@ -5,7 +5,7 @@ import type { ClientWire } from '../test/translation/pump.ts'
 
 /*
  * Rewrites the computed parts of the pages in test/pages: the request to the upstream, and the answer to the client.
- * Read the difference before you commit it: the pages are the documentation of the translation.
+ * Read the difference before you commit it, because the pages are the documentation of the translation.
  *
  *     npm run pages:update
  */

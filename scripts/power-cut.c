@@ -1,8 +1,8 @@
 /*
- * A disk that fails syncs, for scripts/power-cut.ts; loaded into a process with LD_PRELOAD. For each file below CUT_FOLDER
- * it keeps in CUT_DISK what would survive a loss of power: data that was written before a sync that succeeded. A sync that
- * fails drops its data, as on Linux: the data can be read while the process lives, and later syncs succeed without it.
- * Of every CUT_EVERY syncs, CUT_FAILS in a row fail; those of the spool never do.
+ * A disk that fails syncs, for scripts/power-cut.ts, loaded into a process with LD_PRELOAD. For each file below
+ * CUT_FOLDER, CUT_DISK has the data that would survive a loss of power: data written before a successful sync. A
+ * failed sync loses its data, as on Linux: the process can still read the data, and later syncs succeed without it. Of
+ * every CUT_EVERY syncs, CUT_FAILS in a row fail. Syncs of the spool never fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file *files;
 static long syncs;
 
-/* The name of a watched file, or NULL. */
+/* Returns the name of a watched file, or NULL. */
 static const char *name_of(const char *path) {
   static _Thread_local char name[256];
   const char *folder = getenv("CUT_FOLDER");
@@ -135,7 +135,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at) {
 
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) { return pwrite64(fd, bytes, length, at); }
 
-/* Writes of the spool, which are at its end. */
+/* Records writes of the spool, which append. */
 ssize_t write(int fd, const void *bytes, size_t length) {
   ssize_t done = real_write(fd, bytes, length);
   struct stat status;
@@ -153,7 +153,7 @@ int ftruncate(int fd, off_t length) { return ftruncate64(fd, length); }
 int fsync(int fd) { return sync_file(fd); }
 int fdatasync(int fd) { return sync_file(fd); }
 
-/* Applied to the disk at once: SQLite removes a log only after its data is in the database file. */
+/* Removes the file from the disk at once, because SQLite removes a log only when its data is in the database file. */
 int unlink(const char *path) {
   const char *name = name_of(path);
   if (name) {

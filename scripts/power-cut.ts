@@ -1,8 +1,9 @@
 /**
- * Cuts the power of a ledger, many times (B8). Each debit that was reported as paid must be exactly once in the ledger,
- * or in the spool that the next start posts. The disk is scripts/power-cut.c, which forgets what was not synced and
- * fails syncs. If mounting is permitted, ext4 in a file is tried too, shut down under the ledger as by a loss of power.
- * Takes Linux and a C compiler. To test the harness, on each disk a ledger with `synchronous=NORMAL` must lose debits.
+ * Simulates losses of power under a ledger, many times (B8). Each debit that was acknowledged must be exactly once in
+ * the ledger, or in the spool that the next start posts. The disk is scripts/power-cut.c, which loses data that was not
+ * synced, and fails syncs. If mounting is permitted, an ext4 file system in a file is tried too, which is shut down
+ * under the ledger. Needs Linux and a C compiler. As a test of the harness, a ledger with `synchronous=NORMAL` must
+ * lose debits on each disk.
  *
  *     node bin/node.mjs scripts/power-cut.ts [cuts, default 20]
  */
@@ -22,8 +23,8 @@ import { createDebit } from '../test/store/fixtures.ts'
 const names = ['triwire.db', 'triwire.db-wal', 'triwire.db.spool']
 
 /**
- * Of every so many syncs, so many in a row fail. If another process has the store open, its index of the log survives.
- * Otherwise the log is read from its beginning when it is opened again, with what a failed commit has left in it.
+ * Of `every` syncs, `fails` in a row fail. If another process has the store open (`isShared`), its index of the log
+ * survives. Otherwise the next open reads the log from its beginning, including the rest of a failed commit.
  */
 const disks = [
   { every: 1_000_000_000, fails: 0, isShared: false },
@@ -33,7 +34,7 @@ const disks = [
   { every: 1_000_000_000, fails: 999_999_980, isShared: false },
 ] as const
 
-/** Preloaded into a ledger that must lose debits: commits are not synced, nor is the log by a checkpoint. */
+/** Preloaded into a ledger that must lose debits: neither commits nor checkpoints sync the log. */
 const careless = `import { DatabaseSync } from 'node:sqlite'
 const { exec } = DatabaseSync.prototype
 DatabaseSync.prototype.exec = function (sql) {
@@ -81,7 +82,7 @@ function sayControl(where: string, lost: number): void {
   process.exitCode = 1
 }
 
-/** Cuts a file system that is shut down without its journal, and mounted again. */
+/** Tries a file system that is shut down without a flush of its journal, and mounted again. */
 async function cutFileSystem(folder: string, cuts: number): Promise<void> {
   const [image, mount] = [join(folder, 'image'), join(folder, 'mounted')]
   mkdirSync(mount)
@@ -112,8 +113,8 @@ async function cutFileSystem(folder: string, cuts: number): Promise<void> {
     store.close()
     execFileSync('sync', ['-f', mount])
     const child = startPaying(join(running, names[0]!), id, isCareless)
-    // While ext4 shuts down, Linux 6.18 may report success for a sync under way and drop its data. In two of forty
-    // traced cuts, the fsync after the last group returned 0, the next write EIO, and the group was gone.
+    // While ext4 shuts down, Linux 6.18 may report success for a running sync and lose its data. In two of forty traced
+    // cuts, the fsync after the last group returned 0, the next write returned EIO, and the group was lost.
     const told = await hear(
       child,
       100 + Math.floor(Math.random() * 400),
@@ -183,8 +184,8 @@ function startPaying(path: string, id: string, isCareless: boolean, env: Record<
 }
 
 /**
- * Collects the ids that are reported until the process dies; after `enough` of them the power is cut.
- * @param isSlow the cut takes a moment in which the process lives on: ids that come meanwhile do not count
+ * Collects the reported ids until the process ends. After `enough` ids the power is cut.
+ * @param isSlow whether the process continues for a moment during the cut; ids from that moment do not count
  */
 async function hear(
   child: ChildProcess,
@@ -203,7 +204,7 @@ async function hear(
   return told
 }
 
-/** Opens the ledger on what the disk has, as the next server does. */
+/** Opens the ledger with the data that the disk has, like the next server, and checks it. */
 async function judge(left: string, told: ReadonlySet<string>) {
   const path = join(left, names[0]!)
   const log: string[] = []
@@ -229,7 +230,7 @@ async function judge(left: string, told: ReadonlySet<string>) {
   }
 }
 
-/** The process that dies: posts debits in groups, and prints each id when its debit counts as paid. */
+/** Runs in the process that is cut: posts debits in groups, and prints each id when the debit is acknowledged. */
 async function pay(path: string, accountId: string): Promise<void> {
   const { ledger } = await openLedger({
     path,

@@ -9,8 +9,8 @@ import { loadText } from '../src/config/load.ts'
 
 // node bin/node.mjs scripts/price-oracle.ts [instants]
 //
-// Compares the presets with bands with PyPI's model-prices, which shares no code with us. It tries random minutes since the rule
-// has its present form, up to the end of its calendar of holidays. Takes Python with pip.
+// Compares presets that have bands with PyPI's model-prices, which shares no code with triwire. It tries random minutes
+// from the beginning of the current rule to the end of its calendar of holidays. Needs Python with pip.
 
 const instants = Number(process.argv[2] ?? 10_000)
 const version = 'model-prices==0.0.5'
@@ -47,7 +47,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The input and output price of a model at each moment, by the oracle. */
+/** Returns the oracle's input and output prices of a model at each moment. */
 function ask(id: string, moments: readonly number[]): [input: number, output: number][] {
   const program = `
 import json, sys

@@ -1,8 +1,8 @@
 /**
- * Asks upstreams through real proxies (N-F4): Debian's tinyproxy and squid, with credentials and without. Upstreams are
- * plain and secured; the proxy is named by `upstreams.<name>.proxy` or by the environment. Also tries requests while
- * the proxy wants other credentials, dies, and comes back. The upstream is the simulator. Its address is not loopback,
- * since proxies of the environment do not apply to loopback.
+ * Sends requests to upstreams through real proxies (N-F4): Debian's tinyproxy and squid, with and without credentials.
+ * Upstreams use http or https. The proxy is set by `upstreams.<name>.proxy` or by the environment. Also tries requests
+ * while the proxy requires other credentials, is down, and is up again. The upstream is the simulator. Its address is
+ * not loopback, because proxies of the environment do not apply to loopback.
  *
  *     node bin/node.mjs scripts/proxies.ts
  */
@@ -59,7 +59,7 @@ async function tryAll(address: string): Promise<void> {
     socket.pipe(onward).pipe(socket)
   })
   const securePort = await listenOn(secured, '127.0.0.1')
-  // The certificate is for a name. That is loopback, so only the key of the file applies to it, not the environment.
+  // The certificate is for `localhost`, which is loopback. So only the key of the file applies, not the environment.
   const upstreams = { plain: simulator.url, secured: `https://localhost:${securePort}` }
   for (const make of [tinyproxy, squid]) {
     for (const isClosed of [false, true]) {
@@ -73,7 +73,7 @@ async function tryAll(address: string): Promise<void> {
         await tryOne(`${about}, ${kind}, by the file`, { ...upstream, proxy: named(right) }, {}, async (ask) => {
           check(about, await ask(), 200)
           check(`${about}, stream`, await ask(true), 200)
-          // squid logs a tunnel only when it is closed.
+          // Squid logs a tunnel only when it is closed.
           const isLogged = proxy.log().includes(base_url.replace(/^https?:\/\//, ''))
           const isLate = proxy.name === 'squid' && kind === 'secured'
           check('its log has the upstream', isLogged || isLate ? 'yes' : 'no', 'yes')
@@ -117,7 +117,7 @@ async function tryAll(address: string): Promise<void> {
 
 type Ask = (isStream?: boolean) => Promise<number | string>
 
-/** Starts a gateway with this upstream, on which `work` sends requests. */
+/** Starts a gateway with this upstream, to which `work` sends requests. */
 async function tryOne(title: string, upstream: object, env: Record<string, string>, work: (ask: Ask) => Promise<void>) {
   console.log(title)
   const home = mkdtempSync(join(folder, 'gateway-'))
@@ -224,7 +224,7 @@ function daemon(name: string, port: number, isClosed: boolean, [file = '', ...ar
       const gone = new Promise((resolve) => child!.once('exit', resolve))
       child!.kill('SIGKILL')
       await gone
-      // A squid that is killed leaves this file, and would not start again with it.
+      // A killed squid leaves this file, with which it would not start again.
       rmSync(join(folder, `squid-${port}-pid`), { force: true })
     },
     log: () => readFileSync(log, 'utf8'),

@@ -3,7 +3,7 @@ import { errorRows, type Row } from './reference/errors.ts'
 import { logEvents } from './reference/log-events.ts'
 import { putGenerated } from './support/generated.ts'
 
-// Writes docs/errors.md and docs/log-events.md from their tables. With `--check` it only reports whether they are up to date.
+// Writes docs/errors.md and docs/log-events.md from their tables. `--check` only reports whether they are up to date.
 
 const made = '<!-- Made by scripts/reference-docs.ts: change scripts/reference and run npm run generate. -->'
 

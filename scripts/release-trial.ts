@@ -6,9 +6,9 @@ import { cache, must, newFolder, root, run } from './install/tools.ts'
 
 // node bin/node.mjs scripts/release-trial.ts
 //
-// Makes the release of the present commit twice, as a dry run: in two folders with different umasks, on two days that are years apart.
-// Both must have the same package, image, lists of parts and signatures. The lists are held against their public schemas. Then tries
-// what a release refuses. Takes Debian's faketime, and Python with venv.
+// Makes the release of the current commit twice, as a dry run: in two folders with different umasks, on two days that
+// are years apart. Both must have the same package, image, lists of parts and signatures. The lists are validated by
+// their public schemas. Then tries states that a release must refuse. Needs Debian's faketime, and Python with venv.
 
 const key = generateKeyPairSync('ed25519')
 const keyFile = join(newFolder('key'), 'release.pem')
@@ -17,7 +17,7 @@ const pem = String(key.publicKey.export({ format: 'pem', type: 'spki' }))
 
 const one = checkout('one')
 const other = checkout('two folders further/other')
-// The first run fills the caches of npm and of Debian's packages: certificates are not valid on the other day.
+// The first run fills the caches of npm and of Debian's packages, because certificates are not valid on the other day.
 const first = release(one, [], 'umask 022')
 const second = release(other, ['faketime', '--exclude-monotonic', '-f', '+1700d'], 'umask 077')
 for (const file of ['SHA256SUMS', 'image.digest', 'notes.md'])
@@ -46,7 +46,7 @@ const dirty = run(['node', 'bin/node.mjs', 'scripts/release.ts', '--dry-run', '-
 assert.deepEqual([dirty.status, dirty.text.includes('The work tree has changes')], [1, true], dirty.text)
 console.log('ok: a work tree with changes is refused')
 
-/** A clone of the present commit, with a contact and the public key, and the packages of this checkout. */
+/** Makes a clone of the current commit, with a contact and the public key, and the packages of this checkout. */
 function checkout(name: string): string {
   const folder = join(newFolder(name), 'triwire')
   must(['git', 'clone', '--quiet', '--no-hardlinks', root, folder])

@@ -23,10 +23,10 @@ import { signFolder, signPackage } from './release/sign.ts'
 
 // npm run release -- --key FILE [--dry-run] [--registry URL] [--out FOLDER]
 //
-// Packs the package, makes the image, lists their parts, signs all of it, writes notes from CHANGELOG.md, and pushes the image.
-// It refuses to begin with changes in the work tree, or without a section of the changelog. SECURITY.md must have a contact and the
-// public half of the key. `--dry-run` accepts a version that is not released yet, and pushes to a
-// registry in memory unless one is named. TRIWIRE_REGISTRY_AUTHORIZATION is sent to the registry as the header of that name.
+// Packs the package, makes the image, lists their parts, signs all of it, writes notes from CHANGELOG.md, and pushes
+// the image. It refuses to begin with changes in the work tree, or without a section in the changelog. SECURITY.md must
+// have a contact and the public key. `--dry-run` accepts a version that is not released yet, and pushes to a registry
+// in memory if none is named. TRIWIRE_REGISTRY_AUTHORIZATION is the `authorization` header for the registry.
 
 const options = readOptions(process.argv.slice(2))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -1,10 +1,11 @@
 /**
- * Several real gateways on a real PostgreSQL, and the faults they must survive. Limits are shared, replicas die, and the
- * database is killed, frozen or cut off. Keys and credit change meanwhile, and versions and clocks differ.
+ * Runs several real gateways on a real PostgreSQL, with faults that they must survive. Limits are shared, replicas are
+ * killed, and the database is killed, frozen or disconnected. Keys and credit change meanwhile, and versions and clocks
+ * differ.
  *
  *     node bin/node.mjs scripts/replicas.ts [--whole] [--only 'name;name…'] [--report file]
  *
- * Without options this is the part for `npm run check` (at most five minutes). `--whole` is the nightly part.
+ * Without options it runs the part for `npm run check` (at most five minutes). `--whole` runs the nightly part.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

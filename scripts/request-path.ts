@@ -4,8 +4,9 @@ import { startTestGateway } from '../test/support/gateway.ts'
 
 // node bin/node.mjs scripts/request-path.ts [--list]
 //
-// Counts the files of `src` that run on the serving thread for one warm request, by V8's precise coverage. The simulator's
-// files are left out. A file counts if it ran in each of nine measured requests, so that timers of other parts do not.
+// Counts the files of `src` that run on the serving thread for one warm request, by V8's precise coverage. Files of the
+// simulator are left out. A file counts if it ran in each of nine measured requests, so that timers of other parts do
+// not count.
 
 const src = new URL('../src/', import.meta.url).href
 const warmups = 30
@@ -33,7 +34,7 @@ async function ask(path: string, body: string): Promise<void> {
   await response.arrayBuffer()
 }
 
-/** @returns the files that ran in every one of the requests, and the fewest functions that ran in one of them */
+/** @returns the files that ran in all requests, and the smallest number of functions that ran in one */
 async function measure(request: () => Promise<void>): Promise<{ files: string[]; functions: number }> {
   for (let run = 0; run < warmups; run++) await request()
   const session = new Session()

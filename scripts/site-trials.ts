@@ -12,8 +12,8 @@ import { type Browser, chromium } from 'playwright-core'
 
 // npm run test:site, after npm run site
 //
-// Tries the built site in the system's Chromium: accessibility in both themes, search, weight, and that no page contacts
-// another host. The links of all pages, with their sections, are checked in the files. Root runs it as nobody.
+// Tries the built site in the system's Chromium: accessibility in both themes, search, size, and that no page contacts
+// another host. Links of all pages, and their sections, are checked in the files. Root runs it as nobody.
 
 const nobody = 65_534
 const weightMax = 300 * 1024
@@ -93,7 +93,7 @@ async function tryAll(): Promise<void> {
   }
 }
 
-/** Every link of every page leads to a file of the site, and its section is there. */
+/** Checks that every link of every page leads to a file of the site, and to a section in it. */
 function checkLinks(version: string, pages: readonly string[]): void {
   const ids = new Map<string, Set<string>>()
   const broken: string[] = []

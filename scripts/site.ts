@@ -6,9 +6,9 @@ import { repositoryPages, sidebarOf } from './site/pages.ts'
 
 // npm run site
 //
-// Builds the documentation as a static site: site/dist/VERSION, beside the folders of other versions that are there. It has
-// the pages of the repository, the admin API from its OpenAPI document, each page as Markdown too, and llms.txt. VitePress
-// is installed in site/ first, since only this script needs it (docs/decisions/0072-vitepress.md).
+// Builds the documentation as a static site in site/dist/VERSION, beside the folders of other versions. It has the
+// pages of the repository, the admin API from its OpenAPI document, each page also as Markdown, and llms.txt. VitePress
+// is installed in site/ first, because only this script needs it (docs/decisions/0072-vitepress.md).
 
 const root = join(import.meta.dirname, '..')
 const site = join(root, 'site')
@@ -25,7 +25,7 @@ const { pages: api, document } = apiPages(release)
 const pages = [...ours, ...api]
 for (const { path, text } of pages) put(join(sources, path), text)
 for (const file of files) {
-  // Pictures are sources of their pages. Other files are served as text, so that a browser shows them.
+  // Pictures are parts of their pages. Other files are served as text, so that a browser shows them.
   const to = /\.(?:png|svg)$/.test(file) ? join(sources, file) : join(sources, 'public/files', `${file}.txt`)
   mkdirSync(dirname(to), { recursive: true })
   copyFileSync(join(root, file), to)
@@ -56,7 +56,7 @@ put(
 )
 console.log(`${pages.length} pages in ${out}`)
 
-/** The list of pages for programs that read: https://llmstxt.org, as of 2026-11-28. */
+/** Makes the list of pages for language models (https://llmstxt.org, as of 2026-11-28). */
 function llms(): string {
   const lines = pages.map(({ path, text }) => `- [${/^# (.+)$/m.exec(text)?.[1] ?? path}](${path})`)
   return `# triwire\n\n> An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.\n\n## Pages\n\n${lines.join('\n')}\n`

@@ -1,7 +1,7 @@
 /*
- * Keeps a gateway at saturation while its timers and windows run on a clock that is 48 times as fast. Half an hour then has the
- * windows, the sweeps and the rotations of a day. The load is all pairs of wires, answers and streams, and turns of agents. In the
- * last third the memory may grow by 2 %, and the ledger must have every answer.
+ * Keeps a gateway at saturation while its timers and windows run on a clock that is 48 times as fast. So half an hour
+ * has the windows, the sweeps and the rotations of a day. The load has all pairs of wires, JSON and streams, and turns
+ * of agents. In the last third the memory may grow by 2 %, and the ledger must have every answer.
  *
  *     node bin/node.mjs scripts/soak-fast.ts [--minutes 30] [--speed 48]
  */
@@ -17,16 +17,16 @@ const { values: options } = parseArgs({
 })
 const totalMs = Number(options.minutes) * 60_000
 const growthMax = 0.02
-/** On a busy machine a gateway at saturation refuses some (reliability §7). */
+/** The accepted share of wrong answers. On a busy machine, a gateway at saturation refuses some (reliability §7). */
 const wrongMax = 0.01
-/** Large bodies would make the memory of the moment the largest part of it. */
+/** Without large bodies, which would dominate the measured memory. */
 const rows = workloads.filter(({ name }) => /^(1 KB|60 KB|stream)/.test(name))
 const requestsOf = { request: 3_000, event: 300 }
 
 process.env['SOAK_SPEED'] = options.speed
 process.env['SOAK_FROM_MS'] = String(Date.now())
 const [clock, launcher] = ['fast-clock.ts', 'fast-server.ts'].map((file) => join(import.meta.dirname, 'soak', file))
-// A commit takes as long as ever, so its deadline is five true seconds.
+// A commit is not faster, so its deadline is five real seconds.
 const config = { timeouts: { settle_deadline: `${5 * Number(options.speed)}s` } }
 const bench = await startBench({
   variants: [{ name: 'fast', flags: ['--import', clock!], launcher: launcher!, config }],
@@ -58,7 +58,7 @@ try {
 for (const trouble of troubles) console.log(`FAIL: ${trouble}`)
 if (troubles.length > 0) process.exitCode = 1
 
-/** Row after row, until the time is over. @returns the requests, and the answers that were 200 */
+/** Runs one row after the other until the end. @returns the number of requests, and of answers with 200 */
 async function load(server: TestedServer): Promise<{ asked: number; answers: number }> {
   const answered = new Map<string, number>()
   const tell = (trouble: string) => console.error(trouble)
@@ -73,7 +73,7 @@ async function load(server: TestedServer): Promise<{ asked: number; answers: num
   return { asked, answers: answered.get(server.name)! }
 }
 
-/** The mean memory in a part of the time, in MB. @param from shares of the time */
+/** Returns the mean memory in a part of the time, in MB. @param from the beginning and the end as shares of the time */
 function meanOf(from: number, to: number): number {
   const within = samples.filter(({ ms }) => ms >= from * totalMs && ms < to * totalMs)
   return within.reduce((sum, { rssMb }) => sum + rssMb, 0) / within.length

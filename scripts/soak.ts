@@ -13,15 +13,16 @@ import { readRss, startProgram } from './support/program.ts'
 
 // node bin/node.mjs scripts/soak.ts [--minutes 30] [--clients 6]
 //
-// Runs mixed traffic over all nine pairs, as JSON and streams. Two in a hundred requests meet a fault: an upstream that
-// is busy, broken or cut, or a client that leaves. At the end memory and descriptors must be flat, and the ledger
-// right, also by the log. Memory is compared from the second third to the last; the first is the warm-up.
+// Runs mixed traffic over all nine pairs, as JSON and streams. Two in a hundred requests have a fault: an upstream that
+// is busy, broken or cut, or a client that leaves. At the end, memory and descriptors must not have grown, and ledger
+// and log must agree. Memory is compared between the second and the last third of the time; the first third is the
+// warm-up.
 
 const { values: options } = parseArgs({
   options: { minutes: { type: 'string', default: '30' }, clients: { type: 'string', default: '6' } },
 })
 const totalMs = Number(options.minutes) * 60_000
-/** The most that resident memory may grow, in MB an hour, beyond the difference that one garbage collection makes. */
+/** The largest growth of resident memory, in MB per hour, beyond `noiseMb`, the effect of one garbage collection. */
 const growthMax = 20
 const noiseMb = 15
 

@@ -6,10 +6,9 @@ import { startTestGateway, testModel } from '../test/support/gateway.ts'
 
 // node bin/node.mjs scripts/stress-streams.ts [--streams 20000] [--at-once 1,6,24] [--tokens 660]
 //
-// Runs so many streams of 55 KB or more at each number at once, of a chat model for responses clients. Meanwhile
-// threads keep all processors busy. The model writes whole events, pieces that cut through them, or begins a moment
-// after its head. The exit code is 1 if a stream is cut or too short, a bug is logged, or a debit is missing or
-// doubled.
+// Runs streams of 55 KB or more of a chat model for responses clients, with each number of concurrent streams.
+// Meanwhile threads keep all processors busy. The model writes whole events, pieces of events, or begins a moment after
+// the head. The exit code is 1 if a stream is cut or too short, a bug is logged, or a debit is missing or doubled.
 
 const { values: options } = parseArgs({
   options: {
@@ -36,7 +35,7 @@ for (const [id, manner] of Object.entries(manners))
 const spin =
   'for (;;) { const until = Date.now() + 20; while (Date.now() < until) {} Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5) }'
 const load = Array.from({ length: availableParallelism() }, () => new Worker(spin, { eval: true }))
-// The clock of a test's gateway is moved by hand; it moves here so that its deadlines are checked during the streams.
+// Moves the clock of the test gateway, which stands still otherwise, so that deadlines are checked during the streams.
 const ticker = setInterval(() => gateway.advance(tickMs), tickMs)
 const problems: string[] = []
 try {
@@ -83,7 +82,7 @@ async function ask(model: string): Promise<string> {
   }
 }
 
-/** Checks log and ledger for all streams. */
+/** Checks the log and the ledger after all streams. */
 async function lookBack(asked: number): Promise<string[]> {
   const bad = (await gateway.logLines()).filter(
     ({ event, status }) => event === 'bug' || (status !== undefined && status !== 200),

@@ -7,13 +7,13 @@ import { drawTrials, type TrialResult } from './surplus/trial.ts'
 
 // node bin/node.mjs scripts/surplus-answers.ts [--trials 1000] [--honest 1000000] [--seed 1] [--at-once 12]
 //
-// Tries upstreams that send one answer too many (ruling Y14, decision 59). The surplus answer is JSON, a stream or a
-// load balancer's 408, and is sent 0 to 30 ms after the answer. The clients send one or four requests at a time. A
-// tenth of the upstreams take 3 s, the others 20 ms. All answers carry a nonce. The gateway has this thread, upstreams
-// and clients have another one. Then honest upstreams answer after 0.1 ms, through src/upstream alone.
+// Tries upstreams that send one response too many (ruling Y14, decision 59). The surplus response is JSON, a stream or
+// a load balancer's 408. It is sent 0 to 30 ms after the right one. The clients send one or four concurrent requests. A
+// tenth of the upstreams take 3 s, the others 20 ms. All responses contain a nonce. The gateway uses this thread, and
+// upstreams and clients another one. Then correct upstreams respond after 0.1 ms, through src/upstream alone.
 //
-// The exit code is 1 if a trial was not reported, or an honest answer was. So it is if more than one request got a
-// foreign answer in over 1 % of the trials, or more than two in any.
+// The exit code is 1 if a surplus response was not reported, or a correct one was. It is also 1 if more than one
+// request got a foreign response in over 1 % of the trials, or more than two in any.
 
 const { values: options } = parseArgs({
   options: {

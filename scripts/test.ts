@@ -21,21 +21,23 @@ import { createTestQueue, type TestQueue } from './support/test-queue.ts'
 
 // npm test [folder or file …] [--changed[=COMMIT]] [--again] [--quick] [--weigh] [--option of node …]
 //
-// With --changed only the tests run that a change can affect, by what files import and name (support/changed-tests.ts). The
-// change is everything that differs from COMMIT: by default from the commit at which the branch left `main`. Changed files that
-// no test names are listed, and then all tests run.
+// With --changed only those tests run that a change can affect, by imports and named files (support/changed-tests.ts).
+// The change is the difference from COMMIT, by default from the commit at which the branch left `main`. If no test
+// names a changed file, the file is listed, and all tests run.
 //
-// With --again a file that fails is run once more, alone, at most twice. Only a file that fails each time fails the run, because
-// on a busy machine a deadline can pass without a fault of ours. Files that pass at a later try are listed: they need mending.
+// With --again a file that fails is tried again alone, at most twice. Only a file that fails each time fails the run,
+// because on a busy machine a deadline can pass without a bug. Files that pass at a later try are listed, and should be
+// corrected.
 //
-// With --weigh the seconds of each file are written to scripts/support/test-seconds.json. The longest files run first. On an
-// idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
+// With --weigh the seconds of each file are written to scripts/support/test-seconds.json, by which the longest files
+// run first. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
 //
-// After the tests every file that they left behind is searched. Tests put their stores and logs into TRIWIRE_TEST_DIR, and their
-// secrets and texts carry the word canary. Nothing of requests and answers, and no key, may be written anywhere (ruling U5).
+// After the tests, all files that they have written are searched. Tests have their stores and logs in TRIWIRE_TEST_DIR,
+// and their secrets and texts contain the word canary. No content of requests and answers, and no key, may be in a file
+// (ruling U5).
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** The least free memory for the folder of the tests, in bytes. They leave a tenth of it there until the end. */
+/** The least free memory for the folder of the tests, in bytes. At the end the tests have used a tenth of it. */
 const roomBytes = 4 * 2 ** 30
 const folder = mkdtempSync(join(findRoom(), 'triwire-test-'))
 const args = process.argv.slice(2)
@@ -44,42 +46,45 @@ const ours = ['--again', '--quick', '--weigh', changedOption]
 const options = args.filter((arg) => arg.startsWith('--') && !ours.includes(arg))
 const named = args.filter((arg) => !arg.startsWith('--'))
 
-/** No test comes near it, on the busiest machine; a file has ten minutes, and then prints its running test (test/support/watch.ts). */
+/**
+ * The limit of a test, in ms, which none reaches even on a busy machine. A file has ten minutes
+ * (test/support/watch.ts).
+ */
 const testLimitMs = 120_000
 
-// Many tests start the gateway or the command line in processes of their own. These share compiled code, also that of earlier
-// runs, instead of stripping and compiling the same sources hundreds of times. Node compares the sources.
+// Many tests start the gateway or the command line in child processes. These share compiled code, also of earlier runs,
+// and need not strip and compile the same sources hundreds of times. Node compares the sources.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/triwire/compiled', import.meta.url))
 
 const weights = fileURLToPath(new URL('support/test-seconds.json', import.meta.url))
 const secondsOf: Record<string, number> = JSON.parse(readFileSync(weights, 'utf8'))
 
-/** The program and its threads for processes that tests start (support/quick-start.mjs). */
+/** The folder of bundles of the program and its threads, for processes that tests start (support/quick-start.mjs). */
 const bundled = fileURLToPath(new URL('../node_modules/.cache/triwire/program', import.meta.url))
 
 const hourMs = 3_600_000
 
-/** The memory of a process of tests, and of what it starts. */
+/** The memory for a process of tests and its child processes, in bytes. */
 const processBytes = 2 ** 30
 
 /**
- * Files wait for deadlines and for other processes two thirds of their time. So three times as many processes as cores run at
- * once, as long as there is memory for them.
+ * The number of concurrent processes: three for each core, if there is memory. Files wait for deadlines and other
+ * processes in two thirds of their time.
  */
 const processesMax = Math.max(2, Math.min(3 * availableParallelism(), Math.floor(availableMemory() / processBytes)))
 
-/** With --quick (`npm run check`) files with these words are left out, and listed. */
+/** With --quick (`npm run check`), files that contain this text are skipped and listed. */
 const lengthy = 'Left to npm test: '
 
-/** A reporter of ours writes the failed files here. */
+/** The file in which our reporter lists the failed files. */
 const failures = join(folder, 'failed-files')
-/** The same for the seconds of each file. */
+/** The file in which our reporter writes the seconds of each file. */
 const took = join(folder, 'file-seconds')
 const weigh = [
   `--test-reporter=${new URL('support/file-seconds.ts', import.meta.url)}`,
   `--test-reporter-destination=${took}`,
 ]
-/** More failed files than these are no accident. */
+/** With more failed files than this, no file is tried again. */
 const againMax = 3
 const moreTries = 2
 
@@ -96,7 +101,7 @@ let failed = readFailed()
 if (args.includes('--again') && failed.length <= againMax) {
   let tried = queue
   for (let tries = 0; status !== 0 && failed.length > 0 && tries < moreTries; tries++) {
-    // A process that ended too early stands for all files that it took.
+    // If a process ended too early, all files that it took count as failed.
     const files = [...new Set(failed.flatMap(tried.filesOf))]
     const list = files.map((file) => `  ${file}`).join('\n')
     console.error(`\nONCE MORE, alone, since it failed:\n${list}\n`)
@@ -118,12 +123,12 @@ const missing = nameMissingPrograms(lookAtMachine(), isUsed)
 if (missing.length > 0) console.error(`\n${missing.join('\n')}`)
 process.exitCode = leaks.length > 0 ? 1 : status
 
-/** Bundles the program. @returns the environment in which every process of the tests starts quickly */
+/** Bundles the program. @returns the environment with which processes of the tests start quickly */
 async function prepareQuickStart(): Promise<NodeJS.ProcessEnv> {
-  // Packages that are not modules ask for `require`.
+  // Packages that are not ES modules need `require`.
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)" }
   const files = await bundle(join(root, 'src'), bundled, { extension: '.mjs', banner })
-  // A run beside this one may still read what it bundled from other sources.
+  // Another run may still read bundles that it made from other sources.
   for (const file of readdirSync(bundled).map((name) => join(bundled, name)))
     if (!files.includes(file) && Date.now() - statSync(file).mtimeMs > hourMs) rmSync(file, { force: true })
   const bundles = Object.entries(programs).map(([name, path]) => [
@@ -138,8 +143,8 @@ async function prepareQuickStart(): Promise<NodeJS.ProcessEnv> {
 }
 
 /**
- * The folder is in memory if enough is free, because a test's store waits for the disk some twenty times. No test here is
- * about a power cut (scripts/power-cut.ts is). TMPDIR names another folder.
+ * Returns the folder for the tests. It is in memory if enough is free, because a test's store waits for the disk about
+ * twenty times. No test needs durability (scripts/power-cut.ts tests that). TMPDIR sets another folder.
  */
 function findRoom(): string {
   const memory = '/dev/shm'
@@ -148,7 +153,7 @@ function findRoom(): string {
   return Math.min(bavail * bsize, availableMemory()) > roomBytes ? memory : tmpdir()
 }
 
-/** Those of the files that a change can affect. Prints which change that is. */
+/** Returns the test files that a change can affect, and prints the change. */
 function findAffected(files: readonly string[], ref: string | undefined): string[] {
   const changed = listChanged(git, ref)
   const all = [...new Set([...git('ls-files', '-z').split('\0').filter(Boolean), ...changed])].sort()
@@ -161,7 +166,7 @@ function findAffected(files: readonly string[], ref: string | undefined): string
   return list
 }
 
-/** @throws if there is no git, or this is no checkout of it */
+/** Runs a command of git. @throws Error without git, or if this is not a git checkout */
 function git(...command: string[]): string {
   return execFileSync('git', command, {
     cwd: root,
@@ -171,12 +176,12 @@ function git(...command: string[]): string {
   })
 }
 
-/** @returns '' for a file that is not there */
+/** Reads a file. @returns '' if it does not exist */
 function readText(file: string): string {
   return existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : ''
 }
 
-/** Whether one of the tests that run is this file below `test`, or imports it. */
+/** Whether a test that runs is this file below `test`, or imports it. */
 function isUsed(file: string): boolean {
   const code = globSync('{bin,scripts,src,test}/**/*.{ts,mjs}', { cwd: root })
   return findChangedTests(code, [join('test', file)], readText).files.some((one) => toRun.includes(one))
@@ -191,7 +196,7 @@ function runQueue(queue: TestQueue, atOnce: number): number {
   return 1
 }
 
-/** @returns the status of the process: 0 if all passed. */
+/** @returns the exit status of the process, which is 0 if all passed */
 function run(files: readonly string[], atOnce: number): number {
   const { status } = spawnSync(
     process.execPath,
@@ -216,13 +221,13 @@ function run(files: readonly string[], atOnce: number): number {
   return status ?? 1
 }
 
-/** @returns each file of the last run in which something failed; the started file if its process ended too early */
+/** @returns the files of the last run in which a test failed, or the started file if its process ended too early */
 function readFailed(): string[] {
   const text = existsSync(failures) ? readFileSync(failures, 'utf8') : ''
   return [...new Set(text.split('\n').filter(Boolean))]
 }
 
-/** Files that ran are measured anew. The others keep their seconds, as long as they exist. */
+/** Writes the seconds of files that ran. The others keep theirs if they still exist. */
 function writeWeights(): void {
   const lines = readFileSync(took, 'utf8').split('\n').filter(Boolean)
   const measured = Object.fromEntries(
@@ -242,7 +247,7 @@ function findFiles(path: string): string[] {
   return globSync(isFolder ? `${path.replace(/\/$/, '')}/**/*.test.ts` : path, { cwd: root }).sort()
 }
 
-/** Lists what may not be in a file, and its place. Of a key only the prefix is shown, because this goes to a log. */
+/** Lists forbidden texts in a file with their places. Of a key only the prefix is shown, because the list is logged. */
 function findLeaks(file: string): string[] {
   const text = readFileSync(file, 'latin1')
   const leaks = text.matchAll(/canary-[a-z0-9-]+|sk-tri-[A-Za-z0-9_-]{46}/g)

@@ -15,7 +15,7 @@ const headings: [FieldOutcome, string][] = [
   ['refused', 'Refused with 400'],
 ]
 
-/** File name → text of every page. */
+/** Returns the text of every page by file name. */
 export function translationPages(): Map<string, string> {
   const pages = new Map<string, string>()
   for (const from of clientWireNames) {

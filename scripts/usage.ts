@@ -1,19 +1,19 @@
 /*
- * Reports over long ledgers: `npm run test:usage [-- entries [SQLite|PostgreSQL] [--keep FOLDER] [--url URL] [--ask]]`,
- * 10 million entries by default.
+ * Tries reports on long ledgers: `npm run test:usage [-- entries [SQLite|PostgreSQL] [--keep FOLDER] [--url URL]
+ * [--ask]]`, by default 10 million entries.
  *
- * First a million entries are posted with the chain, folded and partly given back, as by a server. Their traffic is
- * that of the property test of figures. `ledger verify` must find nothing, and reports must equal a scan of the ledger.
- * `-- verify 1000000 [SQLite|PostgreSQL]` does this part alone.
+ * First, a million entries are posted with the chain, folded and partly reversed, as by a server. Their traffic is that
+ * of the property test of figures. `ledger verify` must find nothing, and reports must equal a scan of the ledger. `--
+ * verify 1000000 [SQLite|PostgreSQL]` does only this part.
  *
- * Then a ledger of so many entries is written, over 13 months, 1,000 keys and 20 models. It is folded 500 entries a
- * commit, as a server does, its figures are compared, and the questions that people ask are asked. The times of the
- * first and the later answers are printed. The script fails if an answer takes longer than it may. These entries are
- * written without the chain, which would take longer than all else. So `ledger verify` compares only figures on them.
+ * Then a ledger of all entries is written, over 13 months, 1,000 keys and 20 models. It is folded 500 entries a commit,
+ * like in a server, its figures are compared, and the usual reports are requested. The times of the first and the later
+ * responses are printed. The script fails if a response exceeds its bound. These entries have no chain, which would
+ * take longer than the rest. So `ledger verify` compares only their figures.
  *
- * The run takes minutes, and some gigabytes of disk. With `--keep` the file stays in that folder, and a run that was
- * ended continues. `--url` names an empty database to use instead of a server of its own; its data is kept too. `--ask`
- * asks what was kept, and writes nothing.
+ * The run takes minutes, and some gigabytes of disk. With `--keep` the file stays in that folder, and an interrupted
+ * run continues. `--url` names an empty database to use instead of a new server; its data is kept too. `--ask` only
+ * requests reports from kept data.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
