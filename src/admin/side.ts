@@ -31,13 +31,13 @@ export type SideRoute = {
   isOn(config: Config, exchange: HttpExchange): boolean
 }
 
-/** Limits for the bodies of these requests, which are small and arrive quickly, in ms. */
+/** Limits for the bodies of requests that are for no model, in ms. They are small and arrive quickly. */
 const bodyLimits = { bodyMs: 30_000, bodyGapMs: 30_000 }
 
 /** Unlimited memory for small bodies, which are counted for no account. */
 const ampleRoom = { take: () => true }
 
-/** Makes the handler of these paths. The longest matching path serves a request. */
+/** Makes the handler of the routes. The longest matching path serves a request. */
 export function createSide(routes: readonly SideRoute[], listeners: readonly RecordListener[]): Side {
   const whole = new Map(routes.map((route) => [route.path, route]))
   const below = routes

@@ -1,6 +1,6 @@
 /*
- * `triwire token [URL]` as agents run it. To be quick, bin/triwire.mjs then loads this module and not the whole
- * program. With options, such as `--help`, it loads the program.
+ * `triwire token [URL]` as agents run it. Without options, bin/triwire.mjs loads only this module, which is quicker
+ * than the whole program.
  */
 import { printToken } from './login/print-token.ts'
 

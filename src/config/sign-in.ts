@@ -17,7 +17,7 @@ const words = (what: string) =>
     .array(filled('must not be empty'), { error: `must be a list of ${what}` })
     .min(1, { error: `must name one of the ${what}; leave it out to ask for none` })
 
-/** Makes a text field with a parser of the books. The parser's error becomes the message. */
+/** Makes a text field with a parser of `src/accounts`. The parser's error becomes the message. */
 const parsed = <T>(
   example: string,
   parse: (text: string) => T,

@@ -161,7 +161,7 @@ export function keyMistake(text: string): string | undefined {
 /** Headers that the gateway always sets itself. */
 const fixedHeaders = ['connection', 'content-length', 'content-type', 'host', 'transfer-encoding', 'upgrade']
 
-/** These and the headers for credentials. */
+/** Headers that the gateway sets itself, including those for credentials. */
 const ownHeaders = new Set([...fixedHeaders, 'authorization', 'proxy-authorization', 'x-api-key'])
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/

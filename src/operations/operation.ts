@@ -152,7 +152,7 @@ export type Running = {
   demo: DemoDesk
   /** The nano-credits of a key's or its person's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
-  /** The same for people, by id. A person without holds may be missing. */
+  /** The nano-credits of people's budgets that running requests hold, by person id. Some without holds are missing. */
   heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether the store has keys of another gateway, as far as this process knows. */
   hasForeignKeys(): boolean
@@ -187,7 +187,7 @@ type TranslationAsked = {
   from: ClientWire
   model: string | undefined
   upstream: string | undefined
-  /** JSON. */
+  /** The body of the request, a JSON text. */
   body: string | undefined
   answer: string | undefined
 }
@@ -210,7 +210,7 @@ export type Play = {
   account: { id: string; name: string; state: 'active' | 'suspended' }
   keyDigest?: string
   wire: ClientWire
-  /** JSON. */
+  /** The body of the request, a JSON text. */
   body: string
 }
 

@@ -70,7 +70,7 @@ function flatten({ account, key, ...row }: RequestRow) {
 
 /** Formats all matching requests as CSV, or those of `sortLast` if the order is not by time. */
 export async function* exportRequests(read: ReadRequests, sort: RequestOrder): AsyncIterable<string> {
-  // The first read comes first, so that an invalid query is reported before any output.
+  // The first page is read before any output, so that an invalid query is reported instead.
   const first =
     sort === '-at' ? await read(rowsAtOnce, undefined) : { rows: await sortLast(read, sort), end: undefined }
   yield* formatCsvTable(columns, ['credits'], eachRow(read, first))

@@ -108,7 +108,7 @@ export const tokens = {
   reasoning_tokens: z.number(),
 }
 
-/** The same fields, which can be null. */
+/** The token counts as fields that can be null. */
 export const maybeTokens = Object.fromEntries(
   Object.entries(tokens).map(([name, count]) => [name, count.nullable()]),
 ) as Record<keyof typeof tokens, z.ZodNullable<z.ZodNumber>>

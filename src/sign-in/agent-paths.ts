@@ -21,7 +21,7 @@ import { tellCapped, tellFree } from './usage.ts'
 type AgentPathParts = {
   gateway: Gateway
   books(): Promise<Books>
-  /** That of the reporting zone. */
+  /** The calendar of the reporting zone. */
   calendar: Calendar
   config(): Config
   baseOf(request: SideRequest): string

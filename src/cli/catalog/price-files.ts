@@ -34,7 +34,7 @@ export function readPriceFile(value: unknown): ListedModel[] | undefined {
   return undefined
 }
 
-/** Other names cannot be a provider's. They could also inject lines into a configuration file or a terminal. */
+/** Whether a model has visible names. Others could inject lines into a configuration file or a terminal. */
 function isNamedVisibly({ id, provider }: ListedModel): boolean {
   return [id, provider].every((name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,256}$/u.test(name))
 }

@@ -51,7 +51,7 @@ async function checkSignInOnly({ baseUrl, timeout: timeoutMs }: DoctorOptions, c
   report(command, origin, [], await checkSignIn({ origin, timeoutMs }))
 }
 
-/** Returns the token of a person who has signed in there, or undefined if there is none that works. */
+/** Returns the token of a person who has signed in at the gateway, or undefined without a valid one. */
 async function findBearer({ baseUrl }: DoctorOptions): Promise<string | undefined> {
   if (baseUrl === undefined) return undefined
   const { readBearer } = await import('../login/bearer.ts')

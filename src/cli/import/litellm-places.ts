@@ -232,7 +232,7 @@ const vertex: WaysOfProvider = (model, text) => {
 
 const plainCompletions: WaysOfProvider = () => 'it is asked for plain completions, which is no wire of triwire'
 
-/** Providers by LiteLLM's name of them. */
+/** LiteLLM's providers, by name. */
 const providers: Readonly<Record<string, WaysOfProvider>> = {
   ...Object.fromEntries(
     Object.entries(presets)
@@ -309,7 +309,7 @@ export function waysOfDeployment(provider: string | undefined, model: string, te
   return open({})(model, text)
 }
 
-/** Returns the preset of a LiteLLM provider. A name with `*` matches the models of it. */
+/** Returns the preset of a LiteLLM provider, whose models a name with `*` matches. */
 export function presetOfProvider(provider: string | undefined): Preset | undefined {
   return Object.entries(presets).find(
     ([name, { listedAs }]) => name === provider || listedAs.includes(provider ?? ''),

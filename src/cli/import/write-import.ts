@@ -148,7 +148,7 @@ const standIns = {
   role: 'arn:aws:iam::123456789012:role/unset',
 }
 
-/** Adds a valid value for each unset variable with which such a setting begins, so that the check does not fail. */
+/** Adds a value of `standIns` for each unset variable with which one of its settings begins. */
 export function withStandIns(text: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const named = Object.entries(standIns).flatMap(([key, value]) =>
     [...text.matchAll(new RegExp(`\\b${key}: "\\$\\{(\\w+)`, 'g'))].map(([, name]) => [name!, value]),
