@@ -43,6 +43,8 @@ export type DeskOrder =
   | ({ say: 'release'; holdNanos: bigint } & ClaimScopes)
   /** Reports a debit that is due but not in the store yet. Sent with the negative amount once the store has it. */
   | ({ say: 'owe'; amountNanos: bigint } & ClaimScopes)
+  /** Asks whether the store has answered anything in this time. If so, the next answers are an empty list. */
+  | { say: 'silent'; forMs: number }
 
 export type DeskVerdict = 'admitted' | Exclude<AdmissionRefusal['why'], 'unwritable' | 'busy'>
 

@@ -81,6 +81,7 @@ export class RemoteAdmission {
     const asks = Array.from(this.#waiting.values(), ({ order }) => order)
     this.#outbox = []
     this.#lost = undefined
+    this.isStoreSilent = false
     this.#send = send
     if (claims.length + asks.length > 0) send([...claims, ...asks])
   }
@@ -103,6 +104,13 @@ export class RemoteAdmission {
       if (answer.verdict === 'silent') waiting?.reject(new StoreSilent('the store does not answer'))
       else waiting?.resolve(answer)
     }
+  }
+
+  /** Called when a query of another part had no answer for this time, until the desk knows better (BRK-14). */
+  noteSilence(forMs: number): void {
+    if (!this.#send) return
+    this.isStoreSilent = true
+    this.#tell({ say: 'silent', forMs })
   }
 
   open(limits: AdmissionLimits): Admission {

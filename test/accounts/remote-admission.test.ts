@@ -375,3 +375,21 @@ test('Y20 X7: what the store says of a person is told with their budget, and a f
   assert.deepEqual(await open.enter(asker), { ok: false, why: 'person_rate', retryAfterSeconds: 30 })
   assert.equal(open.lookBudget({ ...personBounds, budget }), 9n)
 })
+
+test('BRK-14: a store is silent until the desk knows better, or until there is another desk', async () => {
+  const { admission, told } = start()
+  const note = async () => {
+    admission.noteSilence(1_000)
+    assert.ok(admission.isStoreSilent)
+    await turn()
+    assert.deepEqual(told.splice(0), [{ say: 'silent', forMs: 1_000 }])
+  }
+  await note()
+  admission.hear([])
+  assert.ok(!admission.isStoreSilent)
+  await note()
+  admission.disconnect()
+  admission.noteSilence(1_000)
+  admission.connect((orders) => void told.push(...orders))
+  assert.ok(!admission.isStoreSilent)
+})

@@ -100,6 +100,7 @@ export class AdmissionDesk {
   take(orders: readonly DeskOrder[]): void {
     for (const order of orders) {
       if (order.say === 'ask') this.#ask(order.ask)
+      else if (order.say === 'silent') this.#checkSilence(order.forMs)
       else this.#change(order, order.say === 'owe' ? order.amountNanos : -order.holdNanos)
     }
   }
@@ -140,6 +141,11 @@ export class AdmissionDesk {
     this.#isClosed = true
     clearInterval(this.#timer)
     this.#expire(Number.POSITIVE_INFINITY)
+  }
+
+  #checkSilence(forMs: number): void {
+    this.#isStoreSilent = this.#answeredMs < this.#options.clockMs() - forMs
+    if (!this.#isStoreSilent) this.#options.answer([])
   }
 
   #ask(ask: Extract<DeskOrder, { say: 'ask' }>['ask']): void {

@@ -123,6 +123,7 @@ function createClient(options: PostgresOptions, place: string) {
         void thread.death.then(() => admission.disconnect())
       },
       onOpened: ({ isReached }) => first.resolve(isReached),
+      onSilence: (forMs) => admission.noteSilence(forMs),
     },
   )
   const { line } = client

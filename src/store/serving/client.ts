@@ -24,6 +24,8 @@ type ServingEngine = {
   thread(isFirst: boolean): ThreadStart
   onStarted?(thread: StoreThread): void
   onOpened?(answer: { isReached: boolean }): void
+  /** Called when a lookup had no answer for this time. */
+  onSilence?(forMs: number): void
 }
 
 /** The parts of a server's store that every engine has. */
@@ -121,7 +123,7 @@ export class StoreClient {
 
   /** Returns a lookup of keys. All lookups that wait when a read begins are answered by that read. */
   #shareLookUps(): (digest: string) => Promise<void> {
-    const { clockMs, lookMs } = this.#options
+    const { clockMs, lookMs = 1_000 } = this.#options
     let asked = new Set<string>()
     const read = () => {
       const digests = [...asked]
@@ -131,7 +133,10 @@ export class StoreClient {
     const share = shareReadings({ read, clockMs, patienceMs: lookMs })
     return (digest) => {
       asked.add(digest)
-      return share()
+      return share().catch((error: unknown) => {
+        this.#engine.onSilence?.(lookMs)
+        throw error
+      })
     }
   }
 
