@@ -35,7 +35,7 @@ function withoutNothing(body: Record<string, unknown>): Record<string, unknown> 
 }
 
 /** The fields that people fill with amounts of credits. */
-const amounts: ReadonlySet<string> = new Set(['credit', 'credits', 'budget'])
+const amounts: ReadonlySet<string> = new Set(['credit', 'credits', 'budget', 'grant'])
 
 function withAmounts(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(

@@ -126,12 +126,13 @@ type Texts = Readonly<Record<string, string>>
 /**
  * The fields of an object while they are edited. They are compared with the values at the time when the form was
  * opened, so that only edited fields are sent. After a 412 the form takes over the fields that someone else has changed
- * and that are not edited here. `meanwhile` has both values of each changed field (CON-2).
+ * and that are not edited here. `meanwhile` has both values of each changed field,
+ * and is undefined before (CON-2).
  */
 export function useEdited<T, Said extends Texts>(read: { of: T; version: string | undefined }, tell: (one: T) => Said) {
   const [base, setBase] = useState(() => ({ said: tell(read.of), version: read.version }))
   const [said, setSaid] = useState<Said>(base.said)
-  const [meanwhile, setMeanwhile] = useState<readonly OthersValue[]>([])
+  const [meanwhile, setMeanwhile] = useState<readonly OthersValue[] | undefined>(undefined)
   const names = Object.keys(said)
   const edited = names.filter((name) => said[name] !== base.said[name])
   /** An emptied field becomes null, which removes the value. */
@@ -157,18 +158,23 @@ type OthersValue = { name: string; now: string; before: string }
  * Shows the fields that someone else has changed while the form was open.
  * @param labels of the fields, by their names
  */
-export function Meanwhile({ of: changed, labels }: { of: readonly OthersValue[]; labels: Texts }) {
-  if (changed.length === 0) return null
+export function Meanwhile({ of: changed, labels }: { of: readonly OthersValue[] | undefined; labels: Texts }) {
+  if (changed === undefined) return null
   return (
     <div class="meanwhile" role="alert">
-      <p>Someone else has changed this meanwhile. Your changes are not saved yet:</p>
-      <ul>
-        {changed.map(({ name, now, before }) => (
-          <li key={name}>
-            {labels[name] ?? name}: <strong>{now || 'empty'}</strong>, was {before || 'empty'}
-          </li>
-        ))}
-      </ul>
+      <p>
+        Someone else has changed this meanwhile. Your changes are not saved yet
+        {changed.length > 0 ? ':' : '. This form has no field for what they changed.'}
+      </p>
+      {changed.length > 0 && (
+        <ul>
+          {changed.map(({ name, now, before }) => (
+            <li key={name}>
+              {labels[name] ?? name}: <strong>{now || 'empty'}</strong>, was {before || 'empty'}
+            </li>
+          ))}
+        </ul>
+      )}
       <p>Your changes are still in the form. Sending it again sends only them.</p>
     </div>
   )

@@ -17,13 +17,14 @@ export const actTrials: readonly Trial[] = [
       }
       await visit(view, rig, `accounts/${id}`)
       await page.click('.page-head >> text=Limits')
-      const said = { budget: '500/month', rpm: '60', warn: '50,10', grant: '7/month' }
+      const said = { budget: '500,50/month', rpm: '60', warn: '50,10', grant: '7,50/month' }
       for (const [name, text] of Object.entries(said)) await page.fill(`dialog [name=${name}]`, text)
       await page.selectOption('dialog select', 'lapses')
       assert.deepEqual(await findBarriers(view), [])
       const { budget, requestsPerMinute, warnNanos, grant } = await save()
       assert.deepEqual([budget?.per, requestsPerMinute, warnNanos?.length], ['month', 60, 2])
-      assert.deepEqual(grant, { nanos: 7n * 10n ** 9n, lapses: true })
+      assert.equal(budget?.nanos, 500_500_000_000n)
+      assert.deepEqual(grant, { nanos: 7_500_000_000n, lapses: true })
       await page.waitForSelector('.facts >> text=its rest ends with the month')
       await page.click('.page-head >> text=Limits')
       await page.fill('dialog [name=budget]', 'much')
@@ -73,6 +74,16 @@ export const actTrials: readonly Trial[] = [
       await page.click('dialog .form-foot >> text=Save')
       await page.waitForSelector('dialog', { state: 'detached' })
       assert.deepEqual(await limitsOf(), ['his', 5])
+      // The form has no field for what they changed.
+      await page.click('.page-head >> text=Edit')
+      await page.fill('dialog [name=label]', 'last')
+      await rig.books.updateKey(keyId, { metadata: { cost: 'red' } })
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog [role=alert] >> text=Someone else has changed this meanwhile')
+      assert.equal(await page.locator('dialog .meanwhile li').count(), 0)
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog', { state: 'detached' })
+      assert.deepEqual(await limitsOf(), ['last', 5])
       forgive(faults, /status of 412/)
     }),
   },
