@@ -90,8 +90,11 @@ export function Select<T extends string>(props: {
 export function useConfirmed(name: string) {
   const [typed, setTyped] = useState('')
   const field = <Field label={`Type ${name}`} name="confirm" required autoFocus value={typed} onInput={setTyped} />
-  return { field, isBlocked: typed.trim() !== name.trim() }
+  return { field, isBlocked: readable(typed) !== readable(name) }
 }
+
+/** A name as people see and type it: a browser shows several blanks as one, and both forms of an accent alike. */
+const readable = (name: string) => name.normalize().replaceAll(/\s+/g, ' ').trim()
 
 /** A form that sends one request, shows refusals beside their fields, and cannot be sent twice. */
 export function useForm() {
