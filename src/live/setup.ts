@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import type { ClientRow, Setup } from '../operations/live-shapes.ts'
 import type { SetupAsked } from '../operations/operation.ts'
 import { ProblemError, wrongField } from '../operations/problem.ts'
-import { describeWindow, linesOf } from '../programs/describe.ts'
+import { describeWindow, linesOf, settingsOf } from '../programs/describe.ts'
 import {
   type Candidate,
   chooseModel,
@@ -17,7 +17,7 @@ import {
 } from '../programs/figures.ts'
 import { programs } from '../programs/known/index.ts'
 import type { Access, Program, Settings } from '../programs/program.ts'
-import { keyPlaceholder, shellNames } from '../programs/shells.ts'
+import { keyPlaceholder, keyVariable, shellNames } from '../programs/shells.ts'
 
 /** The titles of programs whose title is not their name with a capital. */
 const titles: Readonly<Record<string, string>> = {
@@ -67,7 +67,9 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   const session = randomBytes(6).toString('hex')
   const choices = { model, small: chooseSmall(program, models), models }
   const access: Access = { origin, key: keyPlaceholder, contextWindow, outputTokensMax, ...choices, session }
-  const settings = program.settings(access, wire)
+  const settings = settingsOf(program, access, wire)
+  // The line for a source text, which reads the variable.
+  const env = settings.code ? { ...settings.env, [keyVariable]: keyPlaceholder } : settings.env
   const window = describeWindow(program, client, { access, figures })
   return {
     client,
@@ -78,11 +80,12 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
     base_url_from: reached.from,
     files: filesOf(settings),
     lines: shellNames.flatMap((shell) => {
-      const text = linesOf(settings, shell).join('\n')
+      const text = linesOf({ ...settings, env }, shell).join('\n')
       return text === '' ? [] : [{ shell, text }]
     }),
     steps: settings.steps ?? [],
     notes: [
+      ...(settings.note === undefined ? [] : [settings.note]),
       ...(program.asks ? [program.asks.ifPrinted] : []),
       ...(window ? [window] : []),
       ...(config.ownPage === undefined

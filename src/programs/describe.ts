@@ -1,7 +1,26 @@
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { SetupSource } from './figures.ts'
-import type { Program, Settings } from './program.ts'
-import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
+import type { Access, Program, Settings } from './program.ts'
+import { commandLine, keyPlaceholder, keyVariable, type ShellName, setLine, shellNames, type Word } from './shells.ts'
+
+/** How a source text reads the variable of the key. In quotes, its name would become the key (CON-3). */
+const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string) => string> = {
+  javascript: (text) => text.replaceAll(`'${keyPlaceholder}'`, `process.env.${keyVariable}`),
+  python: (text) => `import os\n\n${text.replaceAll(`"${keyPlaceholder}"`, `os.environ["${keyVariable}"]`)}`,
+}
+
+/**
+ * Makes the settings of a program. If no key is given, source texts read it from the variable.
+ * @property note says where a person must write the key, because the program reads no variable there
+ */
+export function settingsOf(program: Program, access: Access, wire: ClientWire): Settings & { note?: string } {
+  const settings = program.settings(access, wire)
+  const { code, files = [], steps = [] } = settings
+  if (code?.text.includes(keyPlaceholder))
+    return { ...settings, code: { ...code, text: keyReads[code.language](code.text) } }
+  if (![...files.map(({ text }) => text), ...steps].some((text) => text.includes(keyPlaceholder))) return settings
+  return { ...settings, note: `write the key itself in place of ${keyPlaceholder}: no variable is read there` }
+}
 
 /** Makes the text that a person copies: files unless they were already shown, variables, and commands. */
 export function describe({ files = [], steps = [], code, ...rest }: Settings, shell: ShellName, isShown: boolean) {

@@ -533,7 +533,17 @@ test('CON-3 every source text and file of a client names its own language, on ea
     for (const wire of wires) {
       const { body } = await ask('GET', `/setup/${client}?wire=${wire}`)
       for (const { path, language, text } of body['files'] as unknown as Record<string, string>[]) {
-        if (path == null) texts++
+        if (path == null) {
+          texts++
+          const read = language === 'python' ? 'os.environ["TRIWIRE_API_KEY"]' : 'process.env.TRIWIRE_API_KEY'
+          assert.ok(
+            text!.includes(read) && !text!.includes('$TRIWIRE'),
+            `${client} ${wire} sends the name of the variable`,
+          )
+          const [line] = body['lines'] as unknown as { text: string }[]
+          assert.equal(line!.text, 'export TRIWIRE_API_KEY="$TRIWIRE_API_KEY"')
+        } else if (text!.includes('$TRIWIRE'))
+          assert.match(String(body['notes']), /write the key itself in place of \$TRIWIRE_API_KEY/, client)
         const fits = {
           python: /^from \w+ import \w+$/m.test(text!) && !text!.includes('const '),
           javascript: /^import .* from '[^']+'$/m.test(text!) && text!.includes('const '),

@@ -83,9 +83,10 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   const told = isWriting ? await program.asks?.hear() : undefined
   if (program.asks && told === undefined) notes.push(isWriting ? program.asks.otherwise : program.asks.ifPrinted)
   const key = await keyOf(signedIn, options, access.key)
-  const settings = program.settings({ ...access, key, told, tokenCommand, isSignIn: way === 'itself' }, wire)
+  const { colleagueLine, describe, describeWindow, settingsOf, toData } = await import('../../programs/describe.ts')
+  const settings = settingsOf(program, { ...access, key, told, tokenCommand, isSignIn: way === 'itself' }, wire)
+  if (settings.note !== undefined) notes.push(settings.note)
   if (isWriting) await write(name, settings, options, command)
-  const { colleagueLine, describe, describeWindow, toData } = await import('../../programs/describe.ts')
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
