@@ -13,6 +13,7 @@ import {
   tellExact,
   tellMs,
   tellPlotted,
+  tellRequests,
   tellShare,
   tellSpan,
   tellTime,
@@ -23,6 +24,11 @@ import { priceNanos } from '../../src/catalog/model.ts'
 
 /** A space that does not break is one to read. */
 const plain = (text: string | undefined) => text?.replaceAll('\u00a0', ' ')
+
+test('CON-18 one request is told in the singular', () => {
+  const said = [undefined, 0, 1, 2, 1_000].map((count) => tellRequests(count))
+  assert.deepEqual(said, ['– requests', '0 requests', '1 request', '2 requests', '1,000 requests'])
+})
 
 test('credits are read and written as the gateway does, to the nano-credit', () => {
   const nanos = fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n })

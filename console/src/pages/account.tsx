@@ -5,8 +5,8 @@ import { useList, useSteady } from '../api/load.ts'
 import { pageHref, useSubject } from '../location.ts'
 import { lapseWords, limitLabels } from '../pure/account-limits.ts'
 import { creditsOf } from '../pure/balance.ts'
-import { readCredits, tellCredits, tellSpan } from '../pure/format.ts'
-import { sumOfCredits } from '../pure/usage.ts'
+import { readCredits, tellCredits, tellRequests, tellSpan } from '../pure/format.ts'
+import { sumOf, sumOfCredits } from '../pure/usage.ts'
 import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { AccountState, BudgetBar } from '../ui/badges.tsx'
@@ -63,12 +63,7 @@ function AccountView({ account, version }: { account: Account; version: string |
         <Tile
           name={`Spent, ${range.label.toLowerCase()}`}
           value={<Credits value={usage.data ? sumOfCredits(usage.data.total) : undefined} />}
-          more={
-            <>
-              credits, <Count value={usage.data?.total.requests?.reduce((sum: number, one) => sum + (one ?? 0), 0)} />{' '}
-              requests
-            </>
-          }
+          more={`credits, ${tellRequests(usage.data && sumOf(usage.data.total, 'requests'))}`}
         />
         <Tile
           name="Lasts"

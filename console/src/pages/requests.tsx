@@ -5,7 +5,7 @@ import { useLive } from '../api/live.ts'
 import { refresh, useList, useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, place, setQuery } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
-import { tellCount } from '../pure/format.ts'
+import { tellCount, tellRequests } from '../pure/format.ts'
 import { readList } from '../pure/place.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { fits } from '../pure/request-filter.ts'
@@ -350,7 +350,7 @@ function Histogram() {
           zones={zones()}
           completeUntil={range.endsNow ? shown.complete_until : undefined}
           series={outcomeSeries(shown)}
-          total={`${tellCount(sumOf(shown.total, 'requests'))} requests`}
+          total={tellRequests(sumOf(shown.total, 'requests'))}
           tell={tellCount}
           onPick={(at) => setQuery({ ...spanOfBucket(shown.buckets, at, range.to), range: undefined })}
         />

@@ -6,7 +6,7 @@ import { useLive } from '../api/live.ts'
 import { refresh, useLoad, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
-import { tellCount, tellSpan } from '../pure/format.ts'
+import { tellCount, tellRequests, tellSpan } from '../pure/format.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { sumOf } from '../pure/usage.ts'
 import { isAdmin, zones } from '../session.ts'
@@ -90,7 +90,7 @@ function Results({ only }: { only: string | undefined }) {
               title="Requests"
               unit={`${unit}, by how they ended`}
               series={outcomeSeries(shown)}
-              total={`${tellCount(sumOf(shown.total, 'requests'))} requests`}
+              total={tellRequests(sumOf(shown.total, 'requests'))}
             />
           )
         return (
@@ -100,7 +100,7 @@ function Results({ only }: { only: string | undefined }) {
               title="Requests"
               unit={`${unit}, by upstream`}
               series={seriesOf(shown, 'requests', {})}
-              total={`${tellCount(sumOf(shown.total, 'requests'))} requests`}
+              total={tellRequests(sumOf(shown.total, 'requests'))}
             />
             <Plot
               {...frame}

@@ -85,6 +85,10 @@ export function tellCount(count: number | null | undefined): string {
   return Math.abs(count) >= 100_000 ? tellBig(count) : count.toLocaleString('en', whole)
 }
 
+export function tellRequests(count: number | undefined): string {
+  return `${tellCount(count)} ${count === 1 ? 'request' : 'requests'}`
+}
+
 const bigs = [
   [1e12, 'T'],
   [1e9, 'G'],
