@@ -22,7 +22,7 @@ export interface paths {
          */
         post: operations["session.create"];
         /**
-         * sign out: the cookie is good for nothing any more
+         * sign out: the cookie becomes invalid
          * @description Anyone may.
          */
         delete: operations["session.sign_out"];
@@ -209,7 +209,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end one of the owner's sessions: its tokens are good for nothing any more
+         * end one of the owner's sessions: its tokens become invalid
          * @description Owners of a key may.
          */
         post: operations["own.session.end"];
@@ -677,7 +677,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end a session of a person: its tokens are good for nothing any more, on any replica
+         * end a session of a person: its tokens become invalid on all replicas
          * @description Operators with the role `admin` may.
          */
         post: operations["session.end"];
@@ -1155,7 +1155,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the webhooks of the configuration, and what became of the last one
+         * list the webhooks of the configuration, and the result of the last message
          * @description Operators with the role `viewer` or `admin` may.
          */
         get: operations["webhook.list"];
@@ -1941,7 +1941,7 @@ export interface components {
         };
         KeyRotateBody: {
             /**
-             * @description how long the old key lives on, such as 90s, 30m, 24h or 7d
+             * @description how long the old key stays valid, such as 90s, 30m, 24h or 7d
              * @default 24h
              */
             grace: string;
@@ -2444,7 +2444,7 @@ export interface components {
              */
             complete_until: string;
             series: components["schemas"]["UsageSeries"][];
-            /** @description groups that are not told by themselves */
+            /** @description groups that are not listed separately */
             other: components["schemas"]["UsageOther"] | null;
             total: components["schemas"]["UsageTotal"];
         };
@@ -2941,7 +2941,7 @@ export interface components {
             code: string;
             param: string | null;
             message: string;
-            /** @description as its client is told */
+            /** @description the body of the error response */
             body: string;
         };
         Upstream: {
@@ -2951,9 +2951,9 @@ export interface components {
             priority: number;
             /** @description `disabled` by an operator, until one enables it; `off` by the configuration */
             state: components["schemas"]["UpstreamState"];
-            /** @description what it is left alone for, in the words of the log */
+            /** @description why it is not used now: the cause in the log */
             cause: string | null;
-            /** @description another server of the store has met that, and told this one */
+            /** @description whether another server of the store has reported this */
             heard: boolean;
             /** @description until it is tried again; null while it is not left alone */
             wait_ms: number | null;
@@ -3022,7 +3022,7 @@ export interface components {
             /** @description only while so much of the ledger is not folded that reports leave it out: see docs/operating.md */
             folding?: components["schemas"]["StatusFolding"];
             series: components["schemas"]["UsageSeries"][];
-            /** @description groups that are not told by themselves */
+            /** @description groups that are not listed separately */
             other: components["schemas"]["UsageOther"] | null;
             total: components["schemas"]["UsageTotal"];
         };
@@ -3111,15 +3111,15 @@ export interface components {
             /** @description without query and fragment: they may be secret */
             url: string;
             events: components["schemas"]["WebhookEvents"][];
-            /** @description credits below which `credit_low` is told */
+            /** @description the balance below which `credit_low` is sent */
             below: string | null;
-            /** @description what this process told it last */
+            /** @description the last message of this process */
             last: components["schemas"]["WebhookSend"] | null;
-            /** @description what this process has told it in vain, and tells it again */
+            /** @description messages of this process that failed and will be sent again */
             pending: number;
-            /** @description what it has taken of this process since that began */
+            /** @description messages of this process that were accepted since its start */
             told: number;
-            /** @description how often this process has told it in vain since it began */
+            /** @description failed attempts of this process since its start */
             failed: number;
             last_failure: components["schemas"]["WebhookSend"] | null;
         };
@@ -3134,7 +3134,7 @@ export interface components {
         WebhookSend: {
             /** Format: date-time */
             at: string;
-            /** @description `ok`, or what it failed of */
+            /** @description `ok`, or the cause of the failure */
             result: string;
         };
     };

@@ -16,7 +16,7 @@ export function addServerCommands(program: Command): void {
     .action(async (_options, command: Command) => {
       // On Windows, sending SIGHUP would end the process.
       if (process.platform === 'win32')
-        throw new Error('a running server cannot be told to reload on Windows: restart it')
+        throw new Error('a running server cannot reload its configuration on Windows: restart it')
       const { engine, shown, ...place } = await findStore(command.optsWithGlobals())
       // The servers of a database may run on other machines, so their process ids are not known here.
       if (!('path' in place))
@@ -28,7 +28,7 @@ export function addServerCommands(program: Command): void {
       print(
         command,
         { pid, store: shown },
-        () => `told process ${pid} to read its configuration again; its log says what came of it`,
+        () => `process ${pid} reads its configuration again; its log has the result`,
       )
     })
   addStoreCommands(program)

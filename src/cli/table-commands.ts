@@ -19,7 +19,7 @@ export const tableCommands: Readonly<Record<string, string>> = {
   requests:
     'list the last requests, those that failed too; older ones from the ledger, which has those that were billed',
   explain: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
-  webhooks: 'list the webhooks of the configuration, and what became of the last one',
+  webhooks: 'list the webhooks of the configuration, and the result of the last message',
   operator: 'who may operate over HTTP: make, list and revoke tokens',
   audit: 'list what was changed, by whom and from where, the newest first',
 }

@@ -378,7 +378,7 @@ const telemetry = z.strictObject({
   genai: oneOf(['standard', 'compat'])
     .prefault('standard')
     .describe('`compat` has the old `gen_ai.client.token.usage` as well.'),
-  propagate: flag.prefault(false).describe('Whether upstreams are told the trace, in `traceparent`.'),
+  propagate: flag.prefault(false).describe('Whether requests to upstreams have the trace in `traceparent`.'),
 })
 
 const reporting = z.strictObject({
@@ -572,7 +572,9 @@ export const configSchema = z.strictObject({
     .array(webhook, { error: 'must be a list of webhooks' })
     .max(20, { error: 'must be at most 20' })
     .prefault([])
-    .describe('Who is told of low credit, budgets, upstreams and a ledger in trouble. A change takes a restart.'),
+    .describe(
+      'Receivers of messages about low credit, budgets, upstreams and a ledger in trouble. A change takes a restart.',
+    ),
   credits: credits.prefault({}).describe('How credits are called on statements.'),
   log: log.prefault({}).describe('The log on stderr.'),
   telemetry: telemetry

@@ -68,7 +68,7 @@ function readTarget(signal: Signal, reader: Reader): OtlpTarget | undefined {
     for (const [key, value] of readPairs(env[variable])) {
       const mistake = headerMistake(key, value, collectorHeaders)
       if (mistake === undefined) headers.set(key.toLowerCase(), new Secret(value))
-      else reader.warn(variable, 'has a header that is none, which is left out')
+      else reader.warn(variable, 'has an invalid header, which is left out')
     }
   const limit = env[`OTEL_EXPORTER_OTLP_${upper}_TIMEOUT`] ? `${upper}_TIMEOUT` : 'TIMEOUT'
   return { url, headers, timeoutMs: readCount(reader, `OTEL_EXPORTER_OTLP_${limit}`, timeoutMs) }

@@ -307,7 +307,7 @@ export const keyOperations = [
     madeAt: '/keys',
     input: z.strictObject({
       key: field.key,
-      grace: field.duration.prefault('24h').describe('how long the old key lives on, such as 90s, 30m, 24h or 7d'),
+      grace: field.duration.prefault('24h').describe('how long the old key stays valid, such as 90s, 30m, 24h or 7d'),
     }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],

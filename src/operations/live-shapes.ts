@@ -134,7 +134,7 @@ const refusal = z.object({
   code: z.string(),
   param: name,
   message: z.string(),
-  body: z.string().describe('as its client is told'),
+  body: z.string().describe('the body of the error response'),
 })
 
 /** The translation of a request and of an answer, or the error response. */

@@ -302,7 +302,7 @@ export const ownOperations = [
     input: z.strictObject({ session: field.text('must be a text').max(100).describe('its id') }),
     output: z.object({ id: z.string(), ended: field.when }),
     problems: ['not_found'],
-    text: "end one of the owner's sessions: its tokens are good for nothing any more",
+    text: "end one of the owner's sessions: its tokens become invalid",
     async run({ books, who, nowMs }, { session }) {
       const { person } = ownerOf(who).key.bounds
       const [found] = person === undefined ? [] : await books.pageSessions({ id: session, personId: person, limit: 1 })

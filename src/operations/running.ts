@@ -49,17 +49,17 @@ const word = field.text('must be a text')
 
 const telling = field.named('WebhookSend', {
   at: field.when,
-  result: z.string().describe('`ok`, or what it failed of'),
+  result: z.string().describe('`ok`, or the cause of the failure'),
 })
 
 const webhookRow = field.named('Webhook', {
   url: z.string().describe('without query and fragment: they may be secret'),
   events: z.array(z.enum(webhookEvents)),
-  below: field.amount.nullable().describe('credits below which `credit_low` is told'),
-  last: telling.nullable().describe('what this process told it last'),
-  pending: z.number().describe('what this process has told it in vain, and tells it again'),
-  told: z.number().describe('what it has taken of this process since that began'),
-  failed: z.number().describe('how often this process has told it in vain since it began'),
+  below: field.amount.nullable().describe('the balance below which `credit_low` is sent'),
+  last: telling.nullable().describe('the last message of this process'),
+  pending: z.number().describe('messages of this process that failed and will be sent again'),
+  told: z.number().describe('messages of this process that were accepted since its start'),
+  failed: z.number().describe('failed attempts of this process since its start'),
   last_failure: telling.nullable(),
 })
 
@@ -186,7 +186,7 @@ export const webhookOperations = [
     role: 'viewer',
     kind: 'list',
     output: webhookRow,
-    text: 'list the webhooks of the configuration, and what became of the last one',
+    text: 'list the webhooks of the configuration, and the result of the last message',
     cli: [{ command: 'webhooks', rows: 'all' }],
     asks: 'server',
     async run({ running }) {

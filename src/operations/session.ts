@@ -61,7 +61,7 @@ export const sessionOperations = [
     http: 'DELETE /session',
     role: 'anyone',
     output: z.object({}),
-    text: 'sign out: the cookie is good for nothing any more',
+    text: 'sign out: the cookie becomes invalid',
     async run({ books, cookie }) {
       if (cookie !== undefined) await books.signOut(cookie)
       return { body: {}, session: 'ended' as const }

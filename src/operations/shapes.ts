@@ -14,8 +14,8 @@ export const upstreamState = named('Upstream', {
   state: z
     .enum(['ready', 'trial', 'cooling', 'disabled', 'no_key', 'off'])
     .describe('`disabled` by an operator, until one enables it; `off` by the configuration'),
-  cause: z.string().nullable().describe('what it is left alone for, in the words of the log'),
-  heard: z.boolean().describe('another server of the store has met that, and told this one'),
+  cause: z.string().nullable().describe('why it is not used now: the cause in the log'),
+  heard: z.boolean().describe('whether another server of the store has reported this'),
   wait_ms: z.number().nullable().describe('until it is tried again; null while it is not left alone'),
   failing: z
     .boolean()

@@ -85,7 +85,7 @@ export const signInOperations = [
     input: z.strictObject({ session: field.text('must be a text').max(100).describe('its id') }),
     output: sessionShape,
     problems: ['not_found'],
-    text: 'end a session of a person: its tokens are good for nothing any more, on any replica',
+    text: 'end a session of a person: its tokens become invalid on all replicas',
     cli: [{ command: 'session end', arguments: ['session'] }],
     async run({ books }, { session }) {
       await books.endSession({ id: session }, 'ended')

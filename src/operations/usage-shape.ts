@@ -85,7 +85,7 @@ export const usageShape = named('Usage', {
   other: z
     .object({ count: z.number(), ...figures })
     .nullable()
-    .describe('groups that are not told by themselves'),
+    .describe('groups that are not listed separately'),
   total: z.object(figures),
 })
 

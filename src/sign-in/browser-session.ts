@@ -56,7 +56,7 @@ export async function openBrowserSession(
 async function openOperator(books: Books, person: RuledPerson) {
   const role = operatorRoles.find((one) => one === person.role)
   if (!role)
-    return `Your role (${person.role}) is none of operators. Your own pages are where your programs reach the gateway.`
+    return `Your role (${person.role}) is not a role of operators. Your own pages are at the address that your programs use.`
   return { role, personId: (await books.identifyOperator(person)).personId }
 }
 

@@ -18,7 +18,7 @@ const notes = {
   denied: [
     200,
     'Nothing was signed in',
-    'The sign-in was refused. If you did not begin it, somebody may have sent you a link: tell whoever runs this gateway.',
+    'The sign-in was refused. If you did not begin it, somebody may have sent you a link: tell the operator of this gateway.',
   ],
   signed_out: [200, 'You are signed out', 'Your session at this gateway has ended.'],
   late: [
@@ -49,7 +49,7 @@ const notes = {
   declined: [
     403,
     'Your company did not sign you in',
-    'Its sign-in page was left, or it refused. Nothing was signed in. Try again, or ask whoever runs sign-in at your company.',
+    'Its sign-in page was left, or it refused. Nothing was signed in. Try again, or ask the people who run sign-in at your company.',
   ],
   unreachable: [
     503,
@@ -59,7 +59,7 @@ const notes = {
   invalid: [
     502,
     'The answer cannot be trusted',
-    'What the sign-in of your company sent does not fit this attempt. Nothing was signed in. Start again; if it happens again, tell whoever runs this gateway: its log has the reason.',
+    'What the sign-in of your company sent does not fit this attempt. Nothing was signed in. Start again; if it happens again, tell the operator of this gateway: its log has the reason.',
   ],
   misdirected: [421, 'Another address', 'This gateway has another address. Open the one that your program shows.'],
   redirect: [
@@ -88,7 +88,7 @@ export function signedOutPage(there?: string, headers?: Readonly<Record<string, 
 export function refusalPage(why: string, who: string): ApiAnswer {
   const body = html`<p>You signed in as ${who}, but you may not use this gateway yet.</p>
 <p>${why}</p>
-<p>Show this page to whoever runs this gateway at your company. They add your group to the rules of <code>sign_in</code>; then start again.</p>`
+<p>Show this page to the operator of this gateway. They add your group to the rules of <code>sign_in</code>; then start again.</p>`
   return formPage({ status: 403, title: 'No access yet', body })
 }
 
@@ -122,7 +122,7 @@ ${who}<dt>Program</dt><dd>${nameProgram(agent)}</dd>
 </dl>`
 }
 
-const warning = html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. Whoever sends you a link with a code wants to use the gateway in your name.</p>`
+const warning = html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. A person who sends you a link with a code wants to use the gateway in your name.</p>`
 
 /** Makes the first page of a code, which shows the request. The person then signs in, and sees the second page. */
 export function askPage(waiting: Waiting, nowMs: number, providerOrigin: string | undefined): ApiAnswer {
@@ -176,6 +176,6 @@ ${describe(waiting, nowMs, person)}
 
 /** Makes the page for a refusal of the books, for example if the account of a rule does not exist. */
 export function problemPage(status: number, text: string): ApiAnswer {
-  const body = html`<p>${text}</p><p>Nothing was signed in. Show this page to whoever runs this gateway at your company.</p>`
+  const body = html`<p>${text}</p><p>Nothing was signed in. Show this page to the operator of this gateway.</p>`
   return formPage({ status, title: 'The gateway cannot sign you in', body })
 }

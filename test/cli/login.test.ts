@@ -346,7 +346,7 @@ for (const [name, answer] of [
     writeFileSync(`${fileOf(server.url, join(state, 'triwire/sign-ins'))}.new`, 'left by a process that was killed')
     const { code, stdout, stderr } = await runWarm(['logout'], { env: { XDG_STATE_HOME: state } })
     assert.deepEqual([code, stdout], [0, `signed out at ${server.url}\n`])
-    assert.equal(stderr.includes('has not heard it'), answer !== undefined)
+    assert.equal(stderr.includes('has not confirmed it'), answer !== undefined)
     assert.deepEqual(server.formsOf('/oauth/revoke').sort(), [
       { token: accessToken(1) },
       { token: refreshToken(1), token_type_hint: 'refresh_token' },

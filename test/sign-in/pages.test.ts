@@ -87,7 +87,7 @@ test('issue 47 a person without a rule, without an account, of an account that i
     [
       ['sales'],
       403,
-      /You signed in as Dev One.*these groups: sales, and the address dev@corp\.test.*whoever runs this gateway/s,
+      /You signed in as Dev One.*these groups: sales, and the address dev@corp\.test.*to the operator of this gateway/s,
     ],
     [['admins'], 403, /role \(admin\) opens the operators&#39; console/],
   ]

@@ -53,10 +53,7 @@ test('N-F12 N-F8 the demo account is refused where real models are served, until
   store.credit('demo', 1n, 'on purpose')
   const reloaded = await runWarm(['reload', '--config', file])
   assert.deepEqual([reloaded.code, reloaded.stderr], [0, ''])
-  assert.equal(
-    reloaded.stdout,
-    `told process ${running.child.pid} to read its configuration again; its log says what came of it\n`,
-  )
+  assert.equal(reloaded.stdout, `process ${running.child.pid} reads its configuration again; its log has the result\n`)
   await running.saw('"config_reloaded"', 2)
   // It may ask now; nobody listens where the model should be.
   assert.deepEqual(await ask(), [502, 'upstream_error'])

@@ -166,7 +166,7 @@ class KeysPlanning {
         why:
           teams.size > 1
             ? 'they hold for keys of one team, and bounds of a person for all keys: triwire person set --budget'
-            : 'LiteLLM asks them for keys without a team, and there are none',
+            : 'in LiteLLM they apply to keys without a team, of which the user has none',
       })
     for (const one of owners) if (one) this.#noteLeft(one)
     const limits = owner && limitsOf(owner)

@@ -37,7 +37,7 @@ export function addLoginCommands(program: Command): void {
       const url = chooseUrl(named)
       const done = await signOut(url)
       if (done?.isHeard === false)
-        note(command, `the gateway has not heard it: its session ends by itself, or on ${url}/console/sessions`)
+        note(command, `the gateway has not confirmed it: its session expires, or end it on ${url}/console/sessions`)
       print(command, { url, signed_in: done !== undefined, heard: done?.isHeard ?? null }, () =>
         done ? `signed out at ${url}` : `nobody was signed in at ${url}`,
       )
