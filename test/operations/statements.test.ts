@@ -8,6 +8,7 @@ import type { CreditWords } from '../../src/accounts/statement.ts'
 import type { Context, Operation } from '../../src/operations/operation.ts'
 import type { ToldStatement } from '../../src/operations/statement-shape.ts'
 import { statementOperations } from '../../src/operations/statements.ts'
+import { summedMax } from '../../src/store/sql/statements.ts'
 import { run, runWarm } from '../cli/run.ts'
 import { onEachStore, type TestStore } from '../store/engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from '../store/fixtures.ts'
@@ -129,6 +130,31 @@ onEachStore((engine) => {
         }
       }),
       { numRuns: runsUpTo(engine.name === 'SQLite' ? 15 : 2) },
+    )
+  })
+
+  test('issue 46: a statement has each entry once, although one query sums only some of them', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 15n)
+    const count = summedMax + 2
+    await store.postDebits(Array.from({ length: count }, (_, n) => createDebitRow(`r${n}`, id)))
+    await store.giveBack(['r0', `r${count - 1}`])
+    await store.credit(id, 5n, 'last')
+    await store.turn(lateMs)
+    const told = await readStatement(store, id, '2026-08')
+    assert.equal(parseCredits(told.use), costNanos * BigInt(count))
+    assert.equal(parseCredits(told.returns), costNanos * 2n)
+    assert.deepEqual(
+      told.use_lines.map(({ requests }) => requests),
+      [count],
+    )
+    assert.deepEqual(
+      told.keys.map(({ requests }) => requests),
+      [count - 2],
+    )
+    assert.deepEqual(
+      told.credit_lines.map(({ amount }) => amount),
+      ['1000000', '0.000000005'],
     )
   })
 

@@ -13,6 +13,9 @@ import { slices } from './words.ts'
 /** The most accounts in one statement that makes a head. */
 const accountsMax = 1_000
 
+/** The most entries that one query sums. Sorting more takes longer, and PostgreSQL ends a query that takes too long. */
+export const summedMax = 5_000
+
 /** Creates the queries that statements need: sums of entries, heads of past moments, and the stored headers. */
 export function createStatements(dialect: Dialect) {
   const { schema, ends, isShared } = dialect
@@ -29,17 +32,22 @@ export function createStatements(dialect: Dialect) {
     const before = yield* findLast(accountId, fromMs)
     const last = yield* findLast(accountId, toMs)
     const [opening, closing] = [yield* readEnd(accountId, before), yield* readEnd(accountId, last)]
-    const range = (put: Put) =>
-      `e.account_id = ${put(accountId)} AND e.seq > CAST(${put(before)} AS bigint) AND e.seq <= CAST(${put(last)} AS bigint)`
-    const groups = yield* ask(dialect, (put) =>
-      selectSummed(schema, `${schema}.entries e`, range(put), ['e.kind', 'e.price_version']),
-    )
-    const credits = yield* ask(
-      dialect,
-      (put) => `SELECT ${countsAt} AS posted_ms, e.reference, e.amount FROM ${schema}.entries e
-        WHERE ${range(put)} AND e.kind = 'credit' AND e.usage_source IS NULL ORDER BY e.seq`,
-    )
-    const versions = [...new Set(groups.flatMap((row) => (row['price_version'] as string | null) ?? []))]
+    const groups = new Map<string, VersionedGroup>()
+    const credits: Row[] = []
+    for (let from = before; from < last; from += summedMax) {
+      const range = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq > CAST(${put(from)} AS bigint)
+        AND e.seq <= CAST(${put(Math.min(from + summedMax, last))} AS bigint)`
+      const select = (put: Put) =>
+        selectSummed(schema, `${schema}.entries e`, range(put), ['e.kind', 'e.price_version'])
+      for (const row of yield* ask(dialect, select)) addGroup(groups, row)
+      const selectCredits = (
+        put: Put,
+      ) => `SELECT ${countsAt} AS posted_ms, e.reference, e.amount FROM ${schema}.entries e
+        WHERE ${range(put)} AND e.kind = 'credit' AND e.usage_source IS NULL ORDER BY e.seq`
+      credits.push(...(yield* ask(dialect, selectCredits)))
+    }
+    const found = [...groups.values()]
+    const versions = [...new Set(found.flatMap(({ version }) => version ?? []))]
     const prices = new Map<string, ReturnType<typeof readPrices>>()
     for (const list of slices(versions)) {
       const select = (put: Put) => `SELECT * FROM ${schema}.prices WHERE ${isOneOf(put, 'version', list)}`
@@ -55,7 +63,7 @@ export function createStatements(dialect: Dialect) {
         reference: row['reference'] as string,
         amountNanos: row['amount'] as bigint,
       })),
-      groups: groups.map((row) => ({ ...readGroup(row), prices: prices.get(row['price_version'] as string) })),
+      groups: found.map(({ group, version }) => ({ ...group, prices: prices.get(version!) })),
     }
   }
 
@@ -169,6 +177,23 @@ function createHeaders(dialect: Dialect) {
     yield* runAll(insertAll(dialect, 'statement_people', columns, people, ignore))
     return (yield* readHeader(accountId, month))!
   }
+}
+
+/** @property version of the prices; null for returns */
+type VersionedGroup = { version: string | null; group: ReturnType<typeof readGroup> }
+
+/** Adds a row to the group of its words and prices. */
+function addGroup(groups: Map<string, VersionedGroup>, row: Row): void {
+  const group = readGroup(row)
+  const { amountNanos, requests, tokens, ...words } = group
+  const version = row['price_version'] as string | null
+  const place = JSON.stringify([version, words])
+  const known = groups.get(place)?.group
+  if (known) {
+    known.amountNanos += amountNanos
+    known.requests += requests
+    for (const [at, count] of tokens.entries()) known.tokens[at]! += count
+  } else groups.set(place, { version, group })
 }
 
 function readGroup(row: Row) {
