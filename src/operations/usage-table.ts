@@ -10,8 +10,11 @@ import * as field from './fields.ts'
 import { type Context, operation } from './operation.ts'
 import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, wordFlags } from './usage-range.ts'
 
-/** The number of accounts in one read of figures, and the larger one for reads of ledger entries. */
-const [accountsAtOnce, accountsOfEntries] = [500, 5_000]
+/** The most accounts in one read of figures, and the number of accounts in one read of ledger entries. */
+const [accountsMax, accountsOfEntries] = [500, 5_000]
+
+/** The number of accounts in the first read, and the rows that each later read aims at. More rows only use more memory. */
+const [accountsAtFirst, rowsAtOnce] = [10, 200]
 
 /** Columns that can have very many values. Their figures are read account by account. */
 const ofOneAccount: readonly UsageGrouping[] = ['account', 'key']
@@ -101,8 +104,11 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
   const total = sums.map(() => 0n)
   // Rows that name neither an account nor a key may have entries of several accounts, so they come last.
   const unnamed = new Map<string, RowSums>()
-  for await (const only of eachSlice(books, question)) {
+  const slice = { accounts: accountsAtFirst }
+  for await (const only of eachSlice(books, question, slice)) {
     const { groups } = await books.readUsage({ ...question, only })
+    const fitting = Math.floor((slice.accounts * rowsAtOnce) / Math.max(1, groups.length))
+    slice.accounts = Math.max(1, Math.min(accountsMax, 2 * slice.accounts, fitting))
     const wordsOf = await readWords(
       books,
       question.by,
@@ -182,13 +188,20 @@ function tellRow(
   }
 }
 
-/** Yields the filter of each read. With many accounts there are several reads, so that memory use is bounded. */
-async function* eachSlice(books: Books, { by, only }: UsageQuestion): AsyncIterable<UsageQuestion['only']> {
+/**
+ * Yields the filter of each read. With many accounts there are several reads, so that memory use is bounded.
+ * @param slice the number of accounts of the next read
+ */
+async function* eachSlice(
+  books: Books,
+  { by, only }: UsageQuestion,
+  slice: { readonly accounts: number },
+): AsyncIterable<UsageQuestion['only']> {
   if (!by.some((name) => ofOneAccount.includes(name))) return yield only
   const { folded, entries } = await books.readFolding()
-  const limit = folded < entries ? accountsOfEntries : accountsAtOnce
   let last: AccountRow | undefined
   do {
+    const limit = folded < entries ? accountsOfEntries : slice.accounts
     const beyond = last && [last.name, last.id]
     const accounts = await books.pageAccounts({ ids: only.account, sort: 'name', limit, beyond })
     const isAll = beyond === undefined && accounts.length < limit
