@@ -3,9 +3,8 @@
  * numbers are debits and accounts, each with a key. Debits are posted as by a server, but without requests.
  */
 import { createBooks } from '../src/accounts/books.ts'
-import type { Debit } from '../src/accounts/ledger.ts'
-import { newRequestId } from '../src/ids/request-id.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
+import { debitOf } from './usage/month.ts'
 
 const [path, debits = '100000', accounts = '100'] = process.argv.slice(2)
 if (!path) throw new Error('name the file to fill')
@@ -23,31 +22,3 @@ for (let done = 0; done < Number(debits); done += batch) {
   store.postDebits(Array.from({ length: size }, (_, at) => debitOf(owners[(done + at) % owners.length]!)))
 }
 store.close()
-
-function debitOf({ accountId, keyId }: (typeof owners)[number]): Debit {
-  return {
-    requestId: newRequestId(),
-    accountId,
-    keyId,
-    clientWire: 'chat',
-    model: 'm-large',
-    modelWire: 'messages',
-    upstream: 'm-upstream',
-    upstreamAccount: 'm-one',
-    amountNanos: 600_000n,
-    usage: {
-      ...{ inputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
-      ...{ outputTokens: 20, reasoningTokens: 5, estimated: false },
-    },
-    usageSource: 'final',
-    pricedCalls: 0,
-    calls: undefined,
-    priceVersion: 'v1',
-    prices: {
-      ...{ inputNanos: 3_000_000_000n, cacheReadNanos: 300_000_000n, cacheWriteNanos: 3_750_000_000n },
-      ...{ cacheWrite1hNanos: 6_000_000_000n, outputNanos: 15_000_000_000n },
-    },
-    outcome: 'ok',
-    createdMs: Date.now(),
-  }
-}

@@ -56,15 +56,16 @@ export const askings: readonly Asking[] = [
   },
 ]
 
-const [spanMs, ofSession, models] = [395 * 86_400_000, 5, 20]
+const [longMs, ofSession, models] = [395 * 86_400_000, 5, 20]
 
-export type Owner = { accountId: string; keyId: string }
+/** @property person the id of the person to whom the key's entries belong */
+export type Owner = { accountId: string; keyId: string; person?: string }
 
 /**
  * Entries like those of agents: several in a quarter of an hour, of one key with one model; a few keys have most of
  * them. All engines get the same entries.
  */
-export function sessions(count: number, keys: readonly Owner[], endMs: number) {
+export function sessions(count: number, keys: readonly Owner[], endMs: number, spanMs = longMs) {
   const total = Math.ceil(count / ofSession)
   const startMs = endMs - spanMs
   /** By account, the number of its last entry. */
@@ -75,12 +76,13 @@ export function sessions(count: number, keys: readonly Owner[], endMs: number) {
     // Pseudo-random, but the same in each run.
     const mixed = Math.imul(n + 1, 2_654_435_761) >>> 0
     const key = Math.floor(((mixed & 0xffff) / 0x10000) ** 2 * keys.length)
-    const { accountId, keyId } = keys[key]!
+    const { accountId, keyId, person } = keys[key]!
     const model = `m-${(key + ((mixed >>> 16) & 3)) % models}`
     const outcome = mixed % 97 === 0 ? 'upstream_cut' : mixed % 31 === 0 ? 'client_abort' : 'ok'
     return {
       accountId,
       keyId,
+      person,
       model,
       upstream: `u-${mixed % 2}`,
       outcome,
@@ -120,16 +122,20 @@ export function sessions(count: number, keys: readonly Owner[], endMs: number) {
   }
 }
 
-/** 250 accounts with four keys each. */
-export async function makeOwners(books: Books): Promise<void> {
-  for (let n = 0; n < 250; n++) {
+/** Creates 250 accounts with four keys each, or other numbers of them. */
+export async function makeOwners(
+  books: Pick<Books, 'createAccount' | 'createKey'>,
+  accounts = 250,
+  keys = 4,
+): Promise<void> {
+  for (let n = 0; n < accounts; n++) {
     const { id } = await books.createAccount(`account ${n}`)
-    for (let key = 0; key < 4; key++) await books.createKey(id)
+    for (let key = 0; key < keys; key++) await books.createKey(id)
   }
 }
 
 /** The owners in an order that is the same in each run. */
-export async function readOwners(books: Books): Promise<Owner[]> {
+export async function readOwners(books: Pick<Books, 'listKeys'>): Promise<Owner[]> {
   const keys = (await books.listKeys()).map(({ id, accountId }) => ({ accountId, keyId: id }))
   return keys.sort((a, b) => (a.keyId < b.keyId ? -1 : 1))
 }

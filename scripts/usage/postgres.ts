@@ -88,17 +88,21 @@ async function countFolded({ query }: Database): Promise<number> {
   return Number((await query('SELECT coalesce(sum(requests), 0) AS n FROM triwire.sums_k'))[0]!['n'])
 }
 
-/** Writes entries without the chain, in the order of their times; entries that are there already are left out. */
+/**
+ * Writes entries without the chain, in the order of their times; entries that are there already are left out.
+ * @param isOfPersons false for a store of a release that knew no people
+ */
 export async function writeEntries(
   database: Database,
   made: ReturnType<typeof sessions>,
   tell: (count: number) => void,
+  isOfPersons = true,
 ): Promise<void> {
   const id = (at: number, ms: number) => `${ms.toString(16).padStart(12, '0')}7000${at.toString(16).padStart(16, '0')}`
   const [{ n: there }] = (await database.query('SELECT count(*) AS n FROM triwire.entries')) as [{ n: bigint }]
-  let rows: (string | number)[][] = []
+  let rows: (string | number | null)[][] = []
   let count = 0
-  for (const { accountId, seq, keyId, model, upstream, outcome, atMs } of made.entries()) {
+  for (const { accountId, seq, keyId, person, model, upstream, outcome, atMs } of made.entries()) {
     if (++count <= there) continue
     rows.push([
       id(count, atMs),
@@ -111,6 +115,7 @@ export async function writeEntries(
       upstream,
       outcome,
       atMs,
+      person ?? null,
     ])
     if (count % writtenAtOnce === 0) await flush()
     tell(count)
@@ -122,16 +127,17 @@ export async function writeEntries(
   )
 
   async function flush(): Promise<void> {
-    const columns = Array.from({ length: 10 }, (_, at) => rows.map((row) => row[at]!))
+    const columns = Array.from({ length: isOfPersons ? 11 : 10 }, (_, at) => rows.map((row) => row[at]!))
     rows = []
     await database.query(
       `INSERT INTO triwire.entries (id, account_id, seq, kind, amount, balance_after, request_id, key_id, client_wire, model, model_wire,
          upstream, upstream_account, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
-         reasoning_tokens, priced_calls, usage_source, price_version, outcome, created_ms, posted_ms, digest)
+         reasoning_tokens, priced_calls, usage_source, price_version, outcome, created_ms, posted_ms, digest${isOfPersons ? ', person' : ''})
        SELECT n.id::uuid, n.account, n.seq, 'debit', n.amount, 0, n.request, n.key, 'chat', n.model, 'messages', n.upstream, 'one',
-         1000, 500, 0, 0, 200, 50, 0, 'final', 'v1', n.outcome, n.at, n.at, 'x'
+         1000, 500, 0, 0, 200, 50, 0, 'final', 'v1', n.outcome, n.at, n.at, 'x'${isOfPersons ? ', n.person' : ''}
        FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-         $10::bigint[]) AS n (id, account, seq, amount, request, key, model, upstream, outcome, at)`,
+         $10::bigint[]${isOfPersons ? ', $11::text[]' : ''})
+         AS n (id, account, seq, amount, request, key, model, upstream, outcome, at${isOfPersons ? ', person' : ''})`,
       columns,
     )
   }

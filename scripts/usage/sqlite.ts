@@ -65,8 +65,16 @@ async function fill(path: string, folder: string, entries: number): Promise<void
   console.log(`SQLite, ${entries} entries: ${steps.said()}, ${Math.round(statSync(path).size / 1_048_576)} MB in all`)
 }
 
-/** Writes entries without the chain and the triggers, in the order of their times; entries that are there already are left out. */
-export function writeEntries(path: string, made: ReturnType<typeof sessions>, tell: (count: number) => void): void {
+/**
+ * Writes entries without the chain and the triggers, in the order of their times; entries that are there already are left out.
+ * @param isOfPersons false for a store of a release that knew no people
+ */
+export function writeEntries(
+  path: string,
+  made: ReturnType<typeof sessions>,
+  tell: (count: number) => void,
+  isOfPersons = true,
+): void {
   const db = new DatabaseSync(path)
   db.exec('PRAGMA synchronous = OFF; DROP TRIGGER IF EXISTS entries_are_not_replaced')
   const there = Number(db.prepare('SELECT count(*) AS n FROM entries').get()!['n'])
@@ -74,15 +82,25 @@ export function writeEntries(path: string, made: ReturnType<typeof sessions>, te
   const insert = db.prepare(
     `INSERT INTO entries (account_id, seq, kind, amount, balance_after, request_id, key_id, client_wire, model, model_wire, upstream,
        upstream_account, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
-       usage_source, price_version, outcome, created_ms, posted_ms, digest)
-     VALUES (?, ?, 'debit', ?, 0, ?, ?, 'chat', ?, 'messages', ?, 'one', 1000, 500, 0, 0, 200, 50, 'final', 'v1', ?, ?, ?, 'x')`,
+       usage_source, price_version, outcome, created_ms, posted_ms, digest${isOfPersons ? ', person' : ''})
+     VALUES (?, ?, 'debit', ?, 0, ?, ?, 'chat', ?, 'messages', ?, 'one', 1000, 500, 0, 0, 200, 50, 'final', 'v1', ?, ?, ?, 'x'${isOfPersons ? ', ?' : ''})`,
   )
   const setSeq = db.prepare('UPDATE accounts SET seq = ? WHERE id = ?')
   let count = 0
   db.exec('BEGIN')
-  for (const { accountId, seq, keyId, model, upstream, outcome, atMs } of made.entries()) {
+  for (const { accountId, seq, keyId, person, model, upstream, outcome, atMs } of made.entries()) {
     if (++count <= there) continue
-    insert.run(accountId, seq, 1_000_000 + (count % 999), `r${count}`, keyId, model, upstream, outcome, atMs, atMs)
+    const words = [keyId, model, upstream, outcome]
+    insert.run(
+      accountId,
+      seq,
+      1_000_000 + (count % 999),
+      `r${count}`,
+      ...words,
+      atMs,
+      atMs,
+      ...(isOfPersons ? [person ?? null] : []),
+    )
     if (count % writtenAtOnce === 0) commit()
     tell(count)
   }
