@@ -105,7 +105,7 @@ type NeedRule = {
   find(facts: NeedFacts): FoundNeed[]
 }
 
-/** Matches causes of which the provider refuses our account: an invalid key, no credit, or no permission. */
+/** Matches the causes in the log if a provider refuses our account: an invalid key, no credit, or no permission. */
 const refusals = /^upstream_(?:401|402|403|account_(?:key|spent|denied))$/
 
 /** All rules. Within a rule the worst lines come first. */

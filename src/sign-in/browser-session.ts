@@ -87,7 +87,7 @@ export async function closeBrowserSession(
   const digest = cookie === undefined ? undefined : digestOfCookie(cookie)
   const ended = digest === undefined ? undefined : await (await parts.books(parts.addressOf(request))).signOut(digest)
   const idToken = parts.tickets.open<string>('id_token', ended?.sealed)
-  // The session has ended even if the provider does not respond.
+  // The session at the gateway has ended even if the provider does not respond.
   const there =
     idToken === undefined
       ? undefined
