@@ -14,42 +14,50 @@ const signatureCure = 'must be text of 1 to 200 characters'
  * `profiles.ts` has the value of each key for an unknown upstream, except for optional keys.
  */
 export const profileKeys = z.strictObject({
-  max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe('chat: the field that caps the output.'),
+  max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe(
+    'chat: the request field that limits the length of the output.',
+  ),
   // Ruling T17.
-  min_output: count(1).describe('The smallest output cap the upstream takes; smaller ones are raised to it.'),
+  min_output: count(1).describe(
+    'The smallest output limit that the upstream accepts; a smaller limit is raised to it.',
+  ),
   reasoning: z
     .strictObject({
       style: oneOf(['none', 'effort', 'budget', 'adaptive', 'switch', 'toggle']).describe(
-        'How it takes a reasoning wish; chat: `switch` is `thinking` enabled or disabled, and `reasoning_effort`.',
+        'How the request asks for reasoning. On chat, `switch` sends `thinking` (enabled or disabled) and `reasoning_effort`.',
       ),
-      levels: listOf(level, 'levels').describe('The levels it knows; a wish becomes the highest one not above it.'),
-      default: level.optional().describe('What it does when nothing is asked.'),
-      can_disable: flag.describe('Whether it can be told not to reason.'),
+      levels: listOf(level, 'levels').describe(
+        'The reasoning levels of the model. A request for another level gets the next lower one, or the lowest.',
+      ),
+      default: level.optional().describe('The level at which the model reasons if the request names none.'),
+      can_disable: flag.describe('Whether a request can switch reasoning off.'),
       forced_calls: flag
         .optional()
-        .describe('chat: whether it can be forced to call a tool while it reasons. Default: true.'),
-      field: filled('must name a request field').describe('toggle: the boolean field.').optional(),
+        .describe('chat: whether the model can be forced to call a tool while it reasons. Default: true.'),
+      field: filled('must name a request field')
+        .describe('For the style `toggle`: the boolean request field that switches reasoning on and off.')
+        .optional(),
     })
-    .describe('Reasoning.'),
+    .describe('How the model reasons.'),
   // The text of a cut answer is then no basis for an estimate (ruling C12). `asked`: if the request asks for reasoning.
   // `unless_off`: unless the request switches it off.
   hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
-    'When it may reason without showing all of it in its stream; a summary is not all of it.',
+    'When the model may reason without showing all of its reasoning in the stream. A summary does not show all of it.',
   ),
   // Ruling Y4.
   cumulative: listOf(oneOf(['arguments', 'reasoning']), 'arguments and reasoning').describe(
-    'What each piece of its stream repeats from the beginning: `arguments` of calls, `reasoning`.',
+    'What each piece of the stream repeats from the beginning: the `arguments` of tool calls, or the `reasoning`.',
   ),
   // Replayed reasoning goes to the same field.
   reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
-    'chat: where its reasoning text is.',
+    'chat: the field of an answer that has the reasoning text.',
   ),
   replay_thought: z
     .strictObject({
-      when: oneOf(['never', 'tool_turns', 'all']).describe('Which earlier turns get their reasoning back.'),
-      required: flag.describe('Whether it refuses a tool turn that lacks its reasoning.'),
+      when: oneOf(['never', 'tool_turns', 'all']).describe('The earlier turns whose reasoning is sent again.'),
+      required: flag.describe('Whether the upstream refuses a tool turn without its reasoning.'),
     })
-    .describe('chat: reasoning of earlier turns.'),
+    .describe('chat: how reasoning of earlier turns is sent again.'),
   think_tags: z
     .union(
       [
@@ -62,109 +70,125 @@ export const profileKeys = z.strictObject({
       ],
       { error: 'must be false, or a map with `open` and `close`' },
     )
-    .describe('Tags around reasoning inside the text, or `false`.'),
-  drops: fieldNames.describe('Request fields it rejects.'),
-  accepts: fieldNames.describe('Request fields beyond the plain wire that it takes.'),
+    .describe('The tags around reasoning inside the text of an answer, or `false` for none.'),
+  drops: fieldNames.describe('Request fields that the upstream rejects; they are not sent.'),
+  accepts: fieldNames.describe(
+    'Further request fields that the upstream accepts, which not every upstream of the wire does.',
+  ),
   tool_choice: listOf(oneOf(['auto', 'none', 'required', 'named']), 'tool choices').describe(
-    'The tool choices it knows.',
+    'The tool choices that the upstream accepts.',
   ),
-  tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
+  tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe(
+    'The form of tool call ids that the upstream accepts.',
+  ),
   tool_schemas: oneOf(['any', 'plain']).describe(
-    'chat, responses: schemas of tools that it takes; `plain`: an object at the root that says its `properties`, and lists that say their `items`.',
+    'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, and every array has `items`.',
   ),
-  tool_name_max: count(11).describe('The longest tool name, in characters.'),
+  tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
   // R-STOP.
-  max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
-  operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),
-  developer_role: flag.describe('False: `developer` is sent as `system`.'),
-  images: flag.describe('Whether it takes images.'),
-  files: flag.describe('Whether it takes documents.'),
-  tool_images: oneOf(['native', 'follow_up']).describe('Images in a tool result: there, or in a user turn after it.'),
+  max_stops: count(0).describe('How many stop sequences the upstream accepts. The gateway enforces the rest.'),
+  operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where the upstream accepts system turns.'),
+  developer_role: flag.describe('Whether the upstream accepts the role `developer`. If not, `system` is sent.'),
+  images: flag.describe('Whether the upstream accepts images.'),
+  files: flag.describe('Whether the upstream accepts documents.'),
+  tool_images: oneOf(['native', 'follow_up']).describe(
+    'Where images of a tool result are sent: in the result (`native`), or in a user turn after it (`follow_up`).',
+  ),
   shape: oneOf(['schema', 'closed', 'json', 'none']).describe(
-    'The structured output it can be held to; `closed`: schemas whose objects are closed and that bound no number, length or list.',
+    'The structured output that the upstream enforces. `closed`: only schemas that close every object and limit no number, length or array.',
   ),
   prefill: z
     .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
       error: 'must be none, native, or flag: and the name of a request field',
     })
-    .describe('How it continues a trailing assistant turn.'),
+    .describe('How the upstream continues an assistant turn at the end of the conversation.'),
   after_results: filled('must say something')
     .optional()
-    .describe('chat: words of an assistant turn between results of tools and a user turn, which may not follow them.'),
+    .describe(
+      'chat: the text of an assistant turn that is put between tool results and a user turn, for an upstream that does not accept a user turn there.',
+    ),
   // Gemini's chat-compatible endpoint has signatures in `extra_content` of the call.
   call_signature: text(signatureCure)
     .min(1, { error: signatureCure })
     .max(200, { error: signatureCure })
     .optional()
     .describe(
-      'chat: what stands for the signature of each call of the conversation (Gemini), which other wires cannot carry.',
+      'chat: the text sent as the signature of each earlier tool call (Gemini), because other wires have no field for a signature.',
     ),
-  null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
+  null_content: oneOf(['null', 'empty']).describe('chat: the `content` of a turn that has tool calls and no text.'),
   // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: it
   // checks none, and reads or even requires reasoning without a proof.
   unproven_thought: oneOf(['remove', 'pass']).describe(
-    'messages, responses: thinking without a signature, or reasoning without `encrypted_content`, in same-wire conversations.',
+    'messages, responses: what is done in requests of the same wire with thinking that has no signature, or with reasoning that has no `encrypted_content`.',
   ),
-  string_only: flag.describe('chat: text parts are joined to one string.'),
+  string_only: flag.describe(
+    'chat: whether the upstream accepts only strings as `content`. If so, text parts are joined.',
+  ),
   // Ruling T5. `auto`: for conversations that are likely to continue.
   auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
-    'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
+    'messages: the requests in which the gateway sets cache marks. `on_key`: those with a conversation key. `auto`: those with a key, tools or an earlier answer.',
   ),
-  auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
+  auto_cache_same_wire: flag.describe(
+    'messages: whether `auto_cache` also applies to requests of the same wire in which the client sets no mark.',
+  ),
   // Ruling Y23: this is how long a conversation stays with the entry of a chain that answered it.
-  cache_life: oneOf(['5m', '30m', '1h']).describe('How long its prompt cache lives after the last use.'),
+  cache_life: oneOf(['5m', '30m', '1h']).describe('How long the prompt cache lives after its last use.'),
   usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
-    'Where its usage differs from its wire.',
+    'How the usage in answers differs from the usage of the wire.',
   ),
   // Ruling P5.
-  strict_fields: flag.describe('Whether it rejects fields its wire does not define.'),
+  strict_fields: flag.describe('Whether the upstream rejects fields that the wire does not define.'),
   // Ruling T23.
   assistant_first: flag.describe(
-    'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
+    'messages: whether a conversation may begin with the assistant. If not, a short user turn is put before it.',
   ),
-  one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
+  one_sampling_field: flag.describe(
+    'messages: whether the upstream accepts only one of `temperature` and `top_p` in a request.',
+  ),
   // The next two keys: ruling U12.
-  remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
-  stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
+  remote_media: passage.describe('Whether addresses of media in requests of the same wire are passed on or refused.'),
+  stored_files: passage.describe('Whether ids of files and prompts that the provider stores are passed on or refused.'),
   // Ruling C11.
   charges: listOf(oneOf(chargeNames), 'charges').describe(
-    'What its provider charges for beside plain input and output; `check` tells where it has no price.',
+    'What the provider charges for in addition to input and output. `check` names the models that have no price for it.',
   ),
   // Ruling C7.
   costly_betas: listOf(filled('must name a beta'), 'betas').describe(
-    'messages: betas of the client that raise the price and are dropped; `*` is any ending.',
+    'messages: betas that raise the price, which are dropped from requests. `*` stands for any ending.',
   ),
   // The next two keys: ruling Y13, in addition to `catalog/routing-fields.ts`. Names are in lower case once they are
   // read.
   routing_fields: listOf(filled('must name a request field'), 'request fields').describe(
-    'Further request fields that choose another model, provider, host, key or price, and are dropped; `a.b` is the member `b` of the object `a`.',
+    'Further request fields that choose another model, provider, host, key or price. They are dropped. `a.b` is the member `b` of the object `a`.',
   ),
   routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
-    'Objects whose members the upstream reads as if they stood at the top level: such fields are dropped there too.',
+    'Objects whose members the upstream reads like fields of the request. The fields that choose another model or price are dropped there too.',
   ),
   // Ruling Y13.
   answer_names: listOf(filled('must name a model'), 'names').describe(
-    'Further names under which the model answers; `*` stands for any letters. An answer under any other name is flagged `model_differs`.',
+    'Further model names that answers may have. `*` stands for any characters. An answer with any other name gets the flag `model_differs`.',
   ),
   // In addition to the refusals of the profile (ruling U2).
   account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
-    "Parts of a 4xx's text that tell of the provider account's own trouble. Choose words that no request can put into an error.",
+    'Text in a 4xx error that shows a fault of the account with the provider. Choose words that no request can put into an error.',
   ),
   // Ruling U8, for example an image for a model of text.
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
-    "Parts of a 5xx's text that tell of a fault of the request, which is then a 400.",
+    'Text in a 5xx error that shows a fault of the request. The client then gets a 400.',
   ),
   envelope: z
     .strictObject({
       version: filled('must be a version').describe(
-        'What `anthropic_version` in the body says, in place of the header.',
+        'The value of `anthropic_version` in the body, which replaces the header.',
       ),
-      omits: listOf(oneOf(['model', 'stream']), 'model and stream').describe('Members that the body must not have.'),
-      betas: oneOf(['header', 'body']).describe('Where betas are sent; `body`: as the list `anthropic_beta`.'),
+      omits: listOf(oneOf(['model', 'stream']), 'model and stream').describe('Members that are left out of the body.'),
+      betas: oneOf(['header', 'body']).describe('Where betas are sent. `body`: as the list `anthropic_beta`.'),
     })
     .optional()
-    .describe('messages: how a cloud takes the body whose path names the model, and whether a stream is asked for.'),
-  prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
+    .describe(
+      'messages: how the body differs for a cloud whose path names the model and tells whether the answer is a stream.',
+    ),
+  prefer_stream: flag.describe('Whether the gateway asks the upstream for a stream even if the client asks for JSON.'),
 })
 
 export type ProfileKeys = z.output<typeof profileKeys>
