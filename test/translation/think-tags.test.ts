@@ -42,6 +42,14 @@ function stream(
   fields: readonly string[],
   order: 'same' | 'field first' | 'content first',
 ) {
+  return chunks(contents, fields, order) + reason('stop') + done
+}
+
+function chunks(
+  contents: readonly string[],
+  fields: readonly string[],
+  order: 'same' | 'field first' | 'content first',
+) {
   let script = ''
   for (let place = 0; place < Math.max(contents.length, fields.length); place++) {
     const content = contents[place] === undefined ? {} : { content: contents[place] }
@@ -49,7 +57,7 @@ function stream(
     if (order === 'same') script += delta({ ...content, ...field })
     else script += (order === 'field first' ? [field, content] : [content, field]).map((one) => delta(one)).join('')
   }
-  return script + reason('stop') + done
+  return script
 }
 
 const words = fc.stringMatching(/^[a-z]([a-z .<>/\n]{0,20}[a-z])?$/).filter((text) => !text.includes('</think>'))
@@ -71,6 +79,33 @@ test('BUG-6 TS3 a thought between tags and in the field is shown once, and no te
         assert.deepEqual([shown.text, shown.thought], [one.answer, showsReasoning ? one.words : ''])
       },
     ),
+    runs,
+  )
+})
+
+test('BUG-6 TS3 further thoughts of an answer that come between tags and in the field are shown once too', () => {
+  const section = fc.record({
+    words,
+    answer: words,
+    sizes,
+    fieldSizes: sizes,
+    order: fc.constantFrom('same', 'field first'),
+  })
+  const sections = fc.array(section, { minLength: 2, maxLength: 3 })
+  fc.assert(
+    fc.property(sections, clients, fc.boolean(), fc.boolean(), (list, client, showsReasoning, implicitOpen) => {
+      const scripts = list.map((one) => {
+        const contents = cut(`<think>\n${one.words}</think>\n\n${one.answer}`, one.sizes)
+        return chunks(contents, cut(one.words, one.fieldSizes), one.order)
+      })
+      for (const hasCalls of [false, true]) {
+        const options = { showsReasoning, profile: { thinkTags: { ...tags, implicitOpen } } }
+        const script = scripts.map((part, i) => part + (hasCalls ? call([i, `c${i}`, 'f', '{}']) : '')).join('')
+        const shown = shownOf(pump(client, 'chat', script + reason('stop') + done, options))
+        const joined = (key: 'words' | 'answer') => list.map((one) => one[key]).join('')
+        assert.deepEqual([shown.text, shown.thought], [joined('answer'), showsReasoning ? joined('words') : ''])
+      }
+    }),
     runs,
   )
 })

@@ -10,7 +10,7 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
  *
  * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of them
  * (BUG-6). Then the field counts, and the text between the tags is dropped. A piece of the field does not end the
- * text block.
+ * text block. In such an answer, the text after a further thought in the field may begin with tags again.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -49,6 +49,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
    */
   #thought: string | undefined
   #unrepeated = ''
+  /** Whether a thought came both in the field and before a closing tag. */
+  #isMirrored = false
   /** The field's blocks that are read together with the tags. */
   readonly #fields = new Set<number>()
   readonly #numbers = new Map<number, number>()
@@ -99,7 +101,12 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     const { index, block } = event
     const isIdle = this.#reading === undefined
     if (isIdle && block.kind === 'text' && this.#state !== 'outside') this.#reading = index
-    else if (isIdle && block.kind === 'reasoning' && (this.#state !== 'outside' || this.#unrepeated !== '')) {
+    else if (
+      isIdle &&
+      block.kind === 'reasoning' &&
+      (this.#state !== 'outside' || this.#unrepeated !== '' || this.#isMirrored)
+    ) {
+      if (this.#state === 'outside' && this.#unrepeated === '') this.#beginAgain()
       // Two thoughts without text between them are two blocks (I7).
       if (!this.#hasRead) this.#stop(false)
       this.#hasRead = false
@@ -109,6 +116,15 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       this.#numbers.set(index, this.#count)
       this.#events.push({ ...event, index: this.#count++ })
     }
+  }
+
+  #beginAgain() {
+    this.#endText()
+    this.#state = 'before'
+    this.#unproven = undefined
+    this.#thought = undefined
+    this.#beyond = ''
+    this.#hasWord = false
   }
 
   #stopBlock(event: AnswerEvent & { type: 'block_stop' }) {
@@ -167,6 +183,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       rest = rest.slice(at + close.length)
     }
     if (this.#state === 'after') {
+      this.#isMirrored ||= this.#thought !== undefined
       rest = rest.trimStart()
       if (rest === '') return
       this.#state = 'outside'
