@@ -63,6 +63,20 @@ for (const client of ['chat', 'responses'] as const) {
     const said = { type: 'array', items: text, description: '{"maxItems":3}' }
     deepEqual(bounded.tools[0].input_schema, object({ n: said }, { additionalProperties: false }))
     const tree = { $ref: '#/$defs/t', $defs: { t: closed({ next: { $ref: '#/$defs/t' } }) } }
+    // A cloud that refuses output formats takes strict tools in the same form.
+    for (const profile of [
+      'anthropic-google',
+      'anthropic-bedrock',
+      'anthropic-mantle',
+      'anthropic-mantle-fixed-sampling',
+    ]) {
+      const { tools, strict } = ask([{ name: 'f', schema: object({ a: text }), strict: true }], { profile })
+      deepEqual(
+        [strict, tools[0].input_schema],
+        [[true], object({ a: text }, { additionalProperties: false })],
+        profile,
+      )
+    }
     const without = [
       object({}, { additionalProperties: text }),
       closed({ free: { type: 'object' } }),

@@ -42,7 +42,8 @@ export function createStrictness(
   profile: Profile,
   losses: Losses,
 ): (tool: Tool, schema: RawJson) => StrictTool {
-  const isClosed = profile.shape === 'closed'
+  // A model without an output format (`none`) still takes strict tools in the closed form alone.
+  const isClosed = profile.shape === 'closed' || profile.shape === 'none'
   let used: Weight = { tools: 0, optional: 0, unions: 0 }
   if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema) ?? limits
   return (tool, schema) => {
