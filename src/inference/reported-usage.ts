@@ -45,8 +45,7 @@ export function createCountReader(): CountReader {
 type InclusiveUsage = {
   prompt: unknown
   cached: unknown
-  written: unknown
-  /** The details of the prompt. Servers count cache writes there, by lifetime. */
+  /** The details of the prompt. Servers count cache writes there, also by lifetime. */
   promptDetails?: Record<string, unknown> | undefined
   completion: unknown
   reasoning: unknown
@@ -74,7 +73,7 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   let cached = read(usage.cached)
   const { all, long } = readLifetimes(usage.promptDetails, read)
   // Some servers leave the sum of cache writes at 0 and count them only by lifetime.
-  const sum = read(usage.written)
+  const sum = read(firstOf(writtenNames.map((name) => usage.promptDetails?.[name])))
   let written = sum || (all ?? sum)
   if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
     flag('cached_clamped')
@@ -96,6 +95,14 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
     outputTokens: isUncounted ? undefined : output,
     reasoningTokens: isUncounted ? undefined : reasoning,
   })
+}
+
+/** The names of cache writes in the details of inclusive reports: the wires' own, LiteLLM's, and DashScope's. */
+const writtenNames = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
+
+/** Returns the first count that is not 0, since servers may report one count by several names; else the first one. */
+export function firstOf(counts: readonly unknown[]): unknown {
+  return counts.find(Boolean) ?? counts.find((count) => count !== undefined)
 }
 
 /**

@@ -54,16 +54,22 @@ test('C6 nothing is added to a completion that the total has whole', () => {
   assert.equal(chat(reasoned(100, 64, 164, 200), 'none').outputTokens, 64)
 })
 
-test('C1 BUG-14 cache writes are read by every name that chat servers use', () => {
-  for (const name of ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']) {
-    const details = { cached_tokens: 1_000, [name]: 8_000 }
-    assert.deepEqual(chat({ prompt_tokens: 10_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'), {
-      inputTokens: 1_000,
-      cacheReadTokens: 1_000,
-      cacheWriteTokens: 8_000,
-      outputTokens: 5,
-    })
-  }
+test('C1 BUG-14 cache writes are read by every name that servers use, on both inclusive wires', () => {
+  const names = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
+  const counts = { inputTokens: 1_000, cacheReadTokens: 1_000, cacheWriteTokens: 8_000, outputTokens: 5 }
+  for (const name of names)
+    for (const others of [undefined, null, 0]) {
+      const rest = others === undefined ? {} : Object.fromEntries(names.map((one) => [one, others]))
+      const details = { cached_tokens: 1_000, ...rest, [name]: 8_000 }
+      const reports = [
+        chat({ prompt_tokens: 10_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'),
+        responses({ input_tokens: 10_000, output_tokens: 5, input_tokens_details: details }, 'none'),
+      ]
+      for (const report of reports) assert.deepEqual(report, counts, name)
+    }
+  const zeros = { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 0 } }
+  assert.equal(chat({ ...zeros, prompt_cache_hit_tokens: 6 }, 'none').cacheReadTokens, 6)
+  assert.equal(chat(zeros, 'none').cacheReadTokens, 0)
 })
 
 test('C1 money.md 1 a cache writes are read by their lifetime, under every name and on both inclusive wires', () => {

@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { splitInclusive } from '../../inference/reported-usage.ts'
+import { firstOf, splitInclusive } from '../../inference/reported-usage.ts'
 import { noteCost, noteService, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
@@ -16,12 +16,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   const completionDetails = asObject(usage['completion_tokens_details'])
   const report = splitInclusive({
     prompt: usage['prompt_tokens'],
-    cached: promptDetails?.['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
-    // The second name is LiteLLM's, the third DashScope's.
-    written:
-      promptDetails?.['cache_write_tokens'] ??
-      promptDetails?.['cache_creation_tokens'] ??
-      promptDetails?.['cache_creation_input_tokens'],
+    cached: firstOf([promptDetails?.['cached_tokens'], usage['prompt_cache_hit_tokens'], usage['cached_tokens']]),
     promptDetails,
     completion: usage['completion_tokens'],
     reasoning: completionDetails?.['reasoning_tokens'] ?? usage['reasoning_tokens'],

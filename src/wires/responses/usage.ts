@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { splitInclusive } from '../../inference/reported-usage.ts'
+import { firstOf, splitInclusive } from '../../inference/reported-usage.ts'
 import { noteCost, noteService, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
@@ -12,8 +12,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   const outputDetails = asObject(usage['output_tokens_details'])
   const report = splitInclusive({
     prompt: usage['input_tokens'],
-    cached: inputDetails?.['cached_tokens'] ?? usage['cached_tokens'],
-    written: inputDetails?.['cache_write_tokens'],
+    cached: firstOf([inputDetails?.['cached_tokens'], usage['cached_tokens']]),
     promptDetails: inputDetails,
     completion: usage['output_tokens'],
     reasoning: outputDetails?.['reasoning_tokens'],
