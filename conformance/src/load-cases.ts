@@ -9,9 +9,7 @@ const folder = join(import.meta.dirname, '..')
 
 /** Reads all case files, in the order of their ids. @throws Error that lists every file that is not right */
 export function loadCases(root = join(folder, 'cases')): Case[] {
-  const files = globSync('*/*.json', { cwd: root })
-    .map((file) => file.replaceAll('\\', '/'))
-    .sort()
+  const files = globSync('*/*.json', { cwd: root }).map((file) => file.replaceAll('\\', '/'))
   const faults: string[] = []
   const cases = files.flatMap((file): Case[] => {
     try {
@@ -22,7 +20,7 @@ export function loadCases(root = join(folder, 'cases')): Case[] {
     }
   })
   if (faults.length > 0) throw new Error(faults.join('\n'))
-  return cases
+  return cases.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 let schema: { [keyword: string]: unknown } | undefined

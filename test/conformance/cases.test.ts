@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Json } from '../../conformance/src/case.ts'
 import { loadCases, pairsOf, readCase } from '../../conformance/src/load-cases.ts'
 import { findViolation } from '../../conformance/src/schema.ts'
+import { testFolder } from '../support/folder.ts'
 
 const root = new URL('../../conformance/', import.meta.url)
 const schema = JSON.parse(readFileSync(new URL('case.schema.json', root), 'utf8'))
@@ -46,6 +48,18 @@ test('issue 51: the cases run on all nine pairs, as JSON and as streams, in each
 })
 
 const good = read('tools/call-and-result-round-trip.json')
+
+test('cases come in the order of their ids, whatever order the folder has', () => {
+  const root = testFolder('bothsides')
+  const folder = join(root, 'tools')
+  mkdirSync(folder)
+  const names = Array.from({ length: 12 }, (_, i) => [`x${i}`, `x${i}-b`]).flat()
+  for (const name of names.toReversed()) writeFileSync(join(folder, `${name}.json`), good)
+  assert.deepEqual(
+    loadCases(root).map(({ id }) => id),
+    names.map((name) => `tools/${name}`).sort(),
+  )
+})
 
 const step = ['client', '*', 'steps', 0]
 const reply = ['model', '*', 'exchanges', 0, 'reply']

@@ -269,7 +269,7 @@ test('an adapter is run, its failures are shown by four of their reasons, and it
   const folder = testFolder('bothsides')
   const program = join(folder, 'empty.mjs')
   writeFileSync(program, empty)
-  const ran = await bothsidesWith({ TRIWIRE: program }, 'run', '--adapter', 'triwire', '--only', 'tools/')
+  const ran = await bothsidesWith({ TRIWIRE: program }, 'run', '--adapter', 'triwire', '--only', 'answers/')
   const reasons = ran.out.matchAll(/^fail .+\n((?: {14}.+\n)+)/gm).map(([, lines]) => lines!.trim().split('\n').length)
   assert.equal(Math.max(...reasons), 4)
   assert.equal(ran.code, 1)
