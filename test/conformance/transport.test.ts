@@ -133,6 +133,8 @@ test('a status of an error with events is sent as a stream; bytes, pieces and cu
   const bytes = await play('chat', { exchanges: [{ reply: { base64: '/w==', headers: { 'content-type': 'a/b' } } }] })
   const odd = await bytes.ask()
   assert.deepEqual([odd.headers['content-type'], odd.raw], ['a/b', '\ufffd'])
+  const paused = await play('chat', { exchanges: [{ reply: { raw: '{}', pauseMs: 200 } }] })
+  assert.deepEqual((await paused.ask({}, { leaveAfter: { ms: 100 } })).status, 0)
   const cut = await play('chat', { exchanges: [{ reply: { raw: 'abcdef', splitBytes: 2, cutAfterBytes: 3 } }] })
   const broken = await cut.ask()
   assert.deepEqual([broken.ended, broken.raw], ['cut', 'abc'])
