@@ -48,7 +48,7 @@ export async function runCases(cases: readonly Case[], subject: Subject): Promis
     await Promise.all(Array.from({ length: Math.min(subject.jobs, subject.lanes) }, () => work(plain)))
     await work(phase.filter(({ one }) => one.bill))
   }
-  return results.sort((a, b) => compare(a.case, b.case) || compare(a.pair, b.pair))
+  return results.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
 /** Whether the model refuses, breaks off, or sends what is no answer. */
@@ -72,8 +72,8 @@ function endsBadly(event: ScriptedEvent): boolean {
   )
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+function placeOf({ case: id, pair }: Result): string {
+  return `${id} ${pair}`
 }
 
 async function runOne(one: Case, pair: Pair, lane: number, subject: Subject): Promise<Result> {

@@ -70,6 +70,36 @@ test('a deviation is declared for cases or a whole area, and for all pairs, some
   }
 })
 
+test('results are in the order of case and pair, whatever order the runs had', async () => {
+  const model = await startModel(0)
+  atEnd(() => model.close())
+  const origin = `http://127.0.0.1:${await listen(createServer((_, response) => response.end('{}')))}`
+  const plain = (id: string, status: number) => ({
+    id,
+    area: 'answers',
+    level: 'MUST',
+    pairs: ['chat>responses', 'chat>chat'],
+    client: { chat: { steps: [{ request: { body: {} }, expect: { status } }] } },
+    model: { '*': { exchanges: [{ reply: { json: {} } }] } },
+  })
+  const ids = ['a/c', 'a/a', 'a/b-c', 'a/b', 'a/d']
+  const cases = ids.map((id, i) => plain(id, i % 2 ? 500 : 200) as unknown as Case)
+  const results = await runCases(cases, {
+    origin,
+    key: 'k',
+    model,
+    features: [],
+    deviations: [],
+    lanes: 1,
+    jobs: 1,
+    names: () => ({ client: 'm', upstream: 'm' }),
+  })
+  assert.deepEqual(
+    results.map(({ case: id, pair }) => `${id} ${pair}`),
+    ids.toSorted().flatMap((id) => [`${id} chat>chat`, `${id} chat>responses`]),
+  )
+})
+
 test('a case that fails is tried again, unless it is declared, and each result has its reason and its own time', async () => {
   let asked = 0
   let statuses: number[] = []

@@ -11,6 +11,7 @@ import {
   writeMarkdown,
 } from '../../conformance/src/report.ts'
 import type { VerdictName } from '../../conformance/src/verdict.ts'
+import { readPrinted } from './support/printed.ts'
 
 const result = (id: string, pair: string, verdict: VerdictName, more: Partial<Result> = {}): Result => ({
   case: id,
@@ -93,6 +94,12 @@ test('the JUnit file counts failures and skips, and escapes what is not XML', ()
     results: [result('a/b', 'chat>chat', 'fail', { differences: ['x\u0000\u001by'] })],
   })
   assert.ok(odd.includes('>xy</failure>'))
+})
+
+test('page, JUnit file and badge of a report are what test/conformance/printed has, to the byte', () => {
+  assert.equal(writeMarkdown(report), readPrinted('report.md'))
+  assert.equal(writeJunit(report), readPrinted('report.xml'))
+  assert.equal(drawBadge(report, 'MUST'), readPrinted('must.svg'))
 })
 
 test('a badge says the verdicts of its level in words and by its colour', () => {

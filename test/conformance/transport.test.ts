@@ -142,6 +142,14 @@ test('a status of an error with events is sent as a stream; bytes, pieces and cu
   assert.equal(cut.lane.seen[0]!.left, false, 'the script closed it')
 })
 
+test('a script that cannot be played ends its own answer and no other', async () => {
+  const bad = await play('chat', {
+    exchanges: [{ reply: { raw: 'x', headers: { 'a b': 'c' } } }, { reply: { raw: '{}' } }],
+  })
+  assert.equal((await bad.ask()).ended, 'cut')
+  assert.equal((await bad.ask()).raw, '{}')
+})
+
 test('a client that leaves is seen, and an unknown path or lane, a case of no model and the list of models are answered', async () => {
   const { lane, ask, model } = await play('chat', {
     exchanges: [{ reply: { events: [{ data: {} }, { hang: true }] } }],
@@ -160,6 +168,8 @@ test('a client that leaves is seen, and an unknown path or lane, a case of no mo
   assert.match((await answered.ask({ path: '/v1/messages' })).raw, /"type":"message"/)
   assert.match((await answered.ask({ path: '/odd' })).raw, /"object":"chat\.completion"/)
   const none = await play('chat', undefined)
-  assert.equal((await none.ask()).status, 400)
+  const unasked = await none.ask()
+  const error = { type: 'invalid_request_error', message: 'no model may be asked' }
+  assert.deepEqual([unasked.status, unasked.body], [400, { error }])
   assert.equal(none.lane.seen.length, 1)
 })
