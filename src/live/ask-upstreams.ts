@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { within } from '../host/timers.ts'
 import { createUpstreams } from '../upstream/http-way.ts'
 import { createKeyring } from '../upstream/keyring.ts'
-import type { CloudCredential } from '../upstream/live-key.ts'
+import type { CloudCredential, KeyReport } from '../upstream/live-key.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
 import type { ResponseHeaders, Target, UpstreamRequest, Upstreams } from '../upstream/target.ts'
@@ -74,9 +74,10 @@ export async function askUpstreams(
 ): Promise<UpstreamAnswered[]> {
   const clockMs = () => performance.now()
   const troubles = new Map<string, string>()
-  const keyring = createKeyring(clockMs, (_level, event, { account, why }) => {
+  const note: KeyReport = (_level, event, { account, why }) => {
     if (event === 'key_failed') troubles.set(`${account}`, `${why}`)
-  })
+  }
+  const keyring = createKeyring(clockMs, note, Date.now, process.env, true)
   const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
   const upstreams = createUpstreams(config.upstreams, limits)
   try {

@@ -6,26 +6,39 @@ const outputBytesMax = 65_536
 /** The time for which children of an ended command may keep its output open, in ms. */
 const lingerMs = 1_000
 
-/** The result of a command: its output, or the reason why there is none, in words of the log. */
-export type CommandEnd = { text: string } | { why: string }
+/**
+ * The result of a command: its output, or the reason why there is none, in words of the log.
+ * @property said the last line of its error output, if that was asked for
+ */
+export type CommandEnd = ({ text: string } | { why: string }) & { said?: string }
 
 /**
  * Runs a program without a shell and returns its output. It has a process group of its own, so that children that keep its
- * output open end too: on `stop`, or soon after the program. Its error output is discarded, because it may hold secrets.
+ * output open end too: on `stop`, or soon after the program. Its error output may hold secrets, so it is read only on request.
  * @param onEnd called once, unless the command was stopped
  */
-export function runCommand([program = '', ...args]: readonly string[], onEnd: (end: CommandEnd) => void) {
+export function runCommand(
+  [program = '', ...args]: readonly string[],
+  onEnd: (end: CommandEnd) => void,
+  isHeard = false,
+) {
   let isOver = false
   let isClosed = false
   let linger: NodeJS.Timeout | undefined
   let child: ChildProcess | undefined
+  let said = ''
   const end = (what: CommandEnd) => {
     if (isOver) return
     isOver = true
-    onEnd(what)
+    const last = lastLineOf(said)
+    onEnd(last === '' ? what : { ...what, said: last })
   }
   try {
-    child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true, windowsHide: true })
+    child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', isHeard ? 'pipe' : 'ignore'],
+      detached: true,
+      windowsHide: true,
+    })
   } catch (error) {
     queueMicrotask(() => end({ why: codeOf(error) }))
   }
@@ -40,6 +53,10 @@ export function runCommand([program = '', ...args]: readonly string[], onEnd: (e
       end({ why: 'it prints too much' })
       stop()
     }
+  })
+  child?.stderr?.on('error', () => {})
+  child?.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString('utf8')).slice(-2 * saidMax)
   })
   child?.once('exit', () => {
     linger = setTimeout(() => {
@@ -65,6 +82,7 @@ export function runCommand([program = '', ...args]: readonly string[], onEnd: (e
     isOver = true
     clearTimeout(linger)
     child?.stdout?.destroy()
+    child?.stderr?.destroy()
     if (child?.pid === undefined || isClosed) return
     try {
       process.kill(-child.pid, 'SIGKILL')
@@ -72,6 +90,19 @@ export function runCommand([program = '', ...args]: readonly string[], onEnd: (e
       child.kill('SIGKILL')
     }
   }
+}
+
+/** The most characters of a line of error output that are shown. */
+const saidMax = 200
+
+/**
+ * Returns the last line that says something, without characters that a terminal obeys and without words that may be
+ * keys. A single word may be the key, on the wrong output.
+ */
+function lastLineOf(text: string): string {
+  const lines = text.split(/[\r\n]+/).map((line) => line.replaceAll(/\p{C}/gu, ' ').trim())
+  const last = lines.findLast((line) => line !== '') ?? ''
+  return !last.includes(' ') ? '' : last.replaceAll(/(?=\S*\d)[\w+/=.-]{20,}/g, '…').slice(0, saidMax)
 }
 
 function codeOf(error: unknown): string {

@@ -26,12 +26,14 @@ type OwnedKey = RenewedKey | CloudKey
  * @param clockMs monotonic
  * @param nowMs Unix milliseconds
  * @param env the environment variables, which may name cloud credentials
+ * @param isHeard whether failures of commands have the last line of their error output, which may hold secrets
  */
 export function createKeyring(
   clockMs: () => number,
   report: KeyReport,
   nowMs: () => number = Date.now,
   env: Readonly<Record<string, string | undefined>> = process.env,
+  isHeard = false,
 ) {
   const renewed = new Map<string, OwnedKey>()
   /** Keys of earlier configurations, for requests that began under them. They are not renewed. */
@@ -108,7 +110,7 @@ export function createKeyring(
   function open(renewal: KeyRenewal, label: string, upstream: Upstream): OwnedKey {
     if ('cloud' in renewal) return new CloudKey(renewal.cloud, { clockMs, nowMs, report, label, env, upstream })
     const around = { clockMs, report, label }
-    return 'file' in renewal ? new FileKey(renewal.file, around) : new CommandKey(renewal, around)
+    return 'file' in renewal ? new FileKey(renewal.file, around) : new CommandKey(renewal, around, isHeard)
   }
 }
 
@@ -190,12 +192,12 @@ abstract class RenewedKey implements LiveKey {
     if (value) this.#set(value)
   }
 
-  /** @returns whether the text is a valid key */
-  protected takeText(text: string): boolean {
+  /** @param tell makes the cause of a mistake. @returns whether the text is a valid key */
+  protected takeText(text: string, tell = (mistake: string) => mistake): boolean {
     const value = text.trim()
     const mistake = keyMistake(value)
     if (mistake) {
-      this.fail(mistake)
+      this.fail(tell(mistake))
       return false
     }
     this.#trouble = undefined
@@ -278,12 +280,18 @@ class CommandKey extends RenewedKey {
   #toldMs = Number.NEGATIVE_INFINITY
   #dueMs = Number.NEGATIVE_INFINITY
   #startedMs = Number.NEGATIVE_INFINITY
+  readonly #isHeard: boolean
   #failures = 0
   #running: { stop(): void } | undefined
   #onFirst = () => {}
 
-  constructor({ command, lifetimeMs }: { command: readonly string[]; lifetimeMs: number }, around: Surroundings) {
+  constructor(
+    { command, lifetimeMs }: { command: readonly string[]; lifetimeMs: number },
+    around: Surroundings,
+    isHeard: boolean,
+  ) {
     super(around)
+    this.#isHeard = isHeard
     this.#command = command
     this.#lifetimeMs = lifetimeMs
     this.first = new Promise((resolve) => {
@@ -299,7 +307,7 @@ class CommandKey extends RenewedKey {
       this.#takeEnd({ why: 'it takes too long' })
     } else if (nowMs >= this.#dueMs) {
       this.#startedMs = nowMs
-      this.#running = runCommand(this.#command, (end) => this.#takeEnd(end))
+      this.#running = runCommand(this.#command, (end) => this.#takeEnd(end), this.#isHeard)
     }
   }
 
@@ -324,13 +332,14 @@ class CommandKey extends RenewedKey {
 
   #takeEnd(end: CommandEnd): void {
     this.#running = undefined
-    if ('text' in end && this.takeText(end.text)) {
+    // The arguments of the command may hold secrets; its name does not.
+    const tell = (why: string) => [this.#command[0], why, end.said].filter((part) => part !== undefined).join(': ')
+    if ('text' in end && this.takeText(end.text, (mistake) => tell(`what it prints ${mistake}`))) {
       this.#failures = 0
       this.#toldMs = this.clockMs()
       this.#dueMs = this.#toldMs + this.#lifetimeMs
     } else {
-      // The arguments of the command may hold secrets; its name does not.
-      if ('why' in end) this.fail(`${this.#command[0]}: ${end.why}`)
+      if ('why' in end) this.fail(tell(end.why))
       const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
       this.#dueMs = this.clockMs() + Math.min(waitMs, this.#lifetimeMs)
     }

@@ -263,6 +263,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       'no_key',
       /^has no key to send: \/bin\/sh: exit 3$/,
     ],
+    ...commandRows(good),
   ]
   // It was taken until now, so that none of the others has its port.
   await new Promise((resolve) => gone.close(resolve))
@@ -417,3 +418,25 @@ test('clouds check --online shows whom a credential stands for, when it ends, an
   assert.doesNotMatch(`${done.stdout}${done.stderr}`, /canary/)
   cloud.aheadSeconds = 0
 })
+
+/** NEW-14: commands that give no key, with the last line of what each said about it. */
+function commandRows(
+  base_url: string,
+): [name: string, upstream: Record<string, unknown>, trouble: string, note: RegExp][] {
+  const rows: [name: string, command: string[], note: RegExp][] = [
+    ['key-says', ['/bin/sh', '-c', 'echo first >&2; echo "log in first" >&2; exit 3'], /exit 3: log in first$/],
+    ['key-empty', ['/bin/sh', '-c', 'echo "no session" >&2'], /what it prints holds no key: it is empty: no session$/],
+    ['key-words', ['/bin/echo', 'two', 'words'], /echo: what it prints must hold one key and nothing else/],
+    ['key-none', ['no-such-program'], /no-such-program: ENOENT$/],
+    ['key-signal', ['/bin/sh', '-c', 'kill -9 $$'], /\/bin\/sh: SIGKILL$/],
+    ['key-secret', ['/bin/sh', '-c', 'echo "bad token hidden-0123456789abcdef" >&2; exit 1'], /exit 1: bad token …$/],
+    ['key-elsewhere', ['/bin/sh', '-c', 'echo hidden-key >&2'], /what it prints holds no key: it is empty$/],
+    ['key-escapes', ['/bin/sh', '-c', "printf '\\033[31mred\\033[0m\\n' >&2; exit 1"], /exit 1: \[31mred \[0m$/],
+  ]
+  return rows.map(([name, command, note]) => [
+    name,
+    { base_url, accounts: [{ name: 'a', key_command: command }] },
+    'no_key',
+    note,
+  ])
+}

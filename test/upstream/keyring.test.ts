@@ -181,9 +181,13 @@ function watchCommands() {
 const bad: [name: string, script: string, why: string][] = [
   ['exits with another code', 'echo token-x; exit 3', '/bin/sh: exit 3'],
   ['is killed', 'kill -9 $$', '/bin/sh: SIGKILL'],
-  ['prints nothing', 'true', 'holds no key: it is empty'],
-  ['prints its key on the wrong output', 'echo token-x >&2', 'holds no key: it is empty'],
-  ['prints two lines', 'echo token-x; echo token-y', 'must hold one key and nothing else: a single word'],
+  ['prints nothing', 'true', '/bin/sh: what it prints holds no key: it is empty'],
+  ['prints its key on the wrong output', 'echo token-x >&2', '/bin/sh: what it prints holds no key: it is empty'],
+  [
+    'prints two lines',
+    'echo token-x; echo token-y',
+    '/bin/sh: what it prints must hold one key and nothing else: a single word',
+  ],
   ['prints without an end', 'yes token-x', '/bin/sh: it prints too much'],
 ]
 for (const [name, script, why] of bad) {
