@@ -330,7 +330,7 @@ async function runGateway(cases: readonly Case[], options: Options, more: Partia
   if (reason) throw new Exit(3, `${origin} cannot be reached: ${reason}`)
   const model = await listen(port)
   try {
-    const named = { client: options.model ?? '', upstream: options.model ?? '' }
+    const named = { client: options.model!, upstream: options.model! }
     const subject: Subject = {
       origin,
       key,

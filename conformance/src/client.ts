@@ -58,8 +58,7 @@ export function send(
   const url = new URL(origin + built.path)
   const seen = { status: 0, headers: {} as { [name: string]: string }, raw: '', events: [] as SeenEvent[] }
   const ask = url.protocol === 'https:' ? requestHttps : requestHttp
-  const length = built.body ? { 'content-length': String(built.body.length) } : {}
-  const request = ask(url, { method: built.method, headers: { ...length, ...built.headers }, agent: false })
+  const request = ask(url, { method: built.method, headers: built.headers, agent: false })
   const finish = (ended: ClientObservation['ended']) => {
     for (const timer of timers) clearTimeout(timer)
     resolve(observe(wire, seen, ended))
@@ -71,7 +70,7 @@ export function send(
   request.on('response', (response) => {
     seen.status = response.statusCode!
     seen.headers = response.headers as { [name: string]: string }
-    const decoder = new StringDecoder('utf8')
+    const decoder = new StringDecoder()
     const reader = new EventReader()
     const isStream = /^text\/event-stream\b/i.test(seen.headers['content-type'] ?? '')
     response.on('data', (chunk: Buffer) => {

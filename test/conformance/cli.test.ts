@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createProofs } from '../../conformance/src/bad-traces.ts'
 import type { Case } from '../../conformance/src/case.ts'
 import { whyUnreachable } from '../../conformance/src/reach.ts'
@@ -61,6 +62,7 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
   [['run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--endpoint'], 2, /--endpoint needs --model NAME/],
   [['run', '--adapter', '../x'], 2, /there is no adapter \.\.\/x/],
   [['run', '--adapter', 'nobody'], 2, /there is no adapter nobody/],
+  [['run', '--adapter', '../adapters/triwire'], 2, /there is no adapter \.\.\/adapters\/triwire/],
   [['run', '--only', 'nothing-like-this'], 2, /no case has "nothing-like-this" in its id/],
   [['run', '--only', 'money/', '--level', 'MAY'], 2, /no case is chosen/],
   [['run', '--level', 'must'], 2, /--level is one of MUST, SHOULD, MAY/],
@@ -121,6 +123,9 @@ test('a report whose entries are none is refused with its name', async () => {
     { ...whole, results: [{ ...entry, differences: undefined }] },
     { ...whole, results: [{ ...entry, verdict: 'good' }] },
     { ...whole, gateway: undefined },
+    { ...whole, gateway: {} },
+    { ...whole, results: 'none' },
+    { ...whole, results: [entry, {}] },
     { ...whole, switchedOn: undefined },
   ]
   for (const content of faults) {
@@ -196,6 +201,8 @@ test('run against a gateway prints what to configure, reports, and exits by what
   assert.equal(page.out.trim(), readFileSync(join(folder, 'results.md'), 'utf8').trim())
 
   for (const { ms } of kept.results) assert.ok(ms >= 0 && ms < 60_000, `${ms} ms`)
+  assert.ok(kept.seconds >= 0 && kept.seconds < 60, `${kept.seconds} s`)
+  assert.match(kept.day, /^\d{4}-\d\d-\d\d$/)
   const proved = await run('--key', 'k', '--prove')
   assert.match(
     proved.out,
@@ -329,6 +336,7 @@ test('a gateway that asks no model ends the run before the cases, with what it a
   assert.match(run.out, /Check --key, and that the models above are configured\.\n$/)
   assert.equal(run.code, 3)
   const endpoint = await bothsides('run', '--endpoint', '--gateway', gateway, '--key', 'k', '--model', 'm')
+  assert.doesNotMatch(endpoint.out, /needs these models/)
   assert.match(endpoint.out, /The endpoint gives no answer:\n {2}m on chat: 401[\s\S]*Check --key and --model\.\n$/)
   assert.equal(endpoint.code, 3)
   assert.deepEqual(asked, [])
@@ -367,6 +375,26 @@ test('an interrupted run ends at once, with the exit code of its signal', async 
     assert.equal(await new Promise((resolve) => child.on('close', resolve)), code)
     assert.match(out, /^interrupted: what was started is stopped\n$/)
   }
+})
+
+test('a run that is interrupted while its gateway starts ends with the exit code of the signal', async () => {
+  const folder = testFolder('bothsides')
+  const slow = join(folder, 'slow.mjs')
+  const begun = `import { writeFileSync } from 'node:fs'
+if (process.argv[2] === '--version') console.log('7')
+else if (process.argv[2] !== 'serve') console.log('{"key":"k","token":"t"}')
+else {
+  writeFileSync(process.argv[1] + '.begun', '')
+  setInterval(() => {}, 1000)
+}`
+  writeFileSync(slow, begun)
+  const child = spawn(process.execPath, [program, 'run', '--adapter', 'triwire', '--only', 'text-is-kept'], {
+    stdio: 'ignore',
+    env: { ...process.env, TRIWIRE: slow },
+  })
+  while (!existsSync(`${slow}.begun`)) await pause(20)
+  child.kill('SIGTERM')
+  assert.equal(await new Promise((resolve) => child.on('close', resolve)), 143)
 })
 
 test('a baseline that names no case of the suite is wrong', async () => {

@@ -83,8 +83,9 @@ test('results are in the order of case and pair, whatever order the runs had', a
     model: { '*': { exchanges: [{ reply: { json: {} } }] } },
   })
   const ids = ['a/c', 'a/a', 'a/b-c', 'a/b', 'a/d']
-  const cases = ids.map((id, i) => plain(id, i % 2 ? 500 : 200) as unknown as Case)
-  const results = await runCases(cases, {
+  const cases = ids.map((id, i) => ({ ...plain(id, i % 2 ? 500 : 200), ...(i > 2 && { bill: { amount: 0 } }) }))
+  const results = await runCases(cases as unknown as Case[], {
+    readSpent: async () => 0,
     origin,
     key: 'k',
     model,
@@ -97,6 +98,7 @@ test('results are in the order of case and pair, whatever order the runs had', a
   assert.deepEqual(
     results.map(({ case: id, pair }) => `${id} ${pair}`),
     ids.toSorted().flatMap((id) => [`${id} chat>chat`, `${id} chat>responses`]),
+    'each once, those with a bill too',
   )
 })
 

@@ -102,6 +102,10 @@ test('page, JUnit file and badge of a report are what test/conformance/printed h
   assert.equal(drawBadge(report, 'MUST'), readPrinted('must.svg'))
 })
 
+test('a report of a gateway of which nothing is known to be switched on has no list of it', () => {
+  assert.doesNotMatch(writeMarkdown({ ...report, switchedOn: [] }), /Switched on/)
+})
+
 test('a badge says the verdicts of its level in words and by its colour', () => {
   const badge = drawBadge(report, 'MUST')
   assert.ok(badge.includes('>MUST 2026.12.0</text>'))

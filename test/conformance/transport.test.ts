@@ -142,6 +142,18 @@ test('a status of an error with events is sent as a stream; bytes, pieces and cu
   assert.equal(cut.lane.seen[0]!.left, false, 'the script closed it')
 })
 
+test('a body is streamed if the client asks so, and the text of an event is sent as it is', async () => {
+  const json = {
+    id: 'x',
+    object: 'chat.completion',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'a' } }],
+  }
+  const whole = await play('chat', { exchanges: [{ reply: { json } }] })
+  assert.equal((await whole.ask(streamed(''))).text, 'a')
+  const texts = await play('chat', { exchanges: [{ reply: { events: [{ data: 'a "b"' }, { event: 'c', data: 1 }] } }] })
+  assert.equal((await texts.ask(streamed(''))).raw, 'data: a "b"\n\nevent: c\ndata: 1\n\n')
+})
+
 test('a script that cannot be played ends its own answer and no other', async () => {
   const bad = await play('chat', {
     exchanges: [{ reply: { raw: 'x', headers: { 'a b': 'c' } } }, { reply: { raw: '{}' } }],
@@ -154,6 +166,11 @@ test('a client that leaves is seen, and an unknown path or lane, a case of no mo
   const { lane, ask, model } = await play('chat', {
     exchanges: [{ reply: { events: [{ data: {} }, { hang: true }] } }],
   })
+  const hung = ask(streamed(''))
+  while (lane.open.size === 0) await new Promise(setImmediate)
+  await model.settle(lane, 1)
+  assert.equal((await hung).ended, 'cut', 'the answer that hangs is ended')
+  lane.seen.length = 0
   await ask(streamed(''), { leaveAfter: { events: 1 } })
   await model.settle(lane, 2_000)
   assert.equal(lane.seen[0]!.left, true)
