@@ -1,22 +1,41 @@
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import { equal, ok } from 'node:assert/strict'
 import test from 'node:test'
-import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { wires } from '../../src/wires/wires.ts'
+import { modelOf } from '../native/models.ts'
 import { smallest, translate } from './support/exchange.ts'
 
 /* What vendors are known to refuse or to need, by the profiles that carry their names. */
 
-const penalties = ['frequency_penalty', 'presence_penalty', 'logit_bias', 'user', 'store', 'service_tier'] as const
+/** Fields of the chat wire, and of servers beside it, that Gemini's endpoint refuses as unknown names. */
+const unknownToGemini = {
+  ...{ frequency_penalty: 0.5, logit_bias: { 1: 2 }, user: 'u', store: false, service_tier: 'auto', seed: 1 },
+  ...{ metadata: { a: 'b' }, prompt_cache_key: 'k', reasoning: { effort: 'low' }, top_k: 5, verbosity: 'low' },
+  ...{ parallel_tool_calls: true, safety_identifier: 's', prompt_cache_retention: '24h' },
+}
 
-for (const profile of ['gemini', 'gemini-3'])
+for (const profile of ['gemini', 'gemini-3']) {
   for (const from of ['chat', 'responses'] as const)
     test(`BUG-15 ${profile} is not sent a field that it does not know, from ${from}`, () => {
-      const drops = resolveProfile('chat', profile).drops
-      const known = penalties.filter((field) => !drops.has(field))
-      const fields = { frequency_penalty: 0.5, presence_penalty: 0.5, logit_bias: { 1: 2 }, user: 'u', store: false }
+      const fields = { ...unknownToGemini, presence_penalty: 0.5, prompt_cache_key: undefined }
       const { body } = translate(from, 'chat', { ...smallest[from], ...fields }, { profile })
-      deepEqual(known, ['presence_penalty'])
-      for (const field of drops) ok(!(field in body), field)
+      for (const field of Object.keys(unknownToGemini)) ok(!(field in body), field)
     })
+
+  test(`BUG-15 ${profile} is not sent such a field on the same wire, and it is listed`, () => {
+    const known = { presence_penalty: 0.5, temperature: 1, top_p: 0.5, reasoning_effort: 'low', stop: ['x'] }
+    const asked = { ...smallest.chat, ...unknownToGemini, ...known, extra_body: { google: { thinking_config: {} } } }
+    const context = { scopedKey: 'k', isOurSeal: () => false }
+    const bytes = new ClientBody(Buffer.from(JSON.stringify(asked)))
+    const { body, losses } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: profile }), context)
+    const sent = JSON.parse(body.toString())
+    for (const field of Object.keys(unknownToGemini)) {
+      ok(!(field in sent), field)
+      ok(losses.some((loss) => loss.field === field) || field === 'user', field)
+    }
+    for (const field of [...Object.keys(known), 'extra_body']) ok(field in sent, field)
+  })
+}
 
 const thought = { type: 'thinking', thinking: 'deep', signature: 'sig' }
 const turns = [
