@@ -122,8 +122,9 @@ function weighHalf(start: usize, size: i32): void {
     const letter = load<u8>(start + place + 1)
     const isMark = letter === quote || letter === backslash
     const length = letter === letterU ? 6 : 2
-    // Some clients escape the slashes of base64, some break it into lines.
-    if (letter !== slash && letter !== letterN && letter !== letterR) isProse = true
+    // Some clients escape the marks of base64, some break it into lines.
+    const isOfBase64 = letter === letterU ? isEscapedMark(start + place + 2) : letter === slash || letter === letterN
+    if (!isOfBase64 && letter !== letterR) isProse = true
     const taken: u64 = lowest(length) << place
     plain &= ~taken
     slashes &= ~taken
@@ -156,6 +157,13 @@ function weighHalf(start: usize, size: i32): void {
   afterUpper = upper >> 63
   afterMark = marks >> 63
   if (!isProse) isProse = ((blank | high) & plain) !== 0 || hasForeignMark(start, ownMarks)
+}
+
+/** Whether these are the four digits of a plus sign (002B), a slash (002F) or an equals sign (003D). */
+function isEscapedMark(at: usize): bool {
+  if (load<u16>(at) !== 0x3030) return false
+  const last = load<u8>(at + 3) | 0x20
+  return load<u8>(at + 2) === 0x32 ? last === 0x62 || last === 0x66 : load<u8>(at + 2) === 0x33 && last === 0x64
 }
 
 /** Whether one of these is a mark that occurs in neither alphabet of base64. */

@@ -113,16 +113,23 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   return scales.estimate(Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start)))
 }
 
-/** The text before the data of an image: a data URL's head, or a source with a media type. */
-const imageLead = /(?:data:image\\?\/[\w.+-]+;base64,|"media_type"\s*:\s*"image\\?\/[\w.+-]+"\s*,\s*"data"\s*:\s*")$/i
-const leadBytes = 96
+/** The text before the data of an image: a data URL's head, or a source with its media type before the data. */
+const imageLead =
+  /(?:data:image\\?\/[^,"]{1,200};base64,|"media_type"\s*:\s*"image\\?\/[^"]{1,99}"\s*,(?:[^{}]*,)?\s*"data"\s*:\s*")$/i
+/** The text before and after the data of a source whose media type comes later. */
+const dataLead = /"data"\s*:\s*"$/
+const imageTail = /^"\s*,(?:[^{}]*,)?\s*"media_type"\s*:\s*"image\\?\//
+const besideBytes = 256
 
 /**
- * Whether the text before the data declares an image. HEIC, SVG and some other formats have no first bytes that
- * identify them.
+ * Whether the text beside the data declares an image. HEIC, SVG and some other formats have no first bytes that
+ * identify them. The members of a source may be in any order.
  */
-function isCalledImage(body: Buffer, start: number): boolean {
-  return imageLead.test(body.toString('latin1', Math.max(0, start - leadBytes), start))
+function isCalledImage(body: Buffer, start: number, end: number): boolean {
+  const lead = body.toString('latin1', Math.max(0, start - besideBytes), start)
+  return (
+    imageLead.test(lead) || (dataLead.test(lead) && imageTail.test(body.toString('latin1', end, end + besideBytes)))
+  )
 }
 
 /** The string around `at`, and its tokens. The search for its beginning stops at `from`. */
@@ -131,12 +138,15 @@ function findRun(body: Buffer, at: number, from: number): { start: number; end: 
   while (start > from && !isBorder[body[start - 1]!]) start--
   const quoteAt = body.indexOf(quote, at)
   const end = quoteAt < 0 ? body.length : quoteAt
-  const head = body.toString('latin1', start, Math.min(end, start + mediaHeadChars)).replace(/\\(?:[nr]|(?=\/))/g, '')
+  const head = body
+    .toString('latin1', start, Math.min(end, start + mediaHeadChars))
+    .replace(/\\(?:[nr]|(?=\/))/g, '')
+    .replace(/\\u00(2b|2f|3d)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
   return {
     start,
     end,
     tokens:
       estimateMediaTokens(head, end - start) ??
-      (isCalledImage(body, start) ? imageTokensMax : Math.ceil((end - start) / opaqueBytesPerToken)),
+      (isCalledImage(body, start, end) ? imageTokensMax : Math.ceil((end - start) / opaqueBytesPerToken)),
   }
 }

@@ -181,7 +181,18 @@ test('C2 BUG-17 a picture in any format counts as a picture, in every form of th
   for (const [format, bytes] of formats) {
     const data = bytes.toString('base64')
     const source = { type: 'base64', media_type: `image/${format}`, data }
+    const { type, media_type } = source
+    // Go's SDK sends the members in the order of the alphabet, .NET escapes plus signs, and data URLs may have parameters.
+    const orders = [
+      { data, media_type, type },
+      { media_type, type, data },
+      { data, type, media_type },
+      { type, data, media_type },
+    ]
     for (const body of [
+      ...orders.map((one) => JSON.stringify({ source: one, cache_control: { type: 'ephemeral' } })),
+      JSON.stringify({ source }).replaceAll('+', '\\u002B'),
+      JSON.stringify({ url: `data:image/${format};charset=utf-8;name=a.b;base64,${data}` }),
       JSON.stringify({ url: `data:image/${format};base64,${data}` }),
       JSON.stringify({ source }),
       JSON.stringify({ source }, null, 2),
@@ -192,5 +203,12 @@ test('C2 BUG-17 a picture in any format counts as a picture, in every form of th
     }
     const spoken = JSON.stringify({ text: `a picture, image/${format}: ${data}` })
     assert.ok(estimateBytesTokens(Buffer.from(spoken)) > 50_000, 'a text that speaks of one is none')
+    for (const beside of [
+      { data, more: { media_type } },
+      { text: data, media_type },
+      { data, media_type: `video/${format}` },
+      { a: { media_type }, data },
+    ])
+      assert.ok(estimateBytesTokens(Buffer.from(JSON.stringify(beside))) > 50_000, Object.keys(beside).join())
   }
 })
