@@ -72,7 +72,7 @@ const archiving: PostgresMigration = {
     person text COLLATE "C" NOT NULL, ${sums},
     PRIMARY KEY (account_id, month, key_id, person)
   );
-  -- The index of archives, by the ids of entries. Ids of debits come from their request ids; credits keep their references.
+  -- By the ids of entries: those of debits are made of their request ids, and credits keep their references.
   CREATE TABLE triwire.archived (
     id uuid PRIMARY KEY,
     kind text NOT NULL CHECK (kind IN ('debit', 'credit', 'return')),
@@ -93,7 +93,7 @@ export const migrations: readonly PostgresMigration[] = [
     id text COLLATE "C" PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE,
     state text NOT NULL CHECK (state IN ('active', 'suspended')),
-    revision bigint NOT NULL,            -- from triwire.revisions, new with each change of an operator to it or its keys
+    revision bigint NOT NULL,            -- of triwire.revisions, with every change an operator makes to it or its keys
     created_ms bigint NOT NULL
   );
   CREATE INDEX accounts_revision ON triwire.accounts (revision);
@@ -108,18 +108,18 @@ export const migrations: readonly PostgresMigration[] = [
     expires_ms bigint,
     revoked_ms bigint,
     last_used_ms bigint,
-    scope text COLLATE "C",              -- the first key of its line of rotations; all keys of a line share limits and spend
-    own_expires_ms bigint,               -- the end that was set for it; expires_ms is that, or the end of its grace period
+    scope text COLLATE "C",              -- the first key of its line of rotations, whose bounds and spending all of it share
+    own_expires_ms bigint,               -- the end it was given; expires_ms is that, or the end of its grace
     budget bigint CHECK (budget > 0),
     budget_per text CHECK (budget_per IN ('day', 'week', 'month')),
     rpm integer CHECK (rpm > 0),
-    models text                          -- separated by commas
+    models text                          -- with commas between them
   ) WITH (fillfactor = 80);
   CREATE INDEX keys_account ON triwire.keys (account_id);
   CREATE INDEX keys_scope ON triwire.keys (scope);
   CREATE INDEX keys_budgeted ON triwire.keys (account_id) WHERE budget IS NOT NULL;
 
-  -- The end of each account's chain. A table of its own, because every debit writes it.
+  -- Where the chain of an account ends. Apart from accounts: every debit writes it, and only here.
   CREATE TABLE triwire.balances (
     account_id text COLLATE "C" PRIMARY KEY REFERENCES triwire.accounts,
     balance bigint NOT NULL DEFAULT 0,   -- always the balance_after of the entry with this seq
@@ -128,29 +128,29 @@ export const migrations: readonly PostgresMigration[] = [
     digest text
   ) WITH (fillfactor = 40);
 
-  -- The spend of the keys of a scope with a budget, in the window of their last entry (ruling R15): the sum of the
-  -- ledger's entries that were posted in it. Updated in the commit of each entry.
+  -- What the keys of a scope that has a budget have spent in the window of their last entry (ruling R15): the sum of the
+  -- ledger's entries that were posted in it. Moved in the commit of each.
   CREATE TABLE triwire.spends (
     scope text COLLATE "C" PRIMARY KEY,
     from_ms bigint NOT NULL,
     until_ms bigint NOT NULL,
     spent bigint NOT NULL,
-    warned integer NOT NULL DEFAULT 0    -- the level of the last warning in this window: 0, 80 or 100
+    warned integer NOT NULL DEFAULT 0    -- the level that was warned of in this window: 0, 80 or 100
   ) WITH (fillfactor = 40);
 
-  -- The warnings that are wanted, from the configuration of the server that was started last.
+  -- What is to be warned of, as the last server that was started said.
   CREATE TABLE triwire.watched (
     event text COLLATE "C" NOT NULL CHECK (event IN ('credit_low', 'key_budget')),
     below bigint NOT NULL,
     PRIMARY KEY (event, below)
   );
-  -- Warnings to be sent. Each is written in the commit that causes it.
+  -- Warnings that wait to be told, written in the commit that they are about.
   CREATE TABLE triwire.outbox (
     id text COLLATE "C" PRIMARY KEY,
     event text NOT NULL,
     data text NOT NULL,
     at_ms bigint NOT NULL,
-    next_ms bigint NOT NULL,             -- when to send it, or send it again
+    next_ms bigint NOT NULL,             -- when it is to be told, or told again
     tries text
   );
   CREATE INDEX outbox_next ON triwire.outbox (next_ms);
@@ -165,14 +165,14 @@ export const migrations: readonly PostgresMigration[] = [
     terms text                           -- steps and calls as JSON
   );
 
-  -- The id comes from the request id, which begins with the time. It is unique forever, and it selects the partition. There
-  -- are no foreign keys: each would lock a row that all replicas write.
+  -- The id is made of the request's, which begins with the time: unique for ever, and the key of the partitions too. No
+  -- foreign keys: each would lock a row that all replicas write.
   CREATE TABLE triwire.entries (
     id uuid NOT NULL PRIMARY KEY,
     account_id text COLLATE "C" NOT NULL,
     seq bigint NOT NULL,
     kind text NOT NULL CHECK (kind IN ('credit', 'debit')),
-    amount bigint NOT NULL,              -- a credit adds it, a debit subtracts it
+    amount bigint NOT NULL,              -- a credit adds it, a debit takes it away
     balance_after bigint NOT NULL,
     reference text COLLATE "C",
     request_id text COLLATE "C",
@@ -202,7 +202,7 @@ export const migrations: readonly PostgresMigration[] = [
   ) PARTITION BY RANGE (id);
   CREATE INDEX entries_account ON triwire.entries (account_id, seq);
   CREATE INDEX entries_posted ON triwire.entries (posted_ms);
-  -- Entries with the time of a wrong clock go here.
+  -- A clock gone mad loses nothing.
   CREATE TABLE triwire.entries_default PARTITION OF triwire.entries DEFAULT;
 
   -- References are unique over all partitions (ruling C8).
@@ -213,7 +213,7 @@ export const migrations: readonly PostgresMigration[] = [
     amount bigint NOT NULL
   );
 
-  -- The moment of the last head. All later entries are dated after it (ruling C15).
+  -- The moment of the last head, behind which all is posted (ruling C15).
   CREATE TABLE triwire.head (one boolean PRIMARY KEY DEFAULT true CHECK (one), moment_ms bigint NOT NULL);
   INSERT INTO triwire.head (moment_ms) VALUES (0);
 
@@ -223,7 +223,7 @@ export const migrations: readonly PostgresMigration[] = [
     FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('ledger entries');
   CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.entries
     FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('ledger entries');
-  -- TRUNCATE may also name a partition itself.
+  -- Of a partition by its own name too.
   CREATE TRIGGER entries_are_not_emptied BEFORE TRUNCATE ON triwire.entries_default
     FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('ledger entries');
   CREATE TRIGGER prices_are_not_changed BEFORE UPDATE OR DELETE ON triwire.prices
@@ -238,11 +238,11 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE FUNCTION triwire.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
     $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
-  -- The lowest id of a moment.
+  -- The least id of a moment.
   CREATE FUNCTION triwire.uuid_floor(moment timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE AS
     $$ SELECT (lpad(to_hex((extract(epoch FROM moment) * 1000)::bigint), 12, '0') || '00000000000000000000')::uuid $$;
 
-  -- Servers and replicas. One that has not left may be alive.
+  -- Servers and replicas. Who has not left may be alive.
   CREATE TABLE triwire.replicas (
     id integer PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY,
     name text NOT NULL,
@@ -250,21 +250,21 @@ export const migrations: readonly PostgresMigration[] = [
     config_digest text NOT NULL,
     seal_fingerprint text NOT NULL,
     started_ms bigint NOT NULL,
-    seen_ms bigint NOT NULL,             -- up to a minute old, because the beat itself is in an unlogged table
+    seen_ms bigint NOT NULL,             -- of the last minute or so: the beat itself is unlogged
     left_ms bigint
   );
 
-  -- Cooldowns of upstream accounts, by their places in the configuration (src/upstream/pool-memory.ts).
+  -- Upstream accounts that are left alone, by their places in the configuration (src/upstream/pool-memory.ts).
   CREATE TABLE triwire.cooldowns (
     place text PRIMARY KEY,
     until_ms bigint NOT NULL,
     cause text NOT NULL,
     tell text NOT NULL,
-    cool text NOT NULL,                  -- whether it may cool the whole pool (ruling U1)
-    met_by text                          -- the server that reported it, for people
+    cool text NOT NULL,                  -- whether it may cool all of a pool (ruling U1)
+    met_by text                          -- the server that has met it, for people
   );
 
-  -- Operators, with the digests of their tokens.
+  -- Who may operate, by the digests of their tokens.
   CREATE TABLE triwire.operators (
     id text COLLATE "C" PRIMARY KEY,
     name text COLLATE "C" NOT NULL,
@@ -286,7 +286,7 @@ export const migrations: readonly PostgresMigration[] = [
     expires_ms bigint NOT NULL
   );
 
-  -- Results of creations that may be repeated (Idempotency-Key), without secrets.
+  -- What came of creations that may be asked for again (Idempotency-Key), without secrets.
   CREATE TABLE triwire.made (
     actor text COLLATE "C" NOT NULL,
     once text COLLATE "C" NOT NULL,
@@ -296,7 +296,7 @@ export const migrations: readonly PostgresMigration[] = [
     PRIMARY KEY (actor, once)
   );
 
-  -- Changes of operators: append-only, and chained (src/accounts/trail.ts).
+  -- What operators have changed: append-only, and chained (src/accounts/trail.ts).
   CREATE TABLE triwire.audit (
     seq bigint PRIMARY KEY,
     at_ms bigint NOT NULL,
@@ -315,8 +315,8 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX accounts_created ON triwire.accounts (created_ms, id);
   CREATE INDEX keys_created ON triwire.keys (created_ms, id);
 
-  -- Figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of requests that cost nothing.
-  -- Accounts, keys, models and the like are numbers of words, 0 for none. Times are quarter hours since 1970.
+  -- Figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of what costs nothing. Accounts,
+  -- keys, models and the like stand by numbers, 0 for none. Times are quarter hours since 1970.
   CREATE TABLE triwire.usage_words (
     id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     kind text COLLATE "C" NOT NULL,
@@ -325,12 +325,12 @@ export const migrations: readonly PostgresMigration[] = [
   );
   CREATE TABLE triwire.usage_state (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    time_zone text NOT NULL,             -- the zone of the days below
+    time_zone text NOT NULL,             -- of the days below
     week_starts text NOT NULL,
-    kept_from integer NOT NULL           -- rows of earlier quarters were deleted
+    kept_from integer NOT NULL           -- of quarters before it there are no rows any more
   );
   INSERT INTO triwire.usage_state (time_zone, week_starts, kept_from) VALUES ('UTC', 'monday', 0);
-  -- The last folded entry of each account. Updated in the commit that adds the rows, by the server that has locked it.
+  -- Up to which entry an account is folded: moved in the commit that adds the rows, by who has locked it.
   CREATE TABLE triwire.usage_marks (
     account_id text COLLATE "C" PRIMARY KEY,
     seq bigint NOT NULL
@@ -352,7 +352,7 @@ export const migrations: readonly PostgresMigration[] = [
     PRIMARY KEY (day, model, wires, upstream, outcome)
   );
   CREATE TABLE triwire.usage_k (account integer, key integer, ${sums}, PRIMARY KEY (account, key));
-  -- Counters, never money: those of the last seconds before a crash are lost. Histograms: src/accounts/usage/histogram.ts.
+  -- Never money: what was counted in the seconds before a crash is not in it. Histograms: src/accounts/usage/histogram.ts.
   CREATE TABLE triwire.traffic_q (
     quarter integer, account integer, key integer, model integer, wires integer, upstream integer, outcome integer,
     code integer, ${counted},
@@ -369,17 +369,17 @@ export const migrations: readonly PostgresMigration[] = [
     PRIMARY KEY (day, model, wires, upstream, outcome, code)
   );
 
-  -- Has one row if the store was moved.
+  -- One row once the store's content is elsewhere.
   CREATE TABLE triwire.moved (one boolean PRIMARY KEY DEFAULT true CHECK (one), to_store text NOT NULL, moved_ms bigint NOT NULL);
 
-  -- Tables that may be lost. Each replica's share of a scope (an account, or a key with limits of its own) is written only by
-  -- that replica, and always as absolute figures.
+  -- What may be lost: each replica's share of a scope (an account, or a key with limits of its own), written by that replica
+  -- alone and always as absolute figures.
   CREATE UNLOGGED TABLE triwire.shares (
     scope text NOT NULL,
     replica integer NOT NULL,
-    turn bigint NOT NULL,                -- grows with each write, so that a late write is recognized
-    held bigint NOT NULL,                -- the holds of its running requests, and its debits that are not in the ledger yet
-    window_ms bigint NOT NULL,           -- the start of the scope's window, as far as this replica knows
+    turn bigint NOT NULL,                -- grows with each writing: one that comes late is told from its successor
+    held bigint NOT NULL,                -- what its running requests hold, and what it owes the ledger
+    window_ms bigint NOT NULL,           -- where the scope's window began, as far as it knows
     taken integer NOT NULL,              -- its places in that window
     PRIMARY KEY (scope, replica)
   ) WITH (fillfactor = 30);
@@ -436,7 +436,7 @@ export const migrations: readonly PostgresMigration[] = [
     account_id text COLLATE "C" REFERENCES triwire.accounts,
     created_ms bigint NOT NULL,
     erased_ms bigint,
-    linked_id text COLLATE "C"           -- the person whom this identity belongs to, if it is an additional one
+    linked_id text COLLATE "C"           -- the person that this identity belongs to, if it is a second one
   );
   CREATE INDEX persons_created ON triwire.persons (created_ms, id);
   CREATE INDEX persons_external ON triwire.persons (external_id);
@@ -457,7 +457,7 @@ export const migrations: readonly PostgresMigration[] = [
   ALTER TABLE triwire.accounts ADD COLUMN budget bigint CHECK (budget > 0),
     ADD COLUMN budget_per text CHECK (budget_per IN ('day', 'week', 'month')),
     ADD COLUMN rpm integer CHECK (rpm > 0),
-    ADD COLUMN warn text,                -- nano-credits, separated by commas
+    ADD COLUMN warn text,                -- nano-credits, with commas between them
     ADD COLUMN monthly_grant bigint CHECK (monthly_grant > 0),
     ADD COLUMN grant_lapses integer CHECK (grant_lapses IN (0, 1)),
     ADD COLUMN last_grant text;          -- the reference of the last monthly grant
@@ -496,7 +496,7 @@ export const migrations: readonly PostgresMigration[] = [
     account_id text COLLATE "C" NOT NULL,
     month text COLLATE "C" NOT NULL,
     person text COLLATE "C" NOT NULL,
-    counts_as text COLLATE "C" NOT NULL, -- the person whom this identity belonged to
+    counts_as text COLLATE "C" NOT NULL, -- the person that this identity belonged to
     name text NOT NULL,
     PRIMARY KEY (account_id, month, person)
   );
@@ -509,7 +509,7 @@ export const migrations: readonly PostgresMigration[] = [
   {
     oldest: 1,
     sql: `
-  ALTER TABLE triwire.keys ADD COLUMN session text;     -- the sign-in that this key belongs to
+  ALTER TABLE triwire.keys ADD COLUMN session text;     -- the sign-in that it is the key of
   ALTER TABLE triwire.persons ADD COLUMN issuer text COLLATE "C", ADD COLUMN subject text COLLATE "C";
   CREATE INDEX persons_subject ON triwire.persons (subject) WHERE subject IS NOT NULL;
   ALTER TABLE triwire.sessions ADD COLUMN person_id text, ADD COLUMN role text, ADD COLUMN sealed text;
@@ -573,7 +573,7 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE TABLE triwire.needs (
     id text COLLATE "C" PRIMARY KEY,
     since_ms bigint NOT NULL,
-    gone_ms bigint,                      -- when servers stopped finding it
+    gone_ms bigint,                      -- since when no server finds it
     is_told integer NOT NULL             -- 1: it was sent to webhooks
   );
 `,
