@@ -43,7 +43,7 @@ export function parseSums(text: string): Map<string, string> {
     const [, digest = '', path = ''] = /^([0-9a-f]{64}) {2}([^\\]+)$/.exec(line) ?? []
     const isBelow = path !== '' && !path.split('/').some((part) => ['', '.', '..'].includes(part))
     if (!isBelow || sums.has(path))
-      throw new NotVerifiable(`${manifestName} has an invalid line: install the package anew.`)
+      throw new NotVerifiable(`${manifestName} has an invalid line: install the package again.`)
     sums.set(path, digest)
   }
   return sums
@@ -83,13 +83,13 @@ export function verifyInstalled(root: string, keyText?: string): InstalledFiles 
   const signature = readMaybe(join(root, signatureName))
   if (!manifest || !signature)
     throw new NotVerifiable(
-      `This is no signed release: ${root} has no ${manifest ? signatureName : manifestName}. Compare a checkout with git status.`,
+      `This is not a signed release: ${root} has no ${manifest ? signatureName : manifestName}. Compare a checkout with git status.`,
     )
   const key = findPublicKey(keyText ?? readMaybe(join(root, 'SECURITY.md'))?.toString() ?? '')
   if (!key) throw new NotVerifiable('There is no public key: name a file that has it with --key.')
   if (!verify(null, manifest, key, signature))
     throw new NotVerifiable(
-      `${manifestName} is not signed by the key ${fingerprintOf(key)}: do not use this installation. Install it anew.`,
+      `${manifestName} is not signed by the key ${fingerprintOf(key)}: do not use this installation. Install the package again.`,
     )
   const sums = parseSums(manifest.toString())
   const found = new Set(listFiles(root).filter((path) => path !== manifestName && path !== signatureName))

@@ -23,7 +23,7 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
   const { length } = Buffer.from(text, 'base64')
   if (length < keyBytes) {
     throw new StoreError(
-      `${path} has ${length} of the ${keyBytes} bytes of a key: restore it from a backup, or remove it, and a new one is made (clients then lose the reasoning of old turns, nothing else)`,
+      `${path} has ${length} of the ${keyBytes} bytes of a key: restore it from a backup, or remove it, and a new one is made (clients then lose only the reasoning of old turns)`,
     )
   }
   return createHash('sha256').update(text).digest()

@@ -30,7 +30,7 @@ export async function readBody(exchange: HttpExchange, limits: BodyLimits, room:
   if (exchange.body.isGone) throw new ClientGone()
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-    throw new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.')
+    throw new GatewayError('invalid_body', 'A compressed body is not accepted: send it without content-encoding.')
   if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) throw tooLarge(limits.bodyBytesMax)
   if (exchange.awaitsContinue) exchange.continue()
   const whole = exchange.body.takeWhole()

@@ -195,7 +195,7 @@ export class Connection implements ExchangeHost {
     const { headerBytesMax } = this.host
     if (bytes.length - start > headerBytesMax) {
       const text = bytes.toString('latin1', start, start + headerBytesMax)
-      this.#refuse(refusal('The request headers are too large: at most 16 KiB are taken.', 431), text)
+      this.#refuse(refusal('The request headers are too large: at most 16 KiB are accepted.', 431), text)
     } else if (!mayBecomeHead(bytes.toString('latin1', start), this.#lookedAt)) {
       const text = bytes.toString('latin1', start)
       this.#refuse(notHttp(), text)

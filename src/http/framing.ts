@@ -14,7 +14,7 @@ const lineBytesMax = 8_192
 
 const faults: Record<FramingFault, string> = {
   length: 'The request must have one content-length, a plain number.',
-  encoding: 'The only transfer-encoding taken is chunked.',
+  encoding: 'The only transfer-encoding accepted is chunked.',
   both: 'Send content-length or transfer-encoding, not both.',
   old: 'HTTP/1.0 has no transfer-encoding: send content-length.',
 }
@@ -30,11 +30,11 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
     return refusal(`A request header is longer than ${lineBytesMax} bytes: shorten it.`, 431)
   const hosts = fields.countOf('host')
   if (hosts > 1 || (hosts === 0 && minor > 0)) return refusal('The request must have exactly one host header.')
-  if (hosts === 1 && !isHost(fields.first('host')!)) return refusal('The host header is no host with its port.')
+  if (hosts === 1 && !isHost(fields.first('host')!)) return refusal('The host header is not a valid host and port.')
   const authority = target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
   // A name may be empty in a host header, and not in a URL (RFC 9110 4.2.1).
   if (authority !== undefined && (/^(?::|$)/.test(authority) || !isHost(authority)))
-    return refusal('The URL of the request has no host with its port.')
+    return refusal('The URL of the request has no valid host and port.')
   const framing = framingOf(fields, minor)
   if (typeof framing === 'object') return refusal(faults[framing.fault])
   for (const name of credentialHeaders) {

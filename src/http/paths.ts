@@ -38,12 +38,12 @@ export function findRoute(method: string, path: string): ServedPath | undefined 
  */
 export function baseUrlCure(path: string): string | undefined {
   const isServed = (one: string) => routes.has(one)
-  if (path.startsWith('/v1/v1/') && isServed(path.slice(3))) return 'take /v1 off the end of the base URL'
-  if (isServed(`/v1${path}`)) return 'put /v1 at the end of the base URL'
+  if (path.startsWith('/v1/v1/') && isServed(path.slice(3))) return 'remove /v1 from the end of the base URL'
+  if (isServed(`/v1${path}`)) return 'add /v1 at the end of the base URL'
   const short = path.replace(/\/+/g, '/').replace(/(?<=.)\/$/, '')
   if (short !== path && isServed(short)) return 'remove the extra slash from the URL'
   const at = path.indexOf('/v1/', 1)
-  if (at > 0 && isServed(path.slice(at))) return 'take what stands before /v1 out of the base URL'
+  if (at > 0 && isServed(path.slice(at))) return 'remove the part before /v1 from the base URL'
   return undefined
 }
 

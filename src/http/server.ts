@@ -164,7 +164,7 @@ export function createEdge(parts: EdgeParts): Edge {
       handle(exchange, newRequestId())
       return
     }
-    const error = refusal('The header expect is not understood: send 100-continue, or leave it out.', 417)
+    const error = refusal('The header expect has an unknown value: send 100-continue, or leave it out.', 417)
     const { socket, method, target } = exchange
     const form = formRefusal(socket, { error, method, target })
     sendError(exchange, { ...form, status: error.status, closes: true, lingerMs: limits.lingerMs })

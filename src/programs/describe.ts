@@ -19,7 +19,10 @@ export function settingsOf(program: Program, access: Access, wire: ClientWire): 
   if (code?.text.includes(keyPlaceholder))
     return { ...settings, code: { ...code, text: keyReads[code.language](code.text) } }
   if (![...files.map(({ text }) => text), ...steps].some((text) => text.includes(keyPlaceholder))) return settings
-  return { ...settings, note: `write the key itself in place of ${keyPlaceholder}: no variable is read there` }
+  return {
+    ...settings,
+    note: `write the key itself in place of ${keyPlaceholder}: environment variables are not read there`,
+  }
 }
 
 /** Makes the text that a person copies: files unless they were already shown, variables, and commands. */
@@ -65,10 +68,10 @@ export function describeWindow(
   const { contextWindow, outputTokensMax, windowFrom } = figures
   if (assumes === undefined) return undefined
   if (contextWindow === undefined)
-    return `no context window is known of ${access.model}: say it with --context-window; ${name} assumes ${assumes}`
+    return `no context window is known for ${access.model}: set it with --context-window; ${name} assumes ${assumes}`
   if (!windowFrom?.startsWith('the preset ')) return undefined
   const output = outputTokensMax === undefined ? '' : `, ${outputTokensMax} of them output`
-  return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: another window is said with --context-window`
+  return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: set another window with --context-window`
 }
 
 /**

@@ -85,7 +85,7 @@ test('issue 48 ledger verify finds a forged archive file, and notes one that is 
   assert.match(elsewhere.stderr, /2025-01 is away, and its file .*\.elsewhere is not on this machine/)
   const attached = await runWarm(['ledger', 'archive', 'attach', '2025-01', '--file', `${file}.none`, '--store', path])
   assert.equal(attached.code, 1)
-  assert.match(attached.stderr, /the archive of 2025-01, is not there: name it with --file/)
+  assert.match(attached.stderr, /the archive of 2025-01, does not exist: name its path with --file/)
 })
 
 test('issue 48 ledger archive in words, with a mistake of each kind', async (t) => {

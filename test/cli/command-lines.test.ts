@@ -154,12 +154,16 @@ const refused: Row[] = [
   [
     'check --store notes.txt/x.db',
     1,
-    /^triwire: \S+notes\.txt\/x\.db cannot be made: \S+notes\.txt is a file; choose another place with --store\n$/,
+    /^triwire: \S+notes\.txt\/x\.db cannot be created: \S+notes\.txt is a file; choose another place with --store\n$/,
   ],
   ['account list --store postgres:/u:hunter2@127.0.0.1:1/d', 1, /^(?!.*hunter2)/],
   ['doctor --key k --base-url http://u:hunter2@h', 2, /^(?!.*hunter2)/],
   ['setup sk-ant-api03-abcdefghijklmnop1234567', 2, /there is no client 'sk-…'/],
-  ['account list --store /dev/null', 1, /^triwire: \/dev\/null is no regular file: name another one with --store\n$/],
+  [
+    'account list --store /dev/null',
+    1,
+    /^triwire: \/dev\/null is not a regular file: name another one with --store\n$/,
+  ],
   [
     'account list --store gone.db',
     1,

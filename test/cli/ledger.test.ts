@@ -428,7 +428,7 @@ test('C9 a command says which server to restart where the store is older than it
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
   assert.match(
     refused.stderr,
-    /^triwire: \S+ is of an older triwire, and a server runs on it: restart that server with this triwire, .*try again\n$/,
+    /^triwire: \S+ was written by an older triwire, and a server runs on it: restart that server with this triwire, .*try again\n$/,
   )
   unlock()
   assert.equal((await runWarm(['account', 'list', '--store', path])).code, 0)

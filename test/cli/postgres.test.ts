@@ -129,9 +129,9 @@ test('X13 what is wrong with a database is told in words, with its cure and with
     [at(`${port}/rich`, 'poor'), /gives the user too few rights: the user must own the database/],
     [
       at(`${port}/books?sslmode=verify-full`),
-      /\?sslmode=verify-full speaks no TLS: leave sslmode out of the store's URL/,
+      /\?sslmode=verify-full does not support TLS: leave sslmode out of the store's URL/,
     ],
-    [at(`${port}/latin`), /keeps texts in SQL_ASCII: use a database made with ENCODING 'UTF8'/],
+    [at(`${port}/latin`), /stores text in SQL_ASCII: use a database made with ENCODING 'UTF8'/],
     [
       'postgres://tri:secret-of-this-test@no-such-host.invalid/books',
       /cannot be reached: (there is no such host|the name of the host could not be looked up)/,

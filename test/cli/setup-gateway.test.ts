@@ -64,7 +64,7 @@ test('N-F6: figures come from the command, else from the presets, else it says t
   assert.equal(unknown.json['context_window'], null)
   assert.match(
     unknown.stderr,
-    /no context window is known of large: say it with --context-window; cline assumes 128,000 tokens/,
+    /no context window is known for large: set it with --context-window; cline assumes 128,000 tokens/,
   )
   assert.doesNotMatch(unknown.json['text']!, /contextWindow/)
 })
@@ -109,7 +109,7 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
       1,
       /\/no\/v1\/models answers 404: is this the address of the gateway\?/,
     ],
-    [['--url', origin, '--key', 'right', '--wire', 'chat'], 0, /^note: no context window is known of theirs/],
+    [['--url', origin, '--key', 'right', '--wire', 'chat'], 0, /^note: no context window is known for theirs/],
     [['--url', `${origin}/odd`, '--key', 'right'], 1, /The id of the model has quotes .*: give it an alias/],
     [['--url', origin, '--model', 'named'], 0, /wants a key.*; the model is taken on trust/],
     [['--url', 'nope'], 2, /must be the address of a gateway, such as https:\/\/gateway\.example/],

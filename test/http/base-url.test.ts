@@ -8,10 +8,10 @@ before(async () => {
 })
 after(() => gateway.close())
 
-const off = 'take /v1 off the end of the base URL'
-const on = 'put /v1 at the end of the base URL'
+const off = 'remove /v1 from the end of the base URL'
+const on = 'add /v1 at the end of the base URL'
 const slash = 'remove the extra slash from the URL'
-const front = 'take what stands before /v1 out of the base URL'
+const front = 'remove the part before /v1 from the base URL'
 const rows: [path: string, cure: string | undefined][] = [
   ['/v1/v1/messages', off],
   ['/v1/v1/messages/count_tokens', off],

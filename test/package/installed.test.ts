@@ -209,7 +209,7 @@ test('issue 50: the command of a checkout prints the version, and says that ther
   assert.deepEqual(run(), { status: 0, stdout: version, stderr: '' })
   const plain = run('--verify')
   assert.deepEqual([plain.status, plain.stdout], [2, ''])
-  assert.match(plain.stderr, /^triwire: This is no signed release: .* Compare a checkout with git status\.$/)
+  assert.match(plain.stderr, /^triwire: This is not a signed release: .* Compare a checkout with git status\.$/)
   assert.deepEqual(run('--key', 'x').status, 2)
   const lost = run('--verify', '--key', 'nowhere.pub')
   assert.deepEqual(lost, {

@@ -377,10 +377,10 @@ onEachStore((engine) => {
       // By itself, each of them is found to be forged too.
       await assert.rejects(async () => {
         for await (const _ of readArchive(file, '2026-01', verifyOptions, {}));
-      }, /is no whole archive of 2026-01|cannot be read/)
+      }, /is not a complete archive of 2026-01|cannot be read/)
     }
     rmSync(file)
-    await assert.rejects(attachMonth(store.archives, wishes('2026-01')), /is not there: name it with --file/)
+    await assert.rejects(attachMonth(store.archives, wishes('2026-01')), /does not exist: name its path with --file/)
     assert.equal(await stateOf(store, '2026-01'), 'away')
     const moved = `${file}.moved`
     writeFileSync(moved, whole)
@@ -423,7 +423,7 @@ onEachStore((engine) => {
     for (const message of fails)
       assert.match(
         message,
-        /another command works on 2026-01|is not detached|has no entries|not written over|lacks accounts|is not what/,
+        /another command is working on 2026-01|is not detached|has no entries|not overwritten|lacks accounts|differs from what/,
       )
     assert.ok(fails.some((message) => /another command/.test(message)))
   })
@@ -438,7 +438,7 @@ onEachStore((engine) => {
       await assert.rejects(
         work(store.archives, wishes('2026-02', { file })),
         (error) =>
-          error instanceof StoreError && /is another file, and is not written over: .*--file/.test(error.message),
+          error instanceof StoreError && /is another file, and is not overwritten: .*--file/.test(error.message),
       )
     assert.deepEqual(readFileSync(file), whole)
     assert.deepEqual(

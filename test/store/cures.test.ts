@@ -103,7 +103,7 @@ test('a store that this user may not look at is not said to be missing', () => {
   const path = newPath()
   openDatabase(path).close()
   chmodSync(dirname(path), 0)
-  const refusal = new StoreError(`${path} may not be looked at by this user: go on as the user whose store it is`)
+  const refusal = new StoreError(`${path} cannot be read by this user: run the command as the user who owns the store`)
   asNobody(() => {
     for (const create of [false, true]) assert.throws(() => openDatabase(path, { create }), refusal)
     assert.throws(() => lockStore(path), refusal)

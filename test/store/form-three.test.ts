@@ -184,7 +184,7 @@ test('F-S7 issue 46 a store of the second release is upgraded, and that release 
   old.exec(`PRAGMA user_version = ${secondRelease}`)
   old.close()
   openStore(path, { note: (text) => void notes.push(text) }).close()
-  assert.match(notes.join(), /the triwire before this one opens it until an entry of form 3 is written$/)
+  assert.match(notes.join(), /the version before this one can open it until an entry of form 3 is written$/)
   const version = () => {
     const db = openSqlite(path)
     const versions = ['user_version', 'application_id'].map((name) => Number(db.prepare(`PRAGMA ${name}`).get()![name]))

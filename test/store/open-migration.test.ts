@@ -226,7 +226,7 @@ test('C9 who brings an older store up to date is told so, once', (t) => {
   const notes: string[] = []
   const note = (text: string) => void notes.push(text)
   for (let at = 0; at < 2; at++) openStore(path, { note }).close()
-  assert.deepEqual(notes, [`${path} was brought up to date: what was before this triwire opens it no more`])
+  assert.deepEqual(notes, [`${path} was brought up to date: older versions of triwire can no longer open it`])
 })
 
 test('C9 a server, which holds the lock itself, brings an older store up to date', async (t) => {

@@ -21,9 +21,9 @@ export const codex: Program = {
   asks: {
     hear: hearInstructions,
     otherwise:
-      'codex is not on this machine, or too old: it will warn that it has no metadata of the model, and take 272,000 tokens at most for its window; run this again where it is',
+      'codex is not installed on this machine, or too old. It will warn that it has no metadata of the model, and use a window of at most 272,000 tokens. Run this again where codex is installed',
     ifPrinted:
-      'with --write Codex gets an entry of the model too: without it it warns that it has no metadata, and takes 272,000 tokens at most for the window',
+      'with --write Codex also gets an entry for the model. Without the entry it warns that it has no metadata, and uses a window of at most 272,000 tokens',
   },
   settings(access) {
     const catalog = catalogOf(access)

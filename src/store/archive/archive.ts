@@ -292,7 +292,9 @@ async function refuseOtherRange(
   const isSame =
     last?.digest === seal.lastDigest && last.balanceNanos === seal.balanceNanos && (link?.digest ?? null) === before
   if (!isPlanned || !isSame)
-    throw new StoreError(`${path} is not what the store has of account ${accountId}: remove the file, and try again`)
+    throw new StoreError(
+      `${path} differs from what the store has of account ${accountId}: remove the file, and try again`,
+    )
 }
 
 /** Verifies the file of a month that is archived already. */
@@ -308,7 +310,8 @@ async function proveSame(path: string, archive: Archive, wishes: ArchiveWishes):
 /** @throws StoreError if the file is missing, or is not the one that was sealed */
 async function refuseOther(path: string, { month, fileDigest }: Archive): Promise<void> {
   const digest = await digestFile(path)
-  if (digest === undefined) throw new StoreError(`${path}, the archive of ${month}, is not there: name it with --file`)
+  if (digest === undefined)
+    throw new StoreError(`${path}, the archive of ${month}, does not exist: name its path with --file`)
   if (digest !== fileDigest)
     throw new StoreError(
       `${path} is not the archive of ${month} as it was sealed: its SHA-256 is ${digest}, and should be ${fileDigest}. Restore the file from a backup of it`,
@@ -382,5 +385,6 @@ async function move(
 
 /** @param isHeld false if another command has changed the archive since */
 function refuseBusy(month: string, isHeld: boolean): void {
-  if (!isHeld) throw new StoreError(`another command works on ${month}: wait for it, or run this one again`)
+  if (!isHeld)
+    throw new StoreError(`another command is working on ${month}: wait until it ends, then run this one again`)
 }

@@ -59,7 +59,7 @@ export async function writeArchive(
     await pipeline(Readable.from(linesOf(header, pieces)), createGzip({ level: 6 }), out)
     const there = await digestFile(path)
     if (there !== undefined && there !== (await digestFile(part)))
-      throw new StoreError(`${path} is another file, and is not written over: name another path with --file`)
+      throw new StoreError(`${path} is another file, and is not overwritten: name another path with --file`)
     await rename(part, path)
     await syncFolderAside(dirname(path))
   } catch (error) {
@@ -162,21 +162,21 @@ export async function* readArchive(
   if (!isEnded) refuse('it ends too early')
 
   function refuse(why: string): never {
-    throw new StoreError(`${path} is no whole archive of ${month}: ${why}. Restore the file from a backup of it`)
+    throw new StoreError(`${path} is not a complete archive of ${month}: ${why}. Restore the file from a backup of it`)
   }
 
   function parse(line: string): unknown[] | Record<string, unknown> {
     try {
       return fromLine(line) as unknown[] | Record<string, unknown>
     } catch {
-      return refuse('a line is no JSON')
+      return refuse('a line is not JSON')
     }
   }
 
   function readHeader(value: Record<string, unknown>): string[] {
     if (value['triwire'] !== 'archive') refuse('it is another file')
     if (value['form'] !== 1n) refuse('a newer triwire wrote it')
-    if (value['month'] !== month) refuse(`it is one of ${value['month']}`)
+    if (value['month'] !== month) refuse(`it is the archive of ${value['month']}`)
     return value['columns'] as string[]
   }
 
@@ -189,7 +189,7 @@ export async function* readArchive(
   }
 
   function check(row: Record<string, unknown>): void {
-    if (!account || row['account_id'] !== account.line.account) refuse('entries stand among those of another account')
+    if (!account || row['account_id'] !== account.line.account) refuse('an entry is among those of another account')
     const entry = readEntry(row)
     const reading = { entry, row, accountName: undefined, keyAccountId: entry.accountId, keyPrefix: undefined }
     chain.check({ ...reading, shiftedMs: undefined })
@@ -264,7 +264,7 @@ export async function digestFile(path: string): Promise<string | undefined> {
 function unreadable(path: string, cause: unknown): unknown {
   if (cause instanceof StoreError) return cause
   const { code, message } = cause as NodeJS.ErrnoException
-  const why = code === 'ENOENT' ? 'it is not there: name it with --file' : message
+  const why = code === 'ENOENT' ? 'it does not exist: name its path with --file' : message
   return new StoreError(`${path} cannot be read: ${why}`, { cause })
 }
 

@@ -74,7 +74,8 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
       database.transact(async (transaction) => {
         await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.schema])
         const servers = await findServers(transaction)
-        if (servers) throw new StoreError(`${servers} serve from ${shown}: stop them first, or name another database`)
+        if (servers)
+          throw new StoreError(`${servers} are running on ${shown}: stop them first, or name another database`)
         await closeStore(transaction, '')
         const months = Math.ceil((Date.now() - oldestMs) / monthMs) + 1
         await makePartitions(transaction, Math.max(1, Math.min(monthsBackMax, months)))

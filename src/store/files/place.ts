@@ -19,7 +19,9 @@ export function isThere(path: string): boolean {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EACCES') throw cause
-    throw new StoreError(`${path} may not be looked at by this user: go on as the user whose store it is`, { cause })
+    throw new StoreError(`${path} cannot be read by this user: run the command as the user who owns the store`, {
+      cause,
+    })
   }
 }
 
@@ -30,7 +32,7 @@ export function refuseNoFile(path: string): void {
   throw new StoreError(
     stat.isDirectory()
       ? `${path} is a folder: name a file in it with --store, such as ${join(path, 'triwire.db')}`
-      : `${path} is no regular file: name another one with --store`,
+      : `${path} is not a regular file: name another one with --store`,
   )
 }
 
@@ -44,7 +46,7 @@ export function refuseNoRoom(path: string, cure = '--store'): void {
   let folder = path
   while (!isThere(folder)) folder = dirname(folder)
   const refuse = (why: string): never => {
-    throw new StoreError(`${path} cannot be made: ${folder} ${why}; choose another place with ${cure}`)
+    throw new StoreError(`${path} cannot be created: ${folder} ${why}; choose another place with ${cure}`)
   }
   if (!statSync(folder).isDirectory()) refuse('is a file')
   if (!isWritable(folder)) refuse('may not be written to by this user')
@@ -101,7 +103,7 @@ const roomBytes = 262_144
 export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space = statfsSync): void {
   const { bavail, bsize, blocks } = statfs(folder)
   if (blocks === 0 || bavail * bsize >= roomBytes) return
-  const message = `the disk is full: ${bavail * bsize} bytes are left, and ${roomBytes} are wanted for debits`
+  const message = `the disk is full: ${bavail * bsize} bytes are left, and debits need ${roomBytes}`
   throw Object.assign(new Error(message), { errcode: 13 })
 }
 

@@ -42,7 +42,7 @@ export async function migrate(
     const { version, oldest } = (row as { version: number; oldest: number } | undefined) ?? { version: 0, oldest: 0 }
     if (oldest > steps.length) {
       throw new StoreError(
-        `${shown} has schema version ${version}, which serves triwires that know version ${oldest} or later, and this one knows ${steps.length}: run the newer triwire`,
+        `${shown} has schema version ${version}, which needs a triwire that knows version ${oldest} or later, and this one knows ${steps.length}: run the newer triwire`,
       )
     }
     if (version < steps.length) {
@@ -118,7 +118,7 @@ async function refuseServer({ query }: Database, shown: string): Promise<void> {
   if (number < oldestServer) throw new StoreError(`${shown} is PostgreSQL ${version}: use version 14 or later`)
   if (encoding !== 'UTF8')
     throw new StoreError(
-      `${shown} keeps texts in ${encoding}: use a database made with ENCODING 'UTF8' (createdb -E UTF8 -T template0 …)`,
+      `${shown} stores text in ${encoding}: use a database made with ENCODING 'UTF8' (createdb -E UTF8 -T template0 …)`,
     )
   if (heard !== 'on') throw new StoreError(sayPooler(shown))
 }

@@ -31,7 +31,7 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
   if (codeOf(error) === movedCode) return new StoreError(sayMoved(shown, { to: message }), { cause: error })
   if (/does not support SSL/.test(message)) {
     return new StoreError(
-      `${shown} speaks no TLS: leave sslmode out of the store's URL, or switch TLS on in PostgreSQL`,
+      `${shown} does not support TLS: leave sslmode out of the store's URL, or switch TLS on in PostgreSQL`,
       {
         cause: error,
       },
@@ -79,18 +79,18 @@ const unreachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: start PostgreSQL, and check host and port of the URL and its listen_addresses',
   ENOTFOUND: 'there is no such host: check the URL',
   EAI_AGAIN: 'the name of the host could not be looked up: check the URL and the network',
-  EHOSTUNREACH: 'there is no way to that host: check the URL and the network',
-  ENETUNREACH: 'there is no way to that network: check the URL and the network',
+  EHOSTUNREACH: 'there is no route to that host: check the URL and the network',
+  ENETUNREACH: 'there is no route to that network: check the URL and the network',
   ETIMEDOUT: 'it does not answer: check the URL, the network and its firewall',
-  ECONNRESET: 'it broke the connection off: see its log',
+  ECONNRESET: 'it closed the connection: see its log',
   ENOENT: 'there is no such socket: check the folder in the URL, and that PostgreSQL runs',
   '57P01': 'it is being shut down: try again when it runs',
   '57P02': 'it is restarting after a crash: try again in a moment',
   '57P03': 'it is starting or stopping: try again in a moment',
   '53300': 'it has no connection left: raise its max_connections, or run fewer clients',
   '53100': 'its disk is full: make room there',
-  '25006': 'it takes no changes: it is a standby, name the server that it follows',
-  '55P03': 'somebody keeps what is needed locked: see pg_stat_activity for old transactions, and try again',
+  '25006': 'it is a read-only standby: name the server that it follows',
+  '55P03': 'another transaction holds the lock: look for old transactions in pg_stat_activity, and try again',
 }
 
 /** Messages of the driver if the server did not answer in time, or closed the connection. */

@@ -112,7 +112,7 @@ export class StoreClient {
   }
 
   async #findDebit(requestId: string): Promise<FoundDebit | undefined> {
-    if (this.#finds >= findsMax) throw new StoreSilent('too many wait for the store')
+    if (this.#finds >= findsMax) throw new StoreSilent('too many requests wait for the store')
     this.#finds++
     try {
       return await this.#read(() => this.line.ask('findDebit', requestId))

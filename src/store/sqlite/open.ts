@@ -65,8 +65,8 @@ export function openDatabase(
 /** Explains whether the version that created the file can still open it. */
 function sayOlder(wasVersion: number): string {
   return wasVersion < secondRelease
-    ? 'what was before this triwire opens it no more'
-    : 'the triwire before this one opens it until an entry of form 3 is written'
+    ? 'older versions of triwire can no longer open it'
+    : 'the version before this one can open it until an entry of form 3 is written'
 }
 
 /** Migrates under the lock of the store. A running server of the older version would keep writing in the old way. */
@@ -77,7 +77,7 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
   } catch (cause) {
     if (!(cause instanceof LockedError)) throw cause
     throw new StoreError(
-      `${path} is of an older triwire, and a server runs on it: restart that server with this triwire, which brings the store up to date, then try again`,
+      `${path} was written by an older triwire, and a server runs on it: restart that server with this triwire, which brings the store up to date, then try again`,
       { cause },
     )
   }

@@ -35,7 +35,7 @@ test('a server that is too old, keeps other texts, or stands behind a pooler is 
     { number: 130_014, version: '13.14' },
     /^postgres:\/\/h\/x is PostgreSQL 13.14: use version 14 or later/,
   )
-  await refused({ encoding: 'SQL_ASCII' }, /^postgres:\/\/h\/x keeps texts in SQL_ASCII: use a database made with/)
+  await refused({ encoding: 'SQL_ASCII' }, /^postgres:\/\/h\/x stores text in SQL_ASCII: use a database made with/)
   // As with PgBouncer where it is told to leave out what it does not know.
   await refused({ heard: null }, /^postgres:\/\/h\/x is a pooler's address: name PostgreSQL itself/)
 })
@@ -54,9 +54,9 @@ test('what is wrong with a URL is told with its cure', () => {
   )
   assert.match(
     told({ code: '25006', message: 'cannot execute CREATE SCHEMA' }),
-    /it is a standby, name the server that/,
+    /it is a read-only standby: name the server that/,
   )
-  assert.match(told({ code: '55P03', message: 'lock timeout' }), /somebody keeps what is needed locked/)
+  assert.match(told({ code: '55P03', message: 'lock timeout' }), /another transaction holds the lock/)
 })
 
 test('X13 a password that is asked for and not there is told with where to put it', () => {
