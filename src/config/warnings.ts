@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import { zoneOffset } from '../accounts/calendar.ts'
+import { mayUse } from '../accounts/key-bounds.ts'
 import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
 import { wiresOfProfileKey } from '../catalog/profile.ts'
@@ -58,6 +59,7 @@ export function findWarnings(
     ...warnOfStateDir(file),
     ...warnOfDay(file),
     ...warnOfReceivers(file),
+    ...warnOfRules(file),
   ]
 }
 
@@ -202,6 +204,18 @@ function ratesOf(
     if (typeof one === 'bigint' || one.input === undefined) return []
     const rates = one as WrittenRates
     return [{ rates, path }, ...(rates.steps ?? []).map((rates, step) => ({ rates, path: [...path, 'steps', step] }))]
+  })
+}
+
+/** Warns of sign-in rules that name models which the catalog lacks (NEW-8). */
+function warnOfRules({ sign_in: signIn, catalog }: ConfigFile): ConfigWarning[] {
+  if (!signIn || !catalog) return []
+  const ids = catalog.models.flatMap((entry) => [entry.id, ...('also' in entry ? (entry.also ?? []) : [])])
+  return signIn.rules.flatMap(({ models = [] }, index) => {
+    if (models.every((model) => ids.some((id) => mayUse([model], id)))) return []
+    const message =
+      'has a name that fits no model of the catalog, so that nobody can ask for it: write ids of `catalog.models`'
+    return [{ path: ['sign_in', 'rules', index, 'models'], message }]
   })
 }
 

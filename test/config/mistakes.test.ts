@@ -42,6 +42,10 @@ const price = 'must be a decimal of at most 9 places in quotes, such as "0.25": 
 const exchanged = '{ input: "1", output: "2", cache_read: "5" }'
 const tierSteps = 'tiers: { flex: { input: "1", output: "2", steps: [{ above: 9, input: "1", output: "0.00002" }] } }'
 
+/** A sign-in with one rule for these models. */
+const signIn = (models: string) =>
+  `api_url: https://gw.example\nseal_key: MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\nsign_in: { issuer: "https://idp.example", client_id: x, client_secret: "0123456789abcdef", rules: [{ groups: [dev], account: acme, models: "${models}" }] }`
+
 /** A name, the file, and all that is said of it. */
 type Mistake = [name: string, source: string | Uint8Array, told: string | RegExp, env?: NodeJS.ProcessEnv]
 
@@ -246,6 +250,13 @@ const mistakes: Mistake[] = [
     'telemetry: { otlp: { endpoint: "http://127.0.0.1:4317" } }',
     'warning: telemetry.otlp.endpoint has the port of OTLP over gRPC, which is not spoken here: collectors take OTLP over HTTP at 4318',
   ],
+  ...(['nosuch', 'm,nosuch', 'nosuch-*'] as const).map(
+    (models): Mistake => [
+      `NEW-8 models of a sign-in rule that are not there: ${models}`,
+      `${signIn(models)}\n${file(model(', hosted_tools: refuse'))}`,
+      'warning: sign_in.rules[0].models has a name that fits no model of the catalog, so that nobody can ask for it: write ids of `catalog.models`',
+    ],
+  ),
   [
     'NEW-8 a webhook over plain HTTP',
     'webhooks: [{ url: "http://h.example", secret: "0123456789abcdef", events: [upstream_down] }]',
