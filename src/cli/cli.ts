@@ -49,7 +49,10 @@ const serve = program
   )
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers, link } = command.optsWithGlobals()
+    // V8 must not enlarge its heap of new objects for the modules of a start, since it seldom shrinks it. Traffic may.
+    setFlagsFromString('--semi-space-growth-factor=1')
     const main = await import('../process/main.ts')
+    setFlagsFromString('--semi-space-growth-factor=2')
     // A server must keep running if the reader of its first output ends.
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers, link })
