@@ -345,7 +345,11 @@ test('C11 law 4: with counts: start the proof of a list knows each moment at whi
 })
 
 test('C11 law 5: a hold is at least the bill of what it was made for, whatever row, band, tier and geography come', () => {
-  const list = listFrom(tiered)
+  const list = listFrom(
+    tiered
+      .replace('cache_write: "1.25"', 'cache_write: "1.25"\n          cache_write_1h: "2"')
+      .replace('cache_write: "2.5"', 'cache_write: "2.5", cache_write_1h: "4"'),
+  )
   const served: Tier[] = ['flex', 'priority', 'ultrafast']
   const moment = fc.oneof(
     fc.constantFrom(day, night, later, Date.UTC(2027, 0) - longestMs),
@@ -363,6 +367,7 @@ test('C11 law 5: a hold is at least the bill of what it was made for, whatever r
         for (const [writes, kinds] of [
           ['none', ['fresh', 'read']],
           ['short', ['fresh', 'read', 'write']],
+          ['long', ['fresh', 'read', 'write', 'long write']],
         ] as const) {
           const held = priceNanos(holdPrices(list, start, mayServe, writes), usageOf('fresh', input, output))
           for (const tier of [undefined, ...mayServe])
@@ -381,12 +386,13 @@ test('C11 law 5: a hold is at least the bill of what it was made for, whatever r
   assert.equal(holdPrices(list, Date.UTC(2027, 0) - longestMs - 1, [], 'none').outputNanos, 5_500_000_000n)
 })
 
-function usageOf(kind: 'fresh' | 'read' | 'write', tokens: number, outputTokens: number) {
+function usageOf(kind: 'fresh' | 'read' | 'write' | 'long write', tokens: number, outputTokens: number) {
   return {
     inputTokens: kind === 'fresh' ? tokens : 0,
     cacheReadTokens: kind === 'read' ? tokens : 0,
-    cacheWriteTokens: kind === 'write' ? tokens : 0,
-    ...{ cacheWrite1hTokens: 0, outputTokens, reasoningTokens: 0, estimated: false },
+    cacheWriteTokens: kind === 'write' || kind === 'long write' ? tokens : 0,
+    cacheWrite1hTokens: kind === 'long write' ? tokens : 0,
+    ...{ outputTokens, reasoningTokens: 0, estimated: false },
   }
 }
 

@@ -173,10 +173,19 @@ onEachStore((engine) => {
           const { books, store } = await open()
           const { id: accountId } = await books.createAccount('one', 10n ** 12n)
           const secret = 'Zzyzx'
-          for (const n of [1, 2])
-            await books.createPerson({ name: `${secret} ${n}`, externalId: `${secret}-${n}`, email: `${secret}${n}@x` })
+          const persons: string[] = []
+          for (const n of [1, 2]) {
+            const wishes = { name: `${secret} ${n}`, externalId: `${secret}-${n}`, email: `${secret}${n}@x` }
+            persons.push((await books.createPerson(wishes)).id)
+          }
           const { id: keyId } = await books.createKey('one', { person: `${secret}-1` })
-          await store.postDebits([{ ...createDebitRow('req_1', accountId), keyId }])
+          await store.postDebits(
+            [...persons, undefined].map((person, n) => ({
+              ...createDebitRow(`req_${n}`, accountId),
+              keyId,
+              ...(person !== undefined && { details: { person } }),
+            })),
+          )
           const read = async () => {
             const entries = await books.listEntries({ limit: 9 })
             return {
@@ -187,6 +196,7 @@ onEachStore((engine) => {
           }
           const { head } = await books.audit(verifyOptions)
           const before = await read()
+          assert.deepEqual(before.entries.flatMap(({ details }) => details?.person ?? []).sort(), persons.sort())
           for (const [at, step] of [...steps, 'erase'].entries()) {
             const of = `${secret}-1`
             const deeds: Record<string, () => Promise<unknown>> = {
