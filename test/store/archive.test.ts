@@ -14,9 +14,10 @@ import {
   planMonth,
 } from '../../src/store/archive/archive.ts'
 import type { ArchiveStore } from '../../src/store/archive/end.ts'
-import { readArchive } from '../../src/store/archive/file.ts'
+import { fileColumns, readArchive } from '../../src/store/archive/file.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { archivingVersion as postgresVersion } from '../../src/store/postgres/schema.ts'
+import { ask } from '../../src/store/sql/step.ts'
 import { archivingVersion as sqliteVersion } from '../../src/store/sqlite/schema.ts'
 import { isNightly } from '../support/runs.ts'
 import { onEachStore, type TestStore } from './engines.ts'
@@ -81,6 +82,19 @@ async function list(store: TestStore): Promise<Entry[]> {
 
 async function stateOf(store: TestStore, month: string): Promise<string | undefined> {
   return (await store.listArchives()).find((one) => one.month === month)?.state
+}
+
+/** Undoes what later migrations have added to the schema that first knew archives. */
+async function toArchivingVersion(store: TestStore): Promise<void> {
+  await store.forge(async ({ engine, run }) => {
+    const added = { accounts: ['external_id', 'metadata'], keys: ['external_id', 'metadata'] }
+    const moved = Object.fromEntries(['traffic_q', 'traffic_d', 'traffic_t'].map((table) => [table, ['moved']]))
+    for (const index of ['accounts_external', 'keys_external']) await run(`DROP INDEX ${index}`)
+    for (const [table, columns] of Object.entries({ ...added, ...moved }))
+      for (const column of columns) await run(`ALTER TABLE ${table} DROP COLUMN ${column}`)
+    if (engine === 'postgres') await run(`UPDATE schema SET version = ${postgresVersion}`)
+    else await run(`PRAGMA application_id = ${0x74_72_69_00 + sqliteVersion}`)
+  })
 }
 
 async function awayIn(work: () => Promise<unknown>, subject: string): Promise<void> {
@@ -452,6 +466,77 @@ onEachStore((engine) => {
     )
     await attachMonth(store.archives, wishes('2026-01'))
   })
+
+  test('issue 48 a migration while a month is away, or on its way, changes nothing of it', async () => {
+    const breakAfter = async (store: TestStore, steps: number, work: typeof detachMonth) => {
+      let left = steps
+      const run: ArchiveStore['run'] = async (step) => {
+        if (left-- === 0) throw new Error('killed')
+        return store.archives.run(step)
+      }
+      const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
+      const archives = { shown, dialect, fileOf, lock, idOf, tidy, begin, close: async () => {}, run }
+      await assert.rejects(work(archives, wishes('2026-01')), /killed/)
+    }
+    const states = {
+      sealing: (store: TestStore) => breakAfter(store, 20, detachMonth),
+      removing: (store: TestStore) => breakAfter(store, 24, detachMonth),
+      away: (store: TestStore) => detachMonth(store.archives, wishes('2026-01')),
+      attaching: async (store: TestStore) => {
+        await detachMonth(store.archives, wishes('2026-01'))
+        await breakAfter(store, 2, attachMonth)
+      },
+      attached: async (store: TestStore) => {
+        await detachMonth(store.archives, wishes('2026-01'))
+        await attachMonth(store.archives, wishes('2026-01'))
+      },
+    }
+    for (const [state, reach] of Object.entries(states)) {
+      const { store, a, keyId } = await open()
+      const all = await list(store)
+      await reach(store)
+      assert.equal(await stateOf(store, '2026-01'), state)
+      await toArchivingVersion(store)
+      const migrated = await store.reopen()
+      assert.deepEqual(await migrated.verify(verifyOptions), [], state)
+      const again = { ...createDebitRow('req_2026-01_a1', a), createdMs: januaryMs + day, keyId }
+      assert.deepEqual(await migrated.postDebits([again]), ['exists'], state)
+      await detachMonth(store.archives, wishes('2026-01'))
+      assert.deepEqual(await migrated.verify(verifyOptions), [], state)
+      await attachMonth(store.archives, wishes('2026-01'))
+      assert.deepEqual(await migrated.verify(verifyOptions), [], state)
+      assert.deepEqual(await list(migrated), all, state)
+    }
+  })
+
+  test('issue 48 entries come back from a file that was written before a column was added', async () => {
+    const { store } = await open()
+    const all = await list(store)
+    // No entry of these has a value in it.
+    const at = fileColumns.indexOf('person')
+    const [later] = fileColumns.splice(at, 1)
+    try {
+      await detachMonth(store.archives, wishes('2026-01'))
+    } finally {
+      fileColumns.splice(at, 0, later!)
+    }
+    await exportMonth(store.archives, wishes('2026-01'))
+    await attachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await list(store), all)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  if (engine.name === 'SQLite')
+    test('issue 48 a disk that is full is named with its store', async () => {
+      const { store } = await open()
+      // The connection of the command may add no page.
+      await store.archives.run(ask(store.archives.dialect, () => 'PRAGMA max_page_count = 1'))
+      await assert.rejects(
+        detachMonth(store.archives, wishes('2026-01')),
+        (error) => error instanceof StoreError && /triwire\.db cannot grow: the disk is full/.test(error.message),
+      )
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    })
 
   test('issue 48 entries that are not folded stay, with the cure', async () => {
     const { store, a } = await open()
