@@ -19,10 +19,10 @@ import type { SourceAround } from '../src/upstream/clouds/sources.ts'
 // node bin/node.mjs scripts/cloud-oracles.ts [count] [part]
 //
 // Compares our code for clouds with independent implementations, over random inputs from a seed. Signatures and
-// short-term keys of AWS must equal those of botocore, of AWS's key generator, and of the signer in AWS's SDK for
-// JavaScript. Google-auth verifies and reads our tokens. Token requests must have the same fields as those of
-// google-auth, msal and botocore. Frames are written by the codec of AWS's SDK, and also read by botocore. Needs Python
-// with pip, and npm, or a folder with the packages in ORACLES.
+// short-term keys of AWS must equal those of botocore and of AWS's key generator. Google-auth verifies and reads our tokens.
+// Token requests must have the same fields as those of google-auth, msal and botocore. The JavaScript libraries of AWS, Google
+// and Microsoft judge signatures, tokens and token requests as well. Frames are written by the codec of AWS's SDK, and also
+// read by botocore. Needs Python with pip, and npm, or a folder with the packages in ORACLES.
 
 const count = Number(process.argv[2] ?? 10_000)
 const part = process.argv[3]
@@ -36,8 +36,17 @@ const packages = [
 ]
 const folder = process.env['ORACLES'] ?? mkdtempSync(join(tmpdir(), 'triwire-oracle-'))
 
-/** Fields with which libraries count their use. */
-const countingFields = new Set(['client_info'])
+/** Whether a library counts or describes itself with the field. */
+const isCounting = (field: string) => /^(?:client_info|x-client-.*|x-ms-lib-capability|client-request-id)$/.test(field)
+
+/** The JavaScript libraries, and the sources whose token requests each of them can make. */
+const judges = {
+  'google-auth-library': ['service account', 'federation', 'federation impersonation'],
+  '@azure/msal-node': ['client secret', 'workload identity', 'managed identity of the machine'],
+  '@azure/identity': ['client secret', 'workload identity', 'managed identity of the machine'],
+}
+/** The environment of a judge for which a service offers an identity. */
+const ofService = { IDENTITY_ENDPOINT: 'http://127.0.0.1/msi/token', IDENTITY_HEADER: 'identity-word' }
 
 /** The digest class that the signer of AWS's SDK requires. */
 class Sha256 {
@@ -74,6 +83,9 @@ try {
       folder,
       '@smithy/eventstream-codec@4.5.2',
       '@smithy/signature-v4@5.7.5',
+      'google-auth-library@11.3.4',
+      '@azure/msal-node@7.2.3',
+      '@azure/identity@4.14.1',
     ]
     assert.equal(spawnSync('npm', npm, { stdio: 'inherit' }).status, 0, 'npm has installed the oracles')
   }
@@ -235,7 +247,14 @@ function compareJwts(): void {
   const tokens = cases.map(([header, claims]) => signJwt(header, claims, key))
   const expected = cases.map(([header, claims]) => [{ alg: 'RS256', typ: 'JWT', ...header }, claims])
   assert.deepEqual(run('jwts.py', [file], tokens.join('\n')), expected)
-  console.log(`${count} tokens: verified and read by google-auth, without a difference`)
+  assert.deepEqual(run('javascript.mjs', ['jwts', folder, file], tokens.join('\n')), expected)
+  const forged = tokens
+    .slice(0, 9)
+    .map((token, at) => `${token.slice(0, 100 + at)}${token[100 + at] === 'A' ? 'B' : 'A'}${token.slice(101 + at)}`)
+  for (const token of forged) assert.throws(() => run('javascript.mjs', ['jwts', folder, file], token))
+  console.log(
+    `${count} tokens: verified and read by google-auth, google-auth-library and jsonwebtoken, without a difference`,
+  )
 }
 
 type TokenRequest = {
@@ -334,11 +353,11 @@ async function compareTokens(): Promise<void> {
   }
   server.close()
   const plain = ({ name, method, path, query, fields }: TokenRequest) => {
-    const kept = Object.entries(fields).filter(([field]) => !countingFields.has(field))
-    const claims = kept.map(([field, value]) =>
+    const kept = (of: Record<string, unknown>) => Object.entries(of).filter(([field]) => !isCounting(field))
+    const claims = kept(fields).map(([field, value]) =>
       field === 'assertion' ? [field, claimsOf(`${value}`)] : [field, value],
     )
-    return { name, method, path, query, fields: Object.fromEntries(claims) }
+    return { name, method, path, query: Object.fromEntries(kept(query)), fields: Object.fromEntries(claims) }
   }
   assert.deepEqual(seen.map(plain), expected.map(plain))
   for (const [index, { headers }] of seen.entries())
@@ -346,6 +365,28 @@ async function compareTokens(): Promise<void> {
       if (headers[header] !== undefined && seen[index]!.name !== 'role')
         assert.equal(headers[header], expected[index]!.headers[header], `${seen[index]!.name}: ${header}`)
   console.log(`${seen.length} token requests: the fields of google-auth, msal and botocore`)
+  for (const [judge, known] of Object.entries(judges)) {
+    const theirs = run('javascript.mjs', [judge, folder]) as TokenRequest[]
+    if (judge.startsWith('@azure'))
+      theirs.push(...(run('javascript.mjs', [judge, folder], '', ofService) as TokenRequest[]))
+    const names = judge.startsWith('@azure') ? [...known, 'managed identity of the service'] : known
+    assert.deepEqual(
+      names.map((name) => asJavaScript(plain(seen.find((one) => one.name === name)!))),
+      theirs.map((one) => asJavaScript(plain(one))),
+    )
+    console.log(`${theirs.length} token requests: the fields of ${judge}`)
+  }
+}
+
+/**
+ * Without what Google's JavaScript library leaves out: a member that is null, and a token's head beside the algorithm. For the
+ * exchange before an impersonation it asks for the wide scope, and Google's Python library, as we do, for that of IAM.
+ */
+function asJavaScript({ fields, ...request }: Pick<TokenRequest, 'name' | 'fields'>) {
+  const isExchange = request.name === 'federation'
+  const kept = Object.entries(fields).filter(([name, value]) => value !== null && !(isExchange && name === 'scope'))
+  const short = kept.map(([field, value]) => [field, field === 'assertion' ? (value as unknown[]).slice(1) : value])
+  return { ...request, fields: Object.fromEntries(short) }
 }
 
 /** Returns head and claims of a token, with its lifetime instead of times, and without the audience's host. */
@@ -365,10 +406,15 @@ function createRandom(seed: number): (below: number) => number {
 }
 
 /** Runs a program of `scripts/clouds`. @returns the values on its lines */
-function run(program: string, args: readonly string[], input: string | Buffer = ''): unknown[] {
-  const options = { input, env: { ...process.env, PYTHONPATH: folder }, maxBuffer: 2 ** 30 }
+function run(
+  program: string,
+  args: readonly string[],
+  input: string | Buffer = '',
+  env: Record<string, string> = {},
+): unknown[] {
+  const options = { input, env: { ...process.env, ...env, PYTHONPATH: folder }, maxBuffer: 2 ** 30 }
   const { stdout, stderr, status } = spawnSync(
-    'python3',
+    program.endsWith('.py') ? 'python3' : process.execPath,
     [join(import.meta.dirname, 'clouds', program), ...args],
     options,
   )
