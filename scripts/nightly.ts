@@ -41,8 +41,11 @@ const parts: Record<string, string[]> = {
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],
-  // This trial mounts a file system, which it can do only on Linux.
-  ...(process.platform === 'linux' && { 'a full disk': ['scripts/full-disk.ts', '3'] }),
+  // These trials mount a file system, which they can do only on Linux.
+  ...(process.platform === 'linux' && {
+    'a full disk': ['scripts/full-disk.ts', '3'],
+    'archives under kills, crashes and full disks': ['scripts/archive-faults.ts'],
+  }),
 }
 
 const lines: string[] = []

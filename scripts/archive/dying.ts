@@ -1,0 +1,42 @@
+/*
+ * A command of `ledger archive` that kills its own process (kill -9) at one of its statements: right before the statement, or
+ * right after it was sent (PostgreSQL) or done (SQLite). It ends by itself if it has fewer statements.
+ *
+ *     node bin/node.mjs scripts/archive/dying.ts detach|attach PLACE FILE NUMBER before|after
+ */
+import { DatabaseSync, StatementSync } from 'node:sqlite'
+import pg from 'pg'
+import { priceNanos } from '../../src/catalog/model.ts'
+import { readKeptList } from '../../src/config/list-text.ts'
+import { readStorePlace } from '../../src/config/store-place.ts'
+import { attachMonth, detachMonth } from '../../src/store/archive/archive.ts'
+import { openArchiveStore } from '../../src/store/archive/open-end.ts'
+import { month } from './trial.ts'
+
+const [word, place, file, number, moment] = process.argv.slice(2)
+let left = Number(number)
+
+const works = { detach: detachMonth, attach: attachMonth }
+const store = await openArchiveStore(readStorePlace(place!, '.'))
+// From here on: what opens a store is the same for all commands.
+dieIn(pg.Client.prototype, ['query'])
+dieIn(StatementSync.prototype, ['run', 'get', 'all'])
+dieIn(DatabaseSync.prototype, ['exec'])
+const wishes = { month, file: file!, act: { actor: 'cli:trial@here' }, priceNanos, readList: readKeptList }
+await works[word as keyof typeof works](store, wishes)
+await store.close()
+
+function dieIn(prototype: object, names: readonly string[]): void {
+  const methods = prototype as Record<string, (...values: unknown[]) => unknown>
+  for (const name of names) {
+    const call = methods[name]!
+    methods[name] = function (this: unknown, ...values) {
+      const isLast = left-- === 0
+      if (isLast && moment === 'before') process.kill(process.pid, 'SIGKILL')
+      const result = call.apply(this, values)
+      // The driver has given the statement to the system.
+      if (isLast) process.kill(process.pid, 'SIGKILL')
+      return result
+    }
+  }
+}
