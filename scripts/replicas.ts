@@ -10,6 +10,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { findPostgres } from '../test/support/postgres.ts'
+import { archives } from './replicas/archives.ts'
 import { changes } from './replicas/changes.ts'
 import { database } from './replicas/database.ts'
 import { deaths } from './replicas/deaths.ts'
@@ -33,7 +34,16 @@ if (!findPostgres()) {
   process.exit(process.env['TRIWIRE_TEST_POSTGRES'] === '1' ? 1 : 0)
 }
 
-const all: readonly Trial[] = [...limits, ...deaths, ...monthTurns, ...database, ...lockedRows, ...changes, ...several]
+const all: readonly Trial[] = [
+  ...limits,
+  ...deaths,
+  ...monthTurns,
+  ...database,
+  ...lockedRows,
+  ...changes,
+  ...several,
+  ...archives,
+]
 const wanted = options.only?.split(';')
 const unknown = wanted?.filter((name) => !all.some((trial) => trial.name === name))
 if (unknown?.length) {
