@@ -4,8 +4,8 @@
  *
  * - `kills`: kill -9 of the command at each of its statements, before and after it.
  * - `crashes`: kill of PostgreSQL at each statement of the command.
- * - `disk`: export, detach and attach on a disk that has room for some bytes, then for more, until the command works. What
- *   fails must leave no part of a file. SQLite's store and file share the disk. PostgreSQL has a disk of its own, which takes root.
+ * - `disk`: export, detach and attach on a disk that has space for some bytes, then for more, until the command works. A
+ *   command that fails must leave no part of a file. SQLite's store and file share the disk. PostgreSQL has a disk of its own, which takes root.
  *
  *     node bin/node.mjs scripts/archive-faults.ts [kills|crashes|disk] [sqlite|postgres] [every nth statement, default 1]
  */
@@ -35,7 +35,7 @@ import { type Filled, fill, month, openFile, openUrl, reopen, start, type Trial,
 const size = { months: 2, perMonth: 2_500, accounts: 7 }
 /** Of PostgreSQL's disk, in MB: its files, two copies of a database, and the log. */
 const diskMb = 400
-/** The log takes part of the disk, and what is recycled of it would be room that a full disk lacks. */
+/** The log takes part of the disk, and what is recycled of it would be space that a full disk lacks. */
 const smallLog = ['max_wal_size = 32MB', 'min_wal_size = 32MB', 'wal_recycle = off', 'autovacuum = off']
 const [asked, engine, stride = '1', mount] = process.argv.slice(2)
 const parts = { kills: tryKills, crashes: tryCrashes, disk: tryDisk }
@@ -49,9 +49,9 @@ type Master = {
   filled: Filled
   /** Of the month, before it left or while it is away. */
   copy(isAway: boolean): Promise<Trial>
-  /** Where a file of the month can stand. */
+  /** The path of the month's file. */
   file: string
-  /** Whose space is to be taken. */
+  /** The folder of the disk that is to be filled. */
   disk: string
   postgres: Postgres | undefined
 }
@@ -151,7 +151,7 @@ async function work(word: Word, place: string, file: string): Promise<void> {
   }
 }
 
-/** What must hold after each fault: the store is right, and knows the month; then the command works. */
+/** Checks after each fault that the store is right and knows the month, and that the command then works. */
 async function judge(trial: Trial, word: Word, { filled: { first, head, owners }, file }: Master): Promise<void> {
   await verify(trial, head)
   const postings = await trial.post(first.slice(-3))
@@ -228,23 +228,23 @@ async function tryCrashes(master: Master): Promise<void> {
 async function tryDisk(master: Master): Promise<void> {
   for (const word of ['export', 'detach', 'attach'] as const) {
     const failures: Record<string, number> = {}
-    for (let room = 0; ; room += room < 262_144 ? 16_384 : room < 2 ** 21 ? 131_072 : 2 ** 20) {
+    for (let space = 0; ; space += space < 262_144 ? 16_384 : space < 2 ** 21 ? 131_072 : 2 ** 20) {
       const trial = await master.copy(word === 'attach')
       const fillerPath = join(master.disk, 'filler')
-      takeAllBut(room, fillerPath)
-      const { code, text } = await told(`${word} on ${room} bytes`, () => command(trial, word, master.file))
+      takeAllBut(space, fillerPath)
+      const { code, text } = await told(`${word} on ${space} bytes`, () => command(trial, word, master.file))
       const parts = readdirSync(join(master.file, '..')).filter((name) => name.endsWith('.part'))
       rmSync(fillerPath)
-      if (parts.length > 0) throw new Error(`${word} on ${room} bytes left ${parts}`)
+      if (parts.length > 0) throw new Error(`${word} on ${space} bytes left ${parts}`)
       if (word === 'export' && code !== 0 && existsSync(master.file))
-        throw new Error(`${word} on ${room} bytes left a file`)
+        throw new Error(`${word} on ${space} bytes left a file`)
       if (master.postgres) await restart(master.postgres)
       const again = master.postgres ? await reopen(trial.place) : trial
-      await told(`${word} on ${room} bytes: ${text}`, () => judge(again, word, master))
+      await told(`${word} on ${space} bytes: ${text}`, () => judge(again, word, master))
       if (again !== trial) await again.close()
       await trial.close().catch(() => {})
       if (code === 0) {
-        console.log(`ok   ${master.name}, ${word} works with ${room >> 10} KB; before that:`)
+        console.log(`ok   ${master.name}, ${word} works with ${space >> 10} KB; before that:`)
         for (const [message, count] of Object.entries(failures)) console.log(`       ${count} × ${message}`)
         break
       }
@@ -262,19 +262,19 @@ async function restart(postgres: Postgres): Promise<void> {
     try {
       postgres.stop('immediate')
     } catch {
-      // It has ended.
+      // The server has ended.
     }
     postgres.start()
   }
 }
 
 /** Takes the space of a disk but for so many bytes. */
-function takeAllBut(room: number, path: string): void {
+function takeAllBut(space: number, path: string): void {
   const { bavail, bsize } = statfsSync(join(path, '..'))
   const file = openSync(path, 'w')
   const piece = Buffer.alloc(1 << 20)
   try {
-    for (let left = Math.max(0, bavail * bsize - room); left > 0; )
+    for (let left = Math.max(0, bavail * bsize - space); left > 0; )
       left -= writeSync(file, piece, 0, Math.min(left, piece.length))
   } finally {
     closeSync(file)

@@ -1,6 +1,6 @@
 /*
- * A command of `ledger archive` that kills its own process (kill -9) at one of its statements: right before the statement, or
- * right after it was sent (PostgreSQL) or done (SQLite). It ends by itself if it has fewer statements.
+ * A command of `ledger archive` that kills its own process (kill -9) at one of its statements. It does so right before the
+ * statement, or right after the statement was sent (PostgreSQL) or done (SQLite). A command of fewer statements ends by itself.
  *
  *     node bin/node.mjs scripts/archive/dying.ts detach|attach PLACE FILE NUMBER before|after
  */
@@ -18,7 +18,7 @@ let left = Number(number)
 
 const works = { detach: detachMonth, attach: attachMonth }
 const store = await openArchiveStore(readStorePlace(place!, '.'))
-// From here on: what opens a store is the same for all commands.
+// Statements that open a store are not counted: they are the same for all commands.
 dieIn(pg.Client.prototype, ['query'])
 dieIn(StatementSync.prototype, ['run', 'get', 'all'])
 dieIn(DatabaseSync.prototype, ['exec'])

@@ -43,7 +43,7 @@ export type Trial = {
 
 export type Size = { months: number; perMonth: number; accounts: number }
 
-/** What a fill leaves. @property first the debits of the first month @property head of the ledger after the second month */
+/** The result of a fill. @property first the debits of the first month @property head of the ledger after the second month */
 export type Filled = { first: Debit[]; head: string; owners: string[] }
 
 /** Posts so many debits a month as a server does, and folds them. */
