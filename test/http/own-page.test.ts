@@ -51,7 +51,7 @@ test('CON-P2 a refusal of credit, of a full window or of a missing key names the
       assert.equal(error.message.includes(page), Boolean(named), `${name}: ${error.message}`)
       assert.equal(error.message.includes('/console/'), Boolean(named), name)
       // The cure stays.
-      assert.match(error.message, /send it as|check it|add credit|ask who gave it|wait for them|try again/i)
+      assert.match(error.message, /send it as|check it|add credit|ask the person who gave it|wait for them|try again/i)
     }
     const setup = await gateway.askAdmin('/api/v1/setup/codex')
     const printed = await run(['setup', 'codex', '--config', gateway.configPath])
