@@ -182,7 +182,7 @@ for (const [sample, ofSample] of Map.groupBy(cases, (one) => one.sample)) {
   })
 }
 
-test('U2 every row is said by one of the samples, and no row that shuts an account goes by a part of a text', () => {
+test('U2 every row of the tables matches one of the samples, and no row that disables an account matches a part of a text', () => {
   const rows = [...Object.values(refusals).flat(), ...commonRefusals]
   const unsaid = rows.filter(
     ({ status, code, text }) =>
@@ -201,7 +201,7 @@ test('U2 every row is said by one of the samples, and no row that shuts an accou
   }
 })
 
-test('U1 an account that refuses behind something that was shown is left alone, and the stream fails', async () => {
+test('U1 an account that refuses after a part of the answer was shown is taken out of use, and the stream fails', async () => {
   for (const wire of clientWireNames) {
     const shown = frames[wire].slice(0, wire === 'responses' ? 5 : 3)
     const sample = { error: { message: 'Refused.', type: 'insufficient_quota' } } as unknown as Sample
@@ -221,7 +221,7 @@ test('U1 an account that refuses behind something that was shown is left alone, 
   }
 })
 
-test('U1 where the account refuses and the other one is left alone for capacity the client is told to wait', async () => {
+test('U1 if one account refuses and the other is out of use for capacity, the client is asked to wait', async () => {
   const one = { wire: 'chat', form: 'json', id: 'waits' } as const
   play(whole({ error: { message: 'slow' } }, 429, { 'retry-after': '40' }), good(one))
   assert.equal((await ask(one)).status, 200)
@@ -244,7 +244,7 @@ const quotes: readonly ((words: string) => string)[] = [
   (words) => ` ${words}`,
 ]
 
-test('U2 a client that has the words of an account’s refusal quoted is refused itself, and shuts no account', async () => {
+test('U2 a client whose request makes the model quote an account’s refusal gets an error itself; no account is disabled', async () => {
   const spoken = samples.filter(
     (sample) => isAccounts(sample) && !sample.isPartial && sample.error.message !== 'Refused.',
   )

@@ -75,7 +75,7 @@ async function hitRate(accounts: number, isNamed: boolean): Promise<number> {
   return (100 * cached) / input
 }
 
-test('P6 Y24 the prompt cache stays warm over 8 accounts, for conversations with a name and without one', async (t) => {
+test('P6 Y24 the prompt cache stays warm over 8 accounts, for conversations with and without a name', async (t) => {
   const one = await hitRate(1, true)
   const eight = await hitRate(8, true)
   const [alone, unnamed] = [await hitRate(1, false), await hitRate(8, false)]
@@ -87,7 +87,7 @@ test('P6 Y24 the prompt cache stays warm over 8 accounts, for conversations with
   assert.ok(unnamed >= 0.98 * alone, `${told[3]} without a name, ${told[2]} with one account`)
 })
 
-test('Y24 a conversation that leaves its account is marked as moved, with the reason and with what that cost at most, and counted', async () => {
+test('Y24 a conversation that leaves its account is marked as moved, with the reason and the highest possible cost, and counted', async () => {
   const upstream = await startRawUpstream()
   const accounts = ['a', 'b'].map((name) => ({ name, key: `upstream-key-${name}` }))
   const gateway = await startTestGateway({

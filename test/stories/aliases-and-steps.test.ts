@@ -19,7 +19,7 @@ const priced = testModel('priced', 'messages', {
 /** Where a step begins just above what the answer reads: 9 tokens of input, of them 4 from a cache. */
 const level = testModel('level', 'messages', { prices: { ...rates, steps: [{ above: 9, ...above }] } })
 
-test('R14 an alias is a row of the list, answered under its own id on every wire, and billed, logged and explained as its model', async () => {
+test('R14 an alias is listed, answered under its own id on every wire, and billed, logged and explained as its model', async () => {
   const native = await startNative({ models: aliased })
   const { gateway, upstream } = native
   const listed = (await (await fetch(`${gateway.url}/v1/models`)).json()) as { data: Record<string, unknown>[] }
@@ -55,7 +55,7 @@ test('R14 an alias is a row of the list, answered under its own id on every wire
   await native.close()
 })
 
-test('R14 a conversation stays with its account whatever its model is called, and one account cools for all names', async () => {
+test('R14 a conversation stays with its account whichever name its model has, and a cooldown of an account holds for all names', async () => {
   const native = await startNative({ models: aliased, cools: true })
   const { gateway, upstream } = native
   upstream.play(whole({ error: { message: 'busy' } }, 429, { 'retry-after': '30' }))
@@ -73,7 +73,7 @@ test('R14 a conversation stays with its account whatever its model is called, an
   await native.close()
 })
 
-test('C11 a step prices the whole request, calls cost what they cost, and the ledger can do the sum again', async () => {
+test('C11 a step prices the whole request, calls are billed at their price, and the sum can be computed again from the ledger', async () => {
   const native = await startNative({ models: [priced, level] })
   const { gateway, upstream } = native
   const usage = { ...(answers.messages['usage'] as object), server_tool_use: { web_search_requests: 2 } }

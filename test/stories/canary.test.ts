@@ -35,7 +35,7 @@ const changes: [name: string, status: number, body: object, headers: Record<stri
   ['a key that nobody has', 401, {}, { authorization: `Bearer sk-tri-${canary}` }],
 ]
 
-test('issue 46 law 11 no file of store, spool and log has a byte of what a client sent in headers or body', async () => {
+test('issue 46 law 11 no file of the store, the spool or the log contains anything that a client sent in headers or body', async () => {
   const gateway = await startTestGateway({ config: { labels: { project: ['apollo'] } } })
   for (const wire of ['messages', 'chat', 'responses'] as const)
     for (const [name, status, body, more] of changes) {

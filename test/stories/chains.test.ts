@@ -80,7 +80,7 @@ const refusal = (status: number, more: Record<string, string> = {}): Answer =>
 const closed: Answer = (socket) => void socket.destroy()
 const coder = { id: 'coder', chain: ['m0', 'm1', 'm2'] }
 
-test('Y23 a further entry answers where the first fails: under its own id, at its own price, and everybody can see it', async () => {
+test('Y23 if the first entry fails, the next one answers under its own id, at its own price, and visibly for everybody', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   const [first, second] = upstreams as [RawUpstream, RawUpstream]
   first.play(refusal(500))
@@ -120,7 +120,7 @@ test('Y23 a further entry answers where the first fails: under its own id, at it
   await gateway.close()
 })
 
-test('Y23 a first entry that answers is billed as itself, with the chain as the alias', async () => {
+test('Y23 a first entry that answers is billed as itself, with the chain as its alias', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(good(0))
   const told = await ask()
@@ -139,7 +139,7 @@ test('Y23 a first entry that answers is billed as itself, with the chain as the 
   await gateway.close()
 })
 
-test('Y23 a plain id never falls back, and neither does a refusal of the model, a cut stream, or a cause that is not declared', async () => {
+test('Y23 a plain id never falls back; a chain does not after a refusal by the model, a cut stream, or an undeclared cause', async () => {
   const { gateway, upstreams, ask } = await startChains([{ ...coder, when: ['capacity'] }])
   const [first, second] = upstreams as [RawUpstream, RawUpstream]
   second.play(good(1))
@@ -160,7 +160,7 @@ test('Y23 a plain id never falls back, and neither does a refusal of the model, 
   await gateway.close()
 })
 
-test('Y23 if all fail the client gets the error of the first, with the shortest wait of all', async () => {
+test('Y23 if all entries fail, the client gets the error of the first one, with the shortest wait of all', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(429, { 'retry-after': '40' }))
   upstreams[1]!.play(refusal(429, { 'retry-after': '7' }))
@@ -170,7 +170,7 @@ test('Y23 if all fail the client gets the error of the first, with the shortest 
   await gateway.close()
 })
 
-test('Y23 what does not fit an entry is passed over before anything is asked', async () => {
+test('Y23 an entry that a request does not fit is skipped before any upstream is asked', async () => {
   const chain = { id: 'coder', chain: ['small', 'm1'] }
   const small = testModel('small', 'messages', {
     upstream: 'up0',
@@ -194,7 +194,7 @@ test('Y23 what does not fit an entry is passed over before anything is asked', a
   await gateway.close()
 })
 
-test('Y23 a prompt that the first entry calls too long goes on where the operator declared it', async () => {
+test('Y23 a prompt that the first entry calls too long goes to the next one if the operator declared that cause', async () => {
   const { gateway, upstreams, ask } = await startChains([{ ...coder, when: ['over_long'] }])
   upstreams[0]!.play(
     whole(
@@ -207,7 +207,7 @@ test('Y23 a prompt that the first entry calls too long goes on where the operato
   await gateway.close()
 })
 
-test('Y23 the dearest entry that may come is held, and a budget that does not bear one chooses another where that is declared', async () => {
+test('Y23 the hold covers the dearest possible entry; if a budget is too small for one, another is chosen if that is declared', async () => {
   const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m2', 'm0'], when: ['budget'] }])
   upstreams[0]!.play(good(0))
   upstreams[2]!.play(good(2))
@@ -225,7 +225,7 @@ test('Y23 the dearest entry that may come is held, and a budget that does not be
   await gateway.close()
 })
 
-test('Y23 the hold is that of the dearest entry until one begins to answer, and then its own', async () => {
+test('Y23 the hold is that of the dearest entry until one begins to answer; then it is that of this entry', async () => {
   const { gateway, upstreams } = await startChains([{ id: 'coder', chain: ['m0', 'm2'] }])
   const { key } = gateway.store.createKey('tester', { budget: { nanos: 10_000_000_000n, per: undefined } })
   await gateway.untilKnown(key)
@@ -248,7 +248,7 @@ test('Y23 the hold is that of the dearest entry until one begins to answer, and 
   await gateway.close()
 })
 
-test('Y23 a conversation that moved stays with the entry that answered it while its cache lives, then the first is tried again', async () => {
+test('Y23 a conversation that moved stays with its new entry while the cache of it lives; then the first entry is tried again', async () => {
   const { gateway, upstreams, ask } = await startChains([{ ...coder, chain_return: '60s' }])
   const [first, second] = upstreams as [RawUpstream, RawUpstream]
   const named = { headers: { 'x-session-id': 'one' } }
@@ -270,7 +270,7 @@ test('Y23 a conversation that moved stays with the entry that answered it while 
   await gateway.close()
 })
 
-test('Y23 an entry names what was passed over and why: not what failed after it, and nothing where the first answers after all', async () => {
+test('Y23 a ledger entry names the skipped entries and why, except those that failed later; none if the first one answers', async () => {
   const blind = testModel('blind', 'chat', { upstream: 'up1', profile: { images: false }, prices: pricesOf(1) })
   const chain = { id: 'coder', chain: ['m2', 'blind', 'm0'], when: ['budget', 'unavailable'] }
   const { gateway, upstreams, ask } = await startChains([blind, chain])
@@ -303,7 +303,7 @@ test('Y23 an entry names what was passed over and why: not what failed after it,
   await gateway.close()
 })
 
-test('Y23 an entry that none of its enabled accounts can serve is passed over, and refuses the request only if no other takes it', async () => {
+test('Y23 an entry without a usable enabled account is skipped; the request is refused only if no other entry takes it', async () => {
   const profile = { images: false }
   const upstream = [{ name: 'up0' }, { name: 'up1', priority: 2, profile }]
   const half = testModel('half', 'chat', { upstream, prices: pricesOf(0) })
@@ -334,7 +334,7 @@ test('Y23 an entry that none of its enabled accounts can serve is passed over, a
   await gateway.close()
 })
 
-test('Y23 C11 an account with a plan has all of a chain, and pays whichever entry answers by its plan', async () => {
+test('Y23 C11 an account with a plan may use the whole chain, and pays by its plan whichever entry answers', async () => {
   const plans = { gold: { times: '0.5' } }
   const file = join(testFolder('plans'), 'plans.yaml')
   writeFileSync(file, JSON.stringify({ plans }))
@@ -357,7 +357,7 @@ test('Y23 C11 an account with a plan has all of a chain, and pays whichever entr
   await gateway.close()
 })
 
-test('Y23 an idle connection that closes under the last attempt of an entry leads to the next entry', async () => {
+test('Y23 an idle connection that closes during the last attempt of an entry leads to the next entry', async () => {
   const { gateway, upstreams, ask } = await startChains([coder], { accounts: 3 })
   const [first, second, third] = upstreams as [RawUpstream, RawUpstream, RawUpstream]
   const headers = { 'x-session-id': 'one' }
@@ -374,7 +374,7 @@ test('Y23 an idle connection that closes under the last attempt of an entry lead
   await gateway.close()
 })
 
-test('Y23 Y20 the budget of a person chooses another entry as that of a key does, whichever has less', async () => {
+test('Y23 Y20 the budget of a person chooses another entry as that of a key does, whichever is smaller', async () => {
   const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m2', 'm0'], when: ['budget'] }])
   upstreams[0]!.play(good(0))
   upstreams[2]!.play(good(2))
@@ -397,7 +397,7 @@ test('Y23 Y20 the budget of a person chooses another entry as that of a key does
   await gateway.close()
 })
 
-test('Y23 T9 translate shows what a request for a chain becomes, named or not, and keeps nothing of it', async () => {
+test('Y23 T9 translate shows the upstream request of a chain, whether the chain is named or not, and stores nothing of it', async () => {
   const { gateway } = await startChains([coder])
   const { config } = gateway.server.gateway.snapshots.current
   for (const wire of wires) {
@@ -410,7 +410,7 @@ test('Y23 T9 translate shows what a request for a chain becomes, named or not, a
   await gateway.close()
 })
 
-test('Y23 Y24 in a chain, too, requests without a name are spread over the accounts of an entry that wants it so', async () => {
+test('Y23 Y24 in a chain, requests without a name are also spread over the accounts of an entry that is configured so', async () => {
   const entries = wires.map((wire, at) =>
     testModel(`e${at}`, wire, { upstream: `up${at}`, prices: pricesOf(0), affinity: at === 0 ? 'named' : 'alike' }),
   )
@@ -430,7 +430,7 @@ test('Y23 Y24 in a chain, too, requests without a name are spread over the accou
   await gateway.close()
 })
 
-test('Y23 R15 a key needs the chain alone, and cannot name what is in it', async () => {
+test('Y23 R15 a key needs access to the chain alone, and cannot name the entries in it', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(500))
   upstreams[1]!.play(good(1))
@@ -455,7 +455,7 @@ const deeds = {
 type Deed = keyof typeof deeds
 const goesOn: readonly Deed[] = ['full', 'overloaded', 'broken', 'unpaid', 'lost']
 
-test('Y23 of random chains, failures and wires there is one answer and one bill, of the model that is named', async () => {
+test('Y23 random chains, failures and wires lead to one answer and one bill, of the model that is named', async () => {
   const chains = [
     { id: 'c01', chain: ['m0', 'm1'] },
     { id: 'c210', chain: ['m2', 'm1', 'm0'] },

@@ -53,7 +53,7 @@ const isAsked = () => native.upstream.requests.length > 0
 const isReadOn = () => native.gateway.server.gateway.readers.count > 0
 
 for (const wire of clientWireNames) {
-  test(`C4 F-C4 client gone before the head of a ${wire} answer: what comes within the window is billed in full`, async () => {
+  test(`C4 F-C4 client gone before the head of a ${wire} answer: an answer that comes within the window is billed in full`, async () => {
     for (const isStream of [false, true]) {
       let go = () => {}
       const play = isStream ? stream(frames[wire]) : whole(answers[wire])
@@ -71,7 +71,7 @@ for (const wire of clientWireNames) {
     }
   })
 
-  test(`C4 client gone before the head of a ${wire} answer that never comes: the input estimate after 30 s`, async () => {
+  test(`C4 client gone before the head of a ${wire} answer that never comes: the input estimate is billed after 30 s`, async () => {
     native.upstream.play(() => {})
     const client = leaver(wire)
     await until(isAsked)
@@ -112,7 +112,7 @@ for (const wire of clientWireNames) {
     if (!isLate) assert.deepEqual([entry!.bill!.usage.inputTokens, entry!.bill!.usage.cacheReadTokens], [5, 4])
   })
 
-  test(`C4 client gone and the ${wire} upstream refuses, fails or breaks off: nothing`, async () => {
+  test(`C4 client gone and the ${wire} upstream refuses, fails or breaks off: nothing is billed`, async () => {
     const event = 'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"x"}}\n\n'
     const plays: Answer[] = [
       whole({ error: { message: 'x' } }, 500),
@@ -135,7 +135,7 @@ for (const wire of clientWireNames) {
     }
   })
 
-  test(`C4 F-C6 client gone after the terminator of a ${wire} stream: an ordinary answer`, async () => {
+  test(`C4 F-C6 client gone after the terminator of a ${wire} stream: billed as an ordinary answer`, async () => {
     native.upstream.play(stream(frames[wire]))
     const client = leaver(wire)
     await client.text
@@ -146,7 +146,7 @@ for (const wire of clientWireNames) {
   })
 }
 
-test('C4 client gone after the head and before content: read on for the usage', async () => {
+test('C4 client gone after the head and before content: the upstream is read on for its usage', async () => {
   let rest = () => {}
   native.upstream.play(async (socket, asked) => {
     await stream(frames.messages.slice(0, 2), { end: false })(socket, asked)
@@ -163,7 +163,7 @@ test('C4 client gone after the head and before content: read on for the usage', 
   assert.equal((await last()).entry!.amountNanos, answerNanos)
 })
 
-test('C4 C12 at most 20 of an account are read on at once; the others are billed by estimate at once', async () => {
+test('C4 C12 at most 20 answers of an account are read on at once; the others are billed by estimate immediately', async () => {
   native.upstream.play(() => {})
   const clients = Array.from({ length: 23 }, () => leaver('chat', { stream: false }))
   await until(() => native.upstream.requests.length === 23)
@@ -175,7 +175,7 @@ test('C4 C12 at most 20 of an account are read on at once; the others are billed
   await assertQuiet(native.gateway)
 })
 
-test('C12: who comes back while the answer it left is read on is answered like anybody, and both are billed', async () => {
+test('C12: a client that returns while the answer it left is read on is answered like any other, and both are billed', async () => {
   let rest = () => {}
   native.upstream.play(async (socket, asked) => {
     await stream(frames.chat.slice(0, 2), { end: false })(socket, asked)
@@ -201,7 +201,7 @@ test('C12: who comes back while the answer it left is read on is answered like a
   )
 })
 
-test('C12: a reload ends what is read on under the old configuration, and lets its connections go', async () => {
+test('C12: a reload ends the reading of answers under the old configuration, and closes their connections', async () => {
   const other = await startNative()
   other.upstream.play(stream(frames.chat.slice(0, 2), { end: false }))
   const leaving = new AbortController()
@@ -240,7 +240,7 @@ test('F-C3 client gone in the middle of its body: no upstream contact, nothing b
   assert.deepEqual([line['outcome'], entry, native.upstream.requests.length], ['client_abort', undefined, 0])
 })
 
-test('F-C9 a client that stops reading: the upstream is held back, after 60 s the connection is closed and billed', async () => {
+test('F-C9 a client that stops reading: the upstream is paused; after 60 s the connection is closed and the answer billed', async () => {
   let written = 0
   native.upstream.play(async (socket, asked) => {
     await stream(frames.chat.slice(0, 2), { end: false })(socket, asked)

@@ -39,7 +39,7 @@ async function operatorOf({ askAdmin, store, nowMs }: TestGateway): Promise<stri
   return store.change(createOperator('clock', 'admin', nowMs() + 864_000_000, nowMs())).token
 }
 
-test('Y15 C5 a clock in doubt: inference is 500 for all, models are listed, probe, status and webhook say so, until it is confirmed', async () => {
+test('Y15 C5 a clock in doubt: inference gets 500, models are listed, and probe, status and webhook report it, until it is confirmed', async () => {
   const { gateway, receiver, turned, ask, probe } = await start()
   const infer = async () => {
     const answer = await gateway.post('/v1/chat/completions', question)
@@ -79,7 +79,7 @@ test('Y15 C5 a clock in doubt: inference is 500 for all, models are listed, prob
   assert.equal((await ask('POST', '/api/v1/accounts/tester/credits', credit)).status, 201)
 })
 
-test('Y15 an entry ahead of the clock: the probe stays 200, and probe, status, log and webhook say so', async () => {
+test('Y15 an entry ahead of the clock: the probe stays 200; probe, status, log and webhook report it', async () => {
   const { gateway, receiver, turned, ask, probe } = await start()
   turned[0]! += 2 * hourMs
   await until(() => gateway.ledger.ledger.whyBlocked() !== undefined, 'the clock is in doubt')

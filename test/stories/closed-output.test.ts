@@ -53,7 +53,7 @@ for (const [name, stdout] of outputs) {
   })
 }
 
-test('B24: a server that can write neither its log nor anything else runs until it is told to stop', async () => {
+test('B24: a server that can write neither to its log nor elsewhere runs until it is stopped', async () => {
   const { child } = serve(openFull(), openFull())
   let port = 0
   const ask = () => fetch(`http://127.0.0.1:${port}/v1/models`).catch(() => undefined)

@@ -60,7 +60,7 @@ const asked: Record<ClientWire, object> = {
   responses: { input: 'Hi' },
 }
 
-test('clouds 2 3.1 the path names the model and the form, the body has the version, and the answer is one on every wire', async () => {
+test('clouds 2 3.1 the path names the model and the form, the body has the version, and the answer is the same on every wire', async () => {
   const { simulator, gateway } = await open()
   for (const name of names)
     for (const wire of ['messages', 'chat', 'responses'] as const)
@@ -83,7 +83,7 @@ test('clouds 2 3.1 the path names the model and the form, the body has the versi
   await assertQuiet(gateway)
 })
 
-test('clouds 2 3.1 C7 betas of the header go where the cloud reads them, and dear ones nowhere, wherever a client writes them', async () => {
+test('clouds 2 3.1 C7 betas of the header are sent in the cloud’s place for them; expensive ones are dropped wherever a client writes them', async () => {
   const { simulator, gateway } = await open()
   for (const name of names) {
     const more = { anthropic_beta: ['context-1m-2025-08-07'], anthropic_version: 'x' }
@@ -100,7 +100,7 @@ test('clouds 2 3.1 C7 betas of the header go where the cloud reads them, and dea
   await assertQuiet(gateway)
 })
 
-test('clouds 2 a framed stream of the simulator is cut as any other, and an exception in it is an error', async () => {
+test('clouds 2 a framed stream of the simulator can be cut like any other, and an exception in it is an error', async () => {
   const { simulator, gateway } = await open()
   const ask = async () => {
     const response = await gateway.post(paths.messages, { ...asked.messages, model: 'bedrock', stream: true })
@@ -132,7 +132,7 @@ test('clouds 2 a framed stream of the simulator is cut as any other, and an exce
   await assertQuiet(gateway)
 })
 
-test('clouds 2 3.1 a model with a route to a cloud and one to its vendor is made anew for each', async () => {
+test('clouds 2 3.1 if a model has a route to a cloud and one to its vendor, the request is built for each route', async () => {
   const simulator = await startSimulator({ record: true })
   atEnd(simulator.close)
   const key = [{ name: 'a', key: 'upstream-key-1' }]

@@ -45,7 +45,7 @@ async function open() {
   return { upstream, gateway, post }
 }
 
-test('clouds 2 a framed stream is an answer on every wire, whole and streamed, without the figures of its host', async () => {
+test('clouds 2 a framed stream becomes an answer on every wire, whole and streamed, without the figures of its host', async () => {
   const { upstream, gateway, post } = await open()
   for (const wire of ['messages', 'chat', 'responses'] as const)
     for (const isStream of [true, false]) {
@@ -90,7 +90,7 @@ const exceptions: [name: string, said: Record<string, unknown>, status: number][
   ['validationException', { message: 'max_tokens: must be greater than 0' }, 400],
 ]
 
-test('clouds 2 an exception as the first frame is a refusal by its name, and one after text cuts the stream with an error', async () => {
+test('clouds 2 an exception in the first frame is a refusal judged by its name; after text, it cuts the stream with an error', async () => {
   const { upstream, gateway, post } = await open()
   for (const [name, said, expected] of exceptions) {
     upstream.play(framed(exceptionOf(name, said)))
@@ -108,7 +108,7 @@ test('clouds 2 an exception as the first frame is a refusal by its name, and one
   await assertQuiet(gateway)
 })
 
-test('clouds 2 a framed stream that ends early, within a frame, or with a wrong sum is a cut answer', async () => {
+test('clouds 2 a framed stream that ends early, within a frame, or with a wrong checksum is a cut answer', async () => {
   const { upstream, gateway, post } = await open()
   const flipped = Buffer.from(whole[4]!)
   flipped[20]! ^= 1

@@ -30,7 +30,7 @@ async function open(account: object, env: Record<string, string> = {}, more: obj
   return { upstream, cloud, gateway }
 }
 
-test('clouds 1.2 every request to AWS is signed as it is sent, with the token of a role, on every wire, whole and streamed', async () => {
+test('clouds 1.2 every request to AWS is signed as sent, with the token of a role, on every wire, whole and streamed', async () => {
   for (const [account, env] of [
     [{ aws: place }, keys],
     [{ aws: { ...place, role: roleArn } }, keys],
@@ -66,7 +66,7 @@ test('clouds 1.2 every request to AWS is signed as it is sent, with the token of
   }
 })
 
-test('clouds 1.3 an account that makes bearer keys shows one, the same until it is renewed', async () => {
+test('clouds 1.3 an account that makes bearer keys sends one, and the same one until it is renewed', async () => {
   const { upstream, gateway } = await open({ aws: { ...place, sign: 'bearer' } }, keys)
   upstream.play(whole(answers.messages))
   for (let i = 0; i < 2; i++) await (await gateway.post(paths.messages, asks.messages)).text()
@@ -77,7 +77,7 @@ test('clouds 1.3 an account that makes bearer keys shows one, the same until it 
   await assertQuiet(gateway)
 })
 
-test('clouds 3.3 4 a token of Google or Entra is a bearer on every wire, is renewed under way, and stands in no log or answer', async () => {
+test('clouds 3.3 4 a token of Google or Entra is sent as a bearer on every wire, renewed in time, and never logged or returned', async () => {
   const folder = testFolder('clouds')
   atEnd(() => rmSync(folder, { recursive: true }))
   const places = [
@@ -129,7 +129,7 @@ const expired = (status: number, name: string, headers: Record<string, string> =
     ...headers,
   })
 
-test('clouds 5 a credential that is refused as ended is renewed once, and the request asked once more, unseen by its client', async () => {
+test('clouds 5 a credential that is refused as expired is renewed once, and the request sent again, unnoticed by its client', async () => {
   const { upstream, cloud, gateway } = await open({ aws: { ...place, role: roleArn } }, keys)
   for (const refusal of [
     expired(403, 'ExpiredTokenException'),
@@ -158,7 +158,7 @@ test('clouds 5 a credential that is refused as ended is renewed once, and the re
   await assertQuiet(gateway)
 })
 
-test('clouds 5 many requests that meet one ended credential renew it once, and a credential that is refused for good is left alone', async () => {
+test('clouds 5 many requests with one expired credential renew it once; an account whose credential is refused for good is disabled', async () => {
   const { upstream, cloud, gateway } = await open({ aws: { ...place, role: roleArn } }, keys)
   gateway.advance(10_000)
   upstream.play((socket, request) => {
@@ -192,7 +192,7 @@ test('clouds 5 many requests that meet one ended credential renew it once, and a
   await assertQuiet(gateway)
 })
 
-test('clouds 1.2 a signature of the wrong time is made anew once by the clock of the answer, and fetches no credential', async () => {
+test('clouds 1.2 a signature with a wrong time is made again once by the clock of the answer, and no credential is fetched', async () => {
   for (const name of ['InvalidSignatureException', 'RequestTimeTooSkewed', 'SignatureDoesNotMatch']) {
     const { upstream, cloud, gateway } = await open({ aws: place }, keys)
     for (const aheadSeconds of [3_600, -3_600]) {
@@ -245,7 +245,7 @@ test('clouds 1.5 exceptions in the head are judged by their names, and a failure
   await assertQuiet(gateway)
 })
 
-test('P9 Y25 what Azure says of its content filter reaches no client, and its chunk before the answer is no first byte', async () => {
+test('P9 Y25 Azure’s content filter results reach no client, and its chunk before the answer does not count as the first byte', async () => {
   const { upstream, gateway } = await open({ key: 'upstream-key-1' })
   const filter = { hate: { filtered: false, severity: 'safe' } }
   const before = {

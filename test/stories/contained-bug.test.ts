@@ -25,7 +25,7 @@ function breakUpstreams(play: (listener: UpstreamListener) => void): () => void 
 
 const body = { model: 'native-chat', messages: [{ role: 'user', content: 'Hello' }] }
 
-test('F-P7 a bug in one request is a 500 for that request, logged, and the next one is served', async () => {
+test('F-P7 a bug in one request is a logged 500 for that request, and the next one is served', async () => {
   const mend = breakUpstreams((listener) => listener.onHead(200, 'application/json', undefined as never))
   const response = await gateway.post('/v1/chat/completions', body)
   mend()
@@ -39,7 +39,7 @@ test('F-P7 a bug in one request is a 500 for that request, logged, and the next 
   await assertQuiet(gateway)
 })
 
-test('F-P7 a bug in a started stream cuts that stream and bills its evidence', async () => {
+test('F-P7 a bug in a started stream cuts that stream, and its evidence is billed', async () => {
   let goWrong = () => {}
   const mend = breakUpstreams((listener) => {
     listener.onHead(200, 'text/event-stream', new Map())

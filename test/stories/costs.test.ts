@@ -53,7 +53,7 @@ async function ask(
   return { ...answer, entry: gateway.store.findEntry(answer.id)! }
 }
 
-test('C11 an entry has the cost by the list of its route, else of its model, at the tier that served; clients see none', async () => {
+test('C11 an entry has the cost by the list of its route, else of its model, at the tier that was used; clients see none', async () => {
   const native = await start()
   for (const wire of clientWireNames)
     for (const isStream of [false, true]) {
@@ -78,7 +78,7 @@ test('C11 an entry has the cost by the list of its route, else of its model, at 
   await native.close()
 })
 
-test('issue 46 a bill that answers report begins no form 3 by itself, and is kept with ledger: { form: 3 }', async () => {
+test('issue 46 a cost reported in answers does not start ledger form 3 by itself; it is kept with ledger: { form: 3 }', async () => {
   for (const config of [{}, { ledger: { form: 3 } }]) {
     const native = await start(config)
     for (const wire of clientWireNames)
@@ -92,7 +92,7 @@ test('issue 46 a bill that answers report begins no form 3 by itself, and is kep
   }
 })
 
-test('C11 a reported cost is a decimal text, and an amount that nobody believes is left out', () => {
+test('C11 a reported cost is a decimal text, and an implausible amount is left out', () => {
   const textOf = (usage: Record<string, unknown>) => noteCost({}, usage).costReported
   assert.deepEqual(
     [0, 1, 100, 1e-10, 0.1, 1_000_000].map((value) => textOf({ cost: value })),
@@ -101,7 +101,7 @@ test('C11 a reported cost is a decimal text, and an amount that nobody believes 
   for (const value of [-1, 1e7, Number.NaN, null, '1', [], {}]) assert.equal(textOf({ cost: value }), undefined)
 })
 
-test('C11 mistakes of a cost list name their key', () => {
+test('C11 errors of a cost list name its key', () => {
   const text = (cost: string) => `upstreams: { u: { base_url: http://127.0.0.1:9, accounts: [{ name: a, key: k }] } }
 catalog: { pinned: 2026-11-01, models: [{ id: m, wire: chat, upstream: ${cost}, max_output_tokens: 9, prices: { input: "1", output: "1" } }] }
 `

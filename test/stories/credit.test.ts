@@ -65,7 +65,7 @@ test('C1 one token of a price of one nano-credit per million costs one nano-cred
   assert.equal(priceNanos(prices, usage), 1n)
 })
 
-test('C1 C3 what a whole answer of each wire costs, cached tokens at their own price, JSON and stream alike', async () => {
+test('C1 C3 an answer of each wire has its exact cost, with cached tokens at their own price, as JSON and as a stream', async () => {
   const native = await startNative()
   for (const wire of clientWireNames) {
     for (const isStream of [false, true]) {
@@ -81,7 +81,7 @@ test('C1 C3 what a whole answer of each wire costs, cached tokens at their own p
 const dear = (id: string, prices: Record<string, string>) =>
   testModel(id, id === 'native-messages' ? 'messages' : 'chat', { prices })
 
-test('C1 cache writes of an hour have a price of their own; a refusal is billed; an answer of cost 0 has an entry of 0', async () => {
+test('C1 cache writes of an hour have their own price; a refusal is billed; an answer of cost 0 has an entry of 0', async () => {
   const native = await startNative({
     models: [
       dear('native-messages', { input: '1', cache_write: '2', cache_write_1h: '4', output: '0' }),
@@ -122,7 +122,7 @@ const reports: [string, Record<string, unknown>, (number | undefined)[], string 
   ['nothing', {}, [undefined, 0, undefined], 'output_estimated'],
 ]
 
-test('C6 F-U38 F-U40 F-U41 what an upstream reports is never believed blindly, and never a credit', async () => {
+test('C6 F-U38 F-U40 F-U41 reported usage is checked for plausibility and never becomes a credit', async () => {
   const native = await startNative()
   for (const [name, usage, [input, cached, output], flag] of reports) {
     const tail = [chunk({ choices: [], usage }), 'data: [DONE]\n\n']
@@ -144,7 +144,7 @@ test('C6 F-U38 F-U40 F-U41 what an upstream reports is never believed blindly, a
   await native.close()
 })
 
-test('C9 C13 the log of a server and its ledger say the same of every request, and a change of either is found', async () => {
+test('C9 C13 the log and the ledger of a server agree on every request, and a change of either is detected', async () => {
   const native = await startNative({
     models: [testModel('native-messages', 'messages'), testModel('native-chat', 'chat')],
   })
@@ -184,7 +184,7 @@ test('C9 C13 the log of a server and its ledger say the same of every request, a
   await native.close()
 })
 
-test('C4 cut_answers: waive: an entry of 0 that says so', async () => {
+test('C4 cut_answers: waive posts an entry of 0 that says so', async () => {
   const native = await startNative({ config: { billing: { cut_answers: 'waive' } } })
   native.upstream.play(stream(frames.chat.slice(0, 2)))
   const { id } = await native.ask('chat', { stream: true })
@@ -193,7 +193,7 @@ test('C4 cut_answers: waive: an entry of 0 that says so', async () => {
   await native.close()
 })
 
-test('C2 F-C47 200 at once on a small balance: overdraft stays within what the holds fell short, plus the last hold', async () => {
+test('C2 F-C47 200 concurrent requests on a small balance: the overdraft is at most the shortfall of the holds plus the last hold', async () => {
   const native = await startNative({ credit: '0.05' })
   const { upstream, gateway } = native
   // Each answer costs 0.0300 while its hold is about 0.0155: the bound is tested where holds fall short.
@@ -221,7 +221,7 @@ test('C2 F-C47 200 at once on a small balance: overdraft stays within what the h
   await native.close()
 })
 
-test('C2 an account with nothing running and a positive balance is admitted; F-C46 below zero the next one is not', async () => {
+test('C2 an account without running requests and with a positive balance is admitted; F-C46 below zero the next request is not', async () => {
   const native = await startNative({ credit: '0.000000001' })
   native.upstream.play(stream(frames.chat))
   assert.equal((await native.ask('chat', { stream: true })).status, 200)
@@ -230,7 +230,7 @@ test('C2 an account with nothing running and a positive balance is admitted; F-C
   await native.close()
 })
 
-test('F-S1 a locked store: the answer waits for the settle deadline and is spooled; then 500 until it is booked', async () => {
+test('F-S1 a locked store: the answer waits for the settle deadline and is spooled; then requests get 500 until it is booked', async () => {
   const native = await startNative({ config: { timeouts: { settle_deadline: '200ms' } } })
   const { gateway } = native
   native.upstream.play(whole(answers.chat))
@@ -249,7 +249,7 @@ test('F-S1 a locked store: the answer waits for the settle deadline and is spool
   await native.close()
 })
 
-test('Y16 C5 an account whose debit is overdue is 500 before any model is asked; another one is answered, and probes are 200', async () => {
+test('Y16 C5 an account with an overdue debit gets 500 before any model is asked; other accounts are answered, and probes are 200', async () => {
   const native = await startNative({ config: { timeouts: { settle_deadline: '200ms' } } })
   const { gateway, upstream } = native
   gateway.store.createAccount('second', 10_000_000_000n)
@@ -283,7 +283,7 @@ test('Y16 C5 an account whose debit is overdue is 500 before any model is asked;
   await native.close()
 })
 
-test('B7 C3 C5 C13 neither store nor spool can be written: no end of an answer is shown, and none is booked afterwards', async () => {
+test('B7 C3 C5 C13 if neither store nor spool can be written, no end of an answer is shown, and none is booked later', async () => {
   const native = await startNative({ config: { timeouts: { settle_deadline: '150ms' } } })
   const { gateway, upstream } = native
   mkdirSync(`${gateway.storePath}.spool`)
@@ -326,7 +326,7 @@ test('B7 C3 C5 C13 neither store nor spool can be written: no end of an answer i
   await native.close()
 })
 
-test('F-C45 an account suspended while it streams: the stream ends in order, the next request is a 401', async () => {
+test('F-C45 an account suspended during its stream: the stream ends normally, and the next request gets 401', async () => {
   const native = await startNative()
   let finish = () => {}
   native.upstream.play(async (socket, request) => {

@@ -21,7 +21,7 @@ async function start() {
   return { ...api, path, look, read }
 }
 
-test('CON-P7 the demo is made in a file of its own, is only read, and its file goes when it is left', async () => {
+test('CON-P7 the demo is made in its own file, is read-only, and its file is removed when the demo is left', async () => {
   const { ask, gateway, path, look, read, viewer } = await start()
   assert.deepEqual((await ask('GET', '/demo')).body, { offered: true, made: false, making: false })
   assert.equal((await look('/accounts')).status, 404)
@@ -58,7 +58,7 @@ test('CON-P7 the demo is made in a file of its own, is only read, and its file g
   assert.equal((await look('/accounts')).status, 404)
 })
 
-test('CON-P7 no demo is offered once a request was billed, and a file of somebody with its name stays as it is', async () => {
+test('CON-P7 no demo is offered after a request was billed, and a user’s file with its name stays unchanged', async () => {
   const { ask, gateway, path } = await start()
   writeFileSync(path, 'a file of somebody')
   assert.deepEqual((await ask('GET', '/demo')).body, { offered: false, made: false, making: false })

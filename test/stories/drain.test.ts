@@ -53,7 +53,7 @@ async function untilClosed(gateway: TestGateway): Promise<void> {
   }, 'the listener closes')
 }
 
-test('F-P2 a drain: not ready, new requests served during the delay with connection: close, then none; every stream ends whole', async () => {
+test('F-P2 a drain: not ready, requests served during the delay with connection: close, then none; every stream ends whole', async () => {
   const native = await startHeld()
   const { gateway } = native
   assert.equal(await isReady(gateway), 200)
@@ -80,7 +80,7 @@ test('F-P2 a drain: not ready, new requests served during the delay with connect
   await native.close()
 })
 
-test('C12: a drain does not wait for figures: what is read on for clients that left is ended and billed by the evidence', async () => {
+test('C12: a drain does not wait for usage figures: answers of clients that left are ended and billed by their evidence', async () => {
   const native = await startHeld()
   const { gateway } = native
   const leaving = new AbortController()
@@ -137,7 +137,7 @@ for (const [title, hurry] of [
   })
 }
 
-test('F-P2 a large JSON answer that its client is still reading is not cut by the end of a drain', async () => {
+test('F-P2 a large JSON answer that its client is still reading is not cut when a drain ends', async () => {
   const gateway = await startTestGateway({ models: [testModel('large', 'chat', { upstream_model: 'script:large' })] })
   gateway.simulator.script('large', { reply: 'canary-large '.repeat(600_000) })
   const body = JSON.stringify({ model: 'large', messages: [{ role: 'user', content: 'canary-drain' }] })

@@ -22,7 +22,7 @@ function toldBy({ text }: Asked): { message: string; param: string | null } {
 }
 
 for (const wire of clientWireNames)
-  test(`CON-4 explain has the sentence and the field of each refusal of a ${wire} client`, async () => {
+  test(`CON-4 explain shows the sentence and the field of each refusal of a ${wire} client`, async () => {
     const native = await startNative()
     const model = `native-${wire}`
     const other = wire === 'chat' ? 'native-messages' : 'native-chat'
@@ -46,7 +46,7 @@ for (const wire of clientWireNames)
     await native.close()
   })
 
-test('CON-4 explain has the reason of a 402: the balance, the key’s budget, or what running requests hold of either', async () => {
+test('CON-4 explain shows the reason of a 402: the balance, the key’s budget, or the holds of running requests on either', async () => {
   const native = await startNative()
   const { gateway, upstream } = native
   const { id: broke } = gateway.store.createAccount('broke')
@@ -75,7 +75,7 @@ test('CON-4 explain has the reason of a 402: the balance, the key’s budget, or
   await native.close()
 })
 
-test('CON-4 explain has the reason of a 429: the account’s window, the key’s, or the provider', async () => {
+test('CON-4 explain shows the reason of a 429: the window of the account or of the key, or the provider', async () => {
   const native = await startNative({ config: { limits: { requests_per_minute: 2 } } })
   native.upstream.play(whole({ error: { message: 'We are full', type: 'rate_limit_error' } }, 429))
   const ofModel = await explain(native, await native.ask('chat'))
@@ -95,7 +95,7 @@ const error = (message: string) => ({ error: { message, type: 'api_error' } })
 
 for (const wire of clientWireNames)
   for (const model of clientWireNames)
-    test(`CON-4 explain has the provider's words of an error, without the request's: ${wire} to ${model}`, async () => {
+    test(`CON-4 explain shows the provider's words of an error, without those of the request: ${wire} to ${model}`, async () => {
       const native = await startNative()
       const content = wire === 'responses' ? { input: echo } : { messages: [{ role: 'user', content: echo }] }
       const asked = { model: `native-${model}`, ...content }
@@ -120,7 +120,7 @@ for (const wire of clientWireNames)
       await native.close()
     })
 
-test('CON-4 explain_upstream_text: false leaves out every word of a provider', async () => {
+test('CON-4 explain_upstream_text: false omits every word of a provider', async () => {
   const native = await startNative({ config: { explain_upstream_text: false } })
   for (const status of [400, 422, 429, 500]) {
     native.upstream.play(whole(error('canary-words of a provider'), status))
@@ -131,7 +131,7 @@ test('CON-4 explain_upstream_text: false leaves out every word of a provider', a
   await native.close()
 })
 
-test('CON-4 an error in the middle of a stream is explained too, once the request is gone without words that may repeat it', async () => {
+test('CON-4 an error within a stream is explained too; after the request is freed, without words that may repeat it', async () => {
   const native = await startNative()
   const failed = `data: ${JSON.stringify(error('GPU 3 of this machine is lost'))}\n\n`
   native.upstream.play(stream([...frames.chat.slice(0, 2), failed]))

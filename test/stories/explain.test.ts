@@ -59,7 +59,7 @@ const canary = 'canary-of-a-prompt'
 const canaryOfRefusal = 'canary-of-a-refusal'
 const full = whole({ error: { message: canaryOfRefusal, type: 'rate_limit_error' } }, 429)
 
-test('U1 U5 explain tells both attempts of a failover, with account, why, status, cause and time, and no content', async () => {
+test('U1 U5 explain shows both attempts of a failover, with account, reason, status, cause and time, and no content', async () => {
   const native = await start()
   const { gateway, upstream } = native
   upstream.play(after(native, 12, full), after(native, 640, whole(answers.chat)))
@@ -134,7 +134,7 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
   }
 })
 
-test('T9 U5 explain tells what a translation lost by the names of the fields', async () => {
+test('T9 U5 explain lists the losses of a translation by the names of the fields', async () => {
   const native = await start()
   native.upstream.play(whole(answers.messages))
   const more = { model: 'native-messages', seed: 7, user: canary, canary_field: canary }
@@ -147,7 +147,7 @@ test('T9 U5 explain tells what a translation lost by the names of the fields', a
   assert.match(stdout, /^losses\n {2}field +what +why\n( {2}.*\n)* {2}seed +dropped +/m)
 })
 
-test('C4 explain tells of a cut stream what broke it, and what it was billed by', async () => {
+test('C4 explain shows what broke a cut stream, and by what it was billed', async () => {
   const native = await start()
   const { gateway, upstream } = native
   let cut = () => {}
@@ -173,7 +173,7 @@ test('C4 explain tells of a cut stream what broke it, and what it was billed by'
   assert.ok(Number(amount) > 0)
 })
 
-test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with it, and no debit', async () => {
+test('R1 U9 explain shows a refusal: ours without an attempt, the model’s with its attempt, both without a debit', async () => {
   const native = await start()
   native.upstream.play(whole({ error: { message: canary, type: 'invalid_request_error' } }, 400))
   const refused = await native.ask('chat')
@@ -219,7 +219,7 @@ test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with
   for (const told of [keyless, { ...unknown, settlement: {} }]) assert.doesNotMatch(JSON.stringify(told), /canary/)
 })
 
-test('F-U43 explain tells where nobody could be asked', async () => {
+test('F-U43 explain shows that no upstream could be asked', async () => {
   const native = await start({ cools: true })
   native.upstream.play(full)
   const first = (await native.ask('chat')).id
@@ -229,7 +229,7 @@ test('F-U43 explain tells where nobody could be asked', async () => {
   assert.deepEqual([attempts, settlement.cause, settlement.state], [[], 'no_capacity', 'none'])
 })
 
-test('explain has a request that is older than memory from the ledger, without its attempts, and says so', async () => {
+test('explain reads a request that is no longer in memory from the ledger, without its attempts, and says so', async () => {
   const native = await start({ requestsKept: 2 })
   const { gateway, upstream } = native
   upstream.play(whole({ error: {} }, 400), whole(answers.messages))
@@ -255,7 +255,7 @@ test('explain has a request that is older than memory from the ledger, without i
   assert.match(gone.stderr, /^triwire: There is no request req_\w+: .*refused and failed requests have none\n$/)
 })
 
-test('explain without a server reads the ledger and says so; what it does not have is an error', async () => {
+test('explain without a server reads the ledger and says so; a request that is not there is an error', async () => {
   const native = await start()
   const { gateway, upstream } = native
   upstream.play(whole(answers.chat))
@@ -278,7 +278,7 @@ test('explain without a server reads the ledger and says so; what it does not ha
   assert.deepEqual([mistyped.code, mistyped.stderr.includes(gateway.key)], [2, false])
 })
 
-test('explain tells how far a request is that is under way', async () => {
+test('explain shows the progress of a running request', async () => {
   const native = await start()
   const { gateway, upstream } = native
   const held = createHeld()
@@ -302,7 +302,7 @@ async function settlementOf({ gateway }: Native, id: string): Promise<Explanatio
   return ((await response.json()) as Explanation).settlement
 }
 
-test('C3 C13 explain follows a debit that is spooled, then in the ledger, and given back', async () => {
+test('C3 C13 explain shows a debit as spooled, then in the ledger, and then refunded', async () => {
   const native = await start({ config: { timeouts: { settle_deadline: '200ms' } } })
   const { gateway, upstream } = native
   // Its token is made before nobody can write.
@@ -330,7 +330,7 @@ test('C3 C13 explain follows a debit that is spooled, then in the ledger, and gi
   assert.equal((json as unknown as Explanation).settlement.state, 'returned')
 })
 
-test('C13 explain tells a debit that nobody could take as refused', async () => {
+test('C13 explain shows a debit that could not be stored anywhere as refused', async () => {
   const native = await start({ config: { timeouts: { settle_deadline: '150ms' } } })
   const { gateway, upstream } = native
   await gateway.askAdmin('/api/v1/me')
@@ -347,7 +347,7 @@ test('C13 explain tells a debit that nobody could take as refused', async () => 
   assert.equal((await settlementOf(native, id)).state, 'refused')
 })
 
-test('R16 F-P7 explain of a server whose ledger is silent reads it itself; a bug of ours is logged and ends nothing', async () => {
+test('R16 F-P7 if a server’s ledger does not respond, explain reads it itself; a bug of ours is logged and ends nothing', async () => {
   const native = await start({ requestsKept: 1 })
   const { gateway, upstream } = native
   upstream.play(whole(answers.chat))
@@ -371,7 +371,7 @@ test('R16 F-P7 explain of a server whose ledger is silent reads it itself; a bug
   gateway.takeViolations()
 })
 
-test('U1 upstreams tells each account’s state, cause and countdown', async () => {
+test('U1 upstreams shows each account’s state, cause and countdown', async () => {
   const native = await startNative({ cools: true })
   const { gateway, upstream } = native
   const account = (name: string, more = {}) => ({ name, key: `key-of-${name}`, ...more })
@@ -414,7 +414,7 @@ test('U1 upstreams tells each account’s state, cause and countdown', async () 
   assert.match(later.stdout, /^native-chat +sim +a +1 +trial +upstream_429 +- +1 +10$/m)
 })
 
-test('upstreams without a server is an error with its cure, also where something else listens', async () => {
+test('upstreams without a server is an error with its cure, also if another program listens there', async () => {
   const { upstream, gateway } = await startNative()
   const none = await runWarm(['upstreams', '--admin-listen', '127.0.0.1:1'])
   assert.deepEqual([none.code, none.stdout], [1, ''])

@@ -4,7 +4,7 @@ import { runWarm } from '../cli/run.ts'
 import { answers, startNative } from '../support/native.ts'
 import { whole } from '../support/raw-upstream.ts'
 
-test('CON-8 a model that always fails is failing at API, status, command line and metrics, though its only account is ready', async () => {
+test('CON-8 a model that always fails is shown as failing by API, status, command line and metrics, though its only account is ready', async () => {
   const native = await startNative()
   const { gateway, upstream } = native
   const read = async (path: string) => (await gateway.askAdmin(`/api/v1/${path}`)).json() as Promise<never>

@@ -22,7 +22,7 @@ before(async () => {
 
 for (const client of clientWireNames)
   for (const model of clientWireNames)
-    test(`C3 a stream's words come while nothing is durable, and its end with the debit: ${client} → ${model}`, async () => {
+    test(`C3 a stream's text is sent before anything is durable, and its end together with the debit: ${client} → ${model}`, async () => {
       const holder = holdStore(gateway.storePath)
       atEnd(() => holder.close())
       const body = { ...smallest[client], model: `native-${model}`, stream: true }

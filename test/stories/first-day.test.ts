@@ -18,7 +18,7 @@ import { until } from '../support/waiting.ts'
 
 /* The first day with the program: what a start says, the demo's credit before real models, reload, and what cannot work. */
 
-test('N-F12 N-F8 the demo account is refused where real models are served, until it has credit on purpose and triwire reload', async () => {
+test('N-F12 N-F8 if real models are served, the demo account is refused until it is given credit and triwire reload runs', async () => {
   const folder = newFolder()
   const store = openStore(join(folder, 'triwire.db'))
   // As a first start without a configuration makes it.
@@ -78,7 +78,7 @@ test('N-F12 N-F8 the demo account is refused where real models are served, until
   store.close()
 })
 
-test('N-F8 a start says in one line what it runs on, and what is missing', () => {
+test('N-F8 a start reports in one line which configuration it uses, and what is missing', () => {
   const cwd = testFolder('said')
   const config = loadConfig({ config: configFile(cwd, model('only')) }, {}, cwd)
   const started = {
@@ -102,7 +102,7 @@ No account yet: triwire account create NAME --credit 10, then triwire key create
   )
 })
 
-test('N-F8 a command that makes a store says so', async () => {
+test('N-F8 a command that creates a store says so', async () => {
   const cwd = testFolder('new-store')
   const made = await runWarm(['account', 'create', 'one'], { cwd })
   assert.equal(made.stderr, `note: a new store was made at ${join(cwd, 'data/triwire.db')}\n`)
@@ -111,7 +111,7 @@ test('N-F8 a command that makes a store says so', async () => {
   assert.equal(other.stderr, `{"note":"a new store was made at ${join(cwd, 'x.db')}"}\n`)
 })
 
-test('X8 a store of an earlier release beside the file, and none in the working folder: start, check and commands name both', async () => {
+test('X8 if only an earlier release’s store beside the file exists, start, check and commands name both paths', async () => {
   const cwd = testFolder('upgrade')
   mkdirSync(join(cwd, 'etc/data'), { recursive: true })
   writeFileSync(join(cwd, 'etc/triwire.yaml'), 'log: {}\n')
@@ -134,7 +134,7 @@ test('X8 a store of an earlier release beside the file, and none in the working 
   assert.equal(named.code, 0)
 })
 
-test('N-F18 the id of a key that cannot be printed is shown, so that it can be revoked', async () => {
+test('N-F18 the id of a key that cannot be printed is shown, so that the key can be revoked', async () => {
   const cwd = testFolder('full')
   await runWarm(['account', 'create', 'one', '--store', 's.db'], { cwd })
   const cli = resolve(import.meta.dirname, '../../src/cli/cli.ts')
@@ -152,7 +152,7 @@ test('N-F18 the id of a key that cannot be printed is shown, so that it can be r
   assert.equal((await runWarm(['key', 'revoke', id, '--store', 's.db'], { cwd })).code, 0)
 })
 
-test('N-F18 what keeps a server from listening, or its store from being made, is told without a stack', async () => {
+test('N-F18 a server that cannot listen or create its store reports the cause without a stack trace', async () => {
   const errorOf = async (port: number, host: string) => {
     const server = createServer()
     return new Promise<Error>((done) => {

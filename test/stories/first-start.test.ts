@@ -4,7 +4,7 @@ import { runTriwire, testFolder } from '../support/child.ts'
 
 const start = ['serve', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
 
-test('X4 the first start prints a key once, with a call on each wire that works; the second one says how to make a key', async (t) => {
+test('X4 the first start prints a key once, with a working call for each wire; the second one says how to make a key', async (t) => {
   const folder = testFolder('first-start')
   const first = runTriwire(t, start, folder)
   const lastCall = /curl -s (\S+)\/v1\/responses .*\n/
@@ -29,7 +29,7 @@ test('X4 the first start prints a key once, with a call on each wire that works;
   assert.equal(await second.stop('SIGINT'), 0)
 })
 
-test('CON-16 a start says where the console is; a link that signs in once is only printed if it is asked for', async (t) => {
+test('CON-16 a start prints the address of the console; a single-use sign-in link is only printed on request', async (t) => {
   const folder = testFolder('console-link')
   const first = runTriwire(t, start, folder)
   const [, url] = await first.said(/\nconsole (\S+\/console\/)\n/)

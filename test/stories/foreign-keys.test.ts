@@ -44,7 +44,7 @@ const planOf = (keys: readonly string[], account = 'team'): ForeignImport => ({
   })),
 })
 
-test('issue 50 SQLite: a foreign key works on every wire and in both headers, unknown ones are counted (R4), and a rotated one ends', async () => {
+test('issue 50 SQLite: a foreign key works on all wires and in both headers; unknown ones are counted (R4), rotated ones end', async () => {
   const gateway = await startTestGateway({
     pollMs: 10,
     config: { own_pages: true, limits: { failed_auth_per_minute: 10 }, trusted_proxies: ['127.0.0.0/8'] },
@@ -90,7 +90,7 @@ test('issue 50 SQLite: a foreign key works on every wire and in both headers, un
   for (const key of [...names, 'sk-canary-wrong-1']) assert.ok(!lines.includes(key), key)
 })
 
-test('issue 50 X7 PostgreSQL: every replica learns of foreign keys, at its start and from a notice', {
+test('issue 50 X7 PostgreSQL: every replica loads foreign keys, at its start and after a notice', {
   skip: withoutPostgres(),
 }, async () => {
   const url = cluster().createDatabase('foreign')

@@ -19,7 +19,7 @@ import { until, within } from '../support/waiting.ts'
 const content = 'canary-large '.repeat(20_000)
 const messages = [{ role: 'user', content }]
 
-test('a buffer with memory of its own is empty behind it; one that shares its memory, and a small one, are as they were', () => {
+test('free empties a buffer that owns its memory; one with shared memory and a small one stay unchanged', () => {
   const own = Buffer.from('x'.repeat(100_000))
   free(own)
   assert.equal(own.length, 0)
@@ -59,7 +59,7 @@ async function start(t: TestContext) {
   return { upstream, gateway, ask: (model: string) => gateway.post(paths.chat, { model, messages }) }
 }
 
-test('P1 what a client sent is freed when what is sent on was made of it, and is sent on whole in every way', async (t) => {
+test('P1 the client’s body is freed when the upstream’s body has been made from it, which is sent whole in every way', async (t) => {
   const { upstream, ask } = await start(t)
   const { readBody } = HttpCall.prototype
   const read: Buffer[] = []
@@ -81,7 +81,7 @@ test('P1 what a client sent is freed when what is sent on was made of it, and is
   }
 })
 
-test('U1 a large request is whole at the second upstream too, whose profile has it made anew', async (t) => {
+test('U1 a large request arrives whole at a second upstream whose profile needs a different body', async (t) => {
   const { upstream, ask } = await start(t)
   upstream.play(whole({ error: { message: 'down' } }, 500), whole(answers.chat))
   const response = await ask('of-two')
@@ -102,7 +102,7 @@ function watchSent(t: TestContext): Buffer[] {
   return sent
 }
 
-test('what was sent is freed behind its answer, of several targets too; what was sent twice is left to the collector', async (t) => {
+test('a sent body is freed after its answer, also with several targets; one that was sent twice is left to the collector', async (t) => {
   const { upstream, ask } = await start(t)
   const sent = watchSent(t)
   for (const { model, wire } of ways) {
@@ -117,7 +117,7 @@ test('what was sent is freed behind its answer, of several targets too; what was
   assert.ok(sent.slice(-2).every(({ length }) => length > content.length))
 })
 
-test('of a stream what was sent is freed with its head', async (t) => {
+test('the body of a streamed request is freed when the head of the answer arrives', async (t) => {
   const { upstream, gateway } = await start(t)
   const sent = watchSent(t)
   const go = Promise.withResolvers<void>()
@@ -133,7 +133,7 @@ test('of a stream what was sent is freed with its head', async (t) => {
   assert.match(await (await response).text(), /Hé/)
 })
 
-test('U1 what an upstream answers before it has read it is left alone, and comes to it whole', async (t) => {
+test('U1 a body whose answer begins before the upstream has read it is not freed, and arrives whole', async (t) => {
   // More than the sockets of both sides take.
   const long = 'canary-long '.repeat(1_500_000)
   const shown = frames.chat.slice(0, frames.chat.findIndex((frame) => frame.includes('Hé')) + 1)

@@ -45,7 +45,7 @@ async function statuses(count: number, asking: (i: number) => Promise<Response>)
   return all
 }
 
-test('R16 of 40 keys that were just made, of new accounts too, the first call of each is answered, on every path', async () => {
+test('R16 the first calls of 40 new keys, some of new accounts, are answered on every path', async () => {
   for (let i = 0; i < 40; i++) {
     const name = i % 2 ? 'tester' : gateway.store.createAccount(`fresh ${i}`, 10n ** 9n).name
     const { key } = gateway.store.createKey(name)
@@ -53,7 +53,7 @@ test('R16 of 40 keys that were just made, of new accounts too, the first call of
   }
 })
 
-test('R16 a key that the command line made works from the first request after it returned', async () => {
+test('R16 a key from the command line works from the first request after the command has returned', async () => {
   const { key } = (await runWarm(['key', 'create', 'tester', '--store', gateway.storePath, '--json'])).json
   assert.equal(await statusOf(ask(key!, '203.0.113.2')), 200)
 })
@@ -65,12 +65,12 @@ test('R16 forty first calls at once are all answered', async () => {
   assert.deepEqual(new Set(answered), new Set([200]))
 })
 
-test('R16 R4 a key that nobody made is 401 and counts as one failure, from the eleventh on 429', async () => {
+test('R16 R4 an unknown key gets 401 and counts as one failure; from the eleventh on it gets 429', async () => {
   const told = await statuses(12, () => ask(createKey().key, '203.0.113.4'))
   assert.deepEqual(told, [...Array(10).fill(401), 429, 429])
 })
 
-test('R16 an address that is throttled waits for nothing: the store is not asked for it', async () => {
+test('R16 an address that is throttled does not wait: the store is not asked for its keys', async () => {
   const from = '203.0.113.5'
   await statuses(10, () => ask('sk-tri-bad', from))
   const { key } = gateway.store.createKey('tester')
@@ -80,7 +80,7 @@ test('R16 an address that is throttled waits for nothing: the store is not asked
   assert.equal(await statusOf(ask(key, from)), 200)
 })
 
-test('R16 C5 a silent store is 500 for a key that only it knows, and is nobodyâ€™s failure', async () => {
+test('R16 C5 if the store does not respond, a key that is not in memory gets 500, and no failure is counted', async () => {
   const { directory } = gateway.server.gateway
   const { findKey } = directory
   directory.findKey = async () => {
@@ -100,7 +100,7 @@ test('R16 C5 a silent store is 500 for a key that only it knows, and is nobodyâ€
   assert.equal(await statusOf(ask(key, from)), 200)
 })
 
-test('R7 R16 a valid x-api-key beside a Bearer that nobody made waits for no store', async () => {
+test('R7 R16 a valid x-api-key beside an unknown Bearer key does not wait for the store', async () => {
   const { directory } = gateway.server.gateway
   const { findKey } = directory
   directory.findKey = async () => {
@@ -116,7 +116,7 @@ test('R7 R16 a valid x-api-key beside a Bearer that nobody made waits for no sto
   assert.equal(status, 200)
 })
 
-test('R7 R16 two well-formed keys that nobody made are one failure', async () => {
+test('R7 R16 two well-formed unknown keys count as one failure', async () => {
   const told = await statuses(12, () =>
     fetch(gateway.url + paths[3], {
       method: 'POST',
@@ -131,7 +131,7 @@ test('R7 R16 two well-formed keys that nobody made are one failure', async () =>
   assert.deepEqual(told, [...Array(10).fill(401), 429, 429])
 })
 
-test('R16 a client that leaves while its key is looked for is told nothing and holds nothing', async () => {
+test('R16 a client that leaves during the lookup of its key gets no answer and holds nothing', async () => {
   const { directory } = gateway.server.gateway
   const { findKey } = directory
   const { key } = gateway.store.createKey('tester')
@@ -160,7 +160,7 @@ test('R16 a client that leaves while its key is looked for is told nothing and h
   await until(isGone)
 })
 
-test('R18 what a client asked for that leaves while it waits for its turn is not even read', async () => {
+test('R18 the body of a client that leaves while it waits for its turn is not even read', async () => {
   const { turns } = gateway.server.gateway
   const { take } = turns
   const waiting = Promise.withResolvers<void>()
@@ -192,7 +192,7 @@ test('R18 what a client asked for that leaves while it waits for its turn is not
 for (const path of ['/v1/messages', '/v1/chat/completions', '/v1/messages/count_tokens']) {
   for (const isKey of [true, false]) {
     const status = isKey ? 400 : 401
-    test(`R11 R16 chunks that are none, come while a key is looked for, are told ${status} on ${path}`, async () => {
+    test(`R11 R16 invalid chunks that arrive during the lookup of a key get ${status} on ${path}`, async () => {
       const { directory } = gateway.server.gateway
       const { findKey } = directory
       const key = isKey ? gateway.store.createKey('tester').key : createKey().key

@@ -65,7 +65,7 @@ const ways: {
 ]
 
 for (const { name, wire, isStream, bad, minuteMs, hangMs, count } of ways)
-  test(`Y25 SCA-1 two of eight accounts hang, at most 2 % of requests do after the first minute: ${name}`, async (t) => {
+  test(`Y25 SCA-1 if two of eight accounts hang, at most 2 % of requests hang after the first minute: ${name}`, async (t) => {
     const upstream = await startRawUpstream()
     /** When each of the two was asked. */
     const askedMs: [number[], number[]] = [[], []]

@@ -42,7 +42,7 @@ async function ask(key: string, wire: (typeof wires)[number], headers: Record<st
 
 const entryOf = (id: string) => gateway.store.findEntry(id)
 
-test('Y21 an entry has the person and the labels of its key, and instead of them what its client chose, on every wire', async () => {
+test('Y21 an entry has the person and the labels of its key, or the client’s choice instead of them, on every wire', async () => {
   const person = gateway.store.change(
     createPerson({ name: 'Qwertzu', externalId: 'u-1' }, { nowMs: 1, calendar: createCalendar(utc) }),
   )
@@ -70,7 +70,7 @@ test('Y21 an entry has the person and the labels of its key, and instead of them
   assert.deepEqual(entryOf(id)?.details, { labels: 'project=apollo,team=red' })
 })
 
-test('Y21 explain, the list of requests and the log name the person of a request by id, and its labels, as its entry does', async () => {
+test('Y21 explain, the list of requests and the log show the person of a request by id, and its labels, as its entry does', async () => {
   const person = gateway.store.change(
     createPerson({ name: 'Qwertzu', externalId: 'u-7' }, { nowMs: 1, calendar: createCalendar(utc) }),
   )
@@ -90,12 +90,12 @@ test('Y21 explain, the list of requests and the log name the person of a request
   assert.deepEqual(pick((await get(`/requests/${plain.id}/explain`)) as object), { person: null, labels: null })
 })
 
-test('Y21 an entry of a key without a person and labels is of no later form', async () => {
+test('Y21 an entry of a key without a person and labels keeps the earlier form', async () => {
   const { id } = await ask(gateway.key, 'chat', {})
   assert.equal(entryOf(id)?.details, undefined)
 })
 
-test('Y21 law 11: a label that is not declared, or not for the key, is 400 with the header, the cure and no word of the client', async () => {
+test('Y21 law 11: an undeclared or forbidden label gets 400 with the header and the cure, and no word of the client', async () => {
   const narrow = await makeKey({ labels: ['project=apollo'], mayChoose: ['project', 'team'] })
   const cases: readonly [string, string, RegExp][] = [
     [gateway.key, 'project=apollo', /may choose none: leave it out/],
@@ -128,7 +128,7 @@ test('Y21 law 11: a label that is not declared, or not for the key, is 400 with 
   assert.equal(gateway.store.listEntries({ limit: 99 }).length, entries)
 })
 
-test('Y21 the token counter and the list of models take no notice of the header, and browsers may send it', async () => {
+test('Y21 the token counter and the list of models ignore the header, and browsers may send it', async () => {
   const headers = { 'x-triwire-labels': 'canary-g=canary-h' }
   assert.equal((await gateway.post('/v1/messages/count_tokens', bodies.messages, headers)).status, 200)
   assert.equal((await fetch(`${gateway.url}/v1/models`, { headers })).status, 200)
@@ -139,7 +139,7 @@ test('Y21 the token counter and the list of models take no notice of the header,
   assert.match(preflight.headers.get('access-control-allow-headers')!, /x-triwire-labels/)
 })
 
-test('Y21 a value that a reload took away can be chosen no more; labels of keys stay', async () => {
+test('Y21 a value that a reload removed can no longer be chosen; labels of keys stay', async () => {
   const { key } = await makeKey({ labels: ['team=red'], mayChoose: ['project'] })
   gateway.reload({ labels: { project: ['apollo'] } })
   assert.equal((await ask(key, 'chat', { 'x-triwire-labels': 'project=gemini' })).status, 400)
@@ -147,7 +147,7 @@ test('Y21 a value that a reload took away can be chosen no more; labels of keys 
   assert.deepEqual(entryOf(id)?.details, { labels: 'project=apollo,team=red' })
 })
 
-test('Y21 law 4: the entries are right, and have exactly the words that the operator declared', () => {
+test('Y21 law 4: the entries are correct, and have exactly the words that the operator declared', () => {
   assert.deepEqual(gateway.store.verify(verifyOptions), [])
   const words = gateway.store.listEntries({ limit: 999 }).flatMap(({ details }) => details?.labels?.split(',') ?? [])
   assert.deepEqual([...new Set(words)].sort(), ['project=apollo', 'project=gemini', 'team=red'])

@@ -64,7 +64,7 @@ test('F-C45 spec 5 a revoked key is refused within a second, and its running str
   assert.deepEqual([line['outcome'], line['usage_source']], ['ok', 'final'])
 })
 
-test('F-C45 spec 3 a suspended account is refused within a second, its running stream ends whole; activated it works', async () => {
+test('F-C45 spec 3 a suspended account is refused within a second, its running stream ends whole; when activated it works again', async () => {
   const { key } = await openAccount('suspended', 10n ** 9n)
   const running = await ask(key, true)
   gateway.store.updateAccount('suspended', { state: 'suspended' })
@@ -75,7 +75,7 @@ test('F-C45 spec 3 a suspended account is refused within a second, its running s
   assert.equal((await within(200, key)).status, 200)
 })
 
-test('F-C46 spec 3 a balance that goes below zero while streaming lets the stream end; then 402, until credit is added', async () => {
+test('F-C46 spec 3 a balance that falls below zero during a stream lets the stream end; then 402, until credit is added', async () => {
   const { key } = await openAccount('emptied', 10n ** 9n)
   const running = await ask(key, true)
   const { balanceNanos } = gateway.store.findAccount('emptied')

@@ -49,7 +49,7 @@ function open(path: string, body: Buffer): Promise<() => Promise<void>> {
 }
 
 for (const wire of ['chat', 'messages', 'responses'] as readonly ClientWire[]) {
-  test(`H-F4 live streams of ${wire} clients keep no request, on the same wire and translated`, async () => {
+  test(`H-F4 live streams of ${wire} clients keep no request in memory, on the same wire and translated`, async () => {
     const text = 'word '.repeat(bodyBytes / 5)
     const said = wire === 'responses' ? { input: text } : { messages: [{ role: 'user', content: text }] }
     const body = Buffer.from(JSON.stringify({ ...asks[wire], ...said, model: 'native-chat', stream: true }))

@@ -41,7 +41,7 @@ const requests: Record<string, (key: string) => string> = {
 }
 
 for (const [name, request] of Object.entries(requests)) {
-  test(`B11, X11: the log has a line for ${name}: no key, no escape, no more than 8 KB`, async () => {
+  test(`B11, X11: the log has one line for ${name}: without a key or an escape, and of at most 8 KB`, async () => {
     const { answers } = await raw(gateway.url, request(gateway.key), { answers: 1 })
     const id = answers[0]!.headers.get('x-request-id')!
     await gateway.logOf(id)
@@ -91,7 +91,7 @@ const hostile = fc.array(
 const text = hostile.map((parts) => parts.join(''))
 
 for (const isPretty of [false, true]) {
-  test(`B11, X11: a law of every record and event, ${isPretty ? 'for people' : 'as JSON'}: one line, no key, no escape, at most 8 KB`, async () => {
+  test(`B11, X11: law: every record and event is one line without key or escape, at most 8 KB, ${isPretty ? 'for people' : 'as JSON'}`, async () => {
     const { log, lines } = logTo(isPretty)
     let count = 0
     await fc.assert(
@@ -116,7 +116,7 @@ for (const isPretty of [false, true]) {
   })
 }
 
-test('Y28, B11 no line has more of a token of an operator or a session than its first letters, wherever it stands', async () => {
+test('Y28, B11 no line has more than the first letters of an operator’s token or a session token, wherever it occurs', async () => {
   for (const isPretty of [false, true]) {
     const { log, lines } = logTo(isPretty)
     const record = { id: 'req_1', startedMs: 0, method: 'GET', ip: '::1' }
@@ -134,7 +134,7 @@ test('Y28, B11 no line has more of a token of an operator or a session than its 
   }
 })
 
-test('B11, X11: what is fit to be logged is logged as it is', async () => {
+test('B11, X11: text that may be logged is logged unchanged', async () => {
   const { log, lines } = logTo(false)
   log.event('info', 'line', {
     text: 'Zoë: task-force says “risk-free” 😀\n  at x.ts:1',
@@ -162,7 +162,7 @@ function openFifo() {
   return { log, openReader }
 }
 
-test('B24: lines that a write loses are counted, of other processes too, and told of when writing works again', async () => {
+test('B24: lines that could not be written are counted, also those of other processes, and reported when writing works again', async () => {
   const { log, openReader } = openFifo()
   // Nobody reads.
   for (const round of [1, 2, 3]) {
@@ -188,7 +188,7 @@ test('B24: lines that a write loses are counted, of other processes too, and tol
   closeSync(reader)
 })
 
-test('B24: what was lost last is told at the end, without another line', async () => {
+test('B24: lines lost at the end are reported at the end, without a further line', async () => {
   const { log, openReader } = openFifo()
   log.event('info', 'lost')
   await log.flush()
@@ -201,7 +201,7 @@ test('B24: what was lost last is told at the end, without another line', async (
   closeSync(reader)
 })
 
-test('B24: a line that was written in part is lost, and the next one has a line of its own', async () => {
+test('B24: a partly written line counts as lost, and the next one starts on a new line', async () => {
   const fifo = join(testFolder('log'), 'sink')
   execFileSync('mkfifo', [fifo])
   const reader = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK)

@@ -148,7 +148,7 @@ test('U5 no key and no content is in any line, after all of the above', async ()
   assert.doesNotMatch(text, /sk-tri-[A-Za-z0-9]{20}|upstream-key/)
 })
 
-test('F-P12 a sink that takes nothing blocks no request; what does not fit is dropped and counted', async () => {
+test('F-P12 a sink that takes nothing blocks no request; lines that do not fit are dropped and counted', async () => {
   const fifo = join(testFolder('log'), 'sink')
   execFileSync('mkfifo', [fifo])
   // Open on both ends here, so that it never closes; and full.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startTestGateway } from '../support/gateway.ts'
 
-test('B1, U11: a client makes the built-in simulator repeat 30,000 characters, and nobody waits for it', async () => {
+test('B1, U11: a client makes the built-in simulator repeat 30,000 characters, and no other request waits for it', async () => {
   const gateway = await startTestGateway()
   const ask = (id: string) =>
     gateway.post('/v1/chat/completions', {

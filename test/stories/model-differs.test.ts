@@ -50,7 +50,7 @@ for (const [client, model] of pairs) {
   }
 }
 
-test('Y13 a stream that names another model only in the middle is flagged, and one that is cut there too', async () => {
+test('Y13 a stream that names another model only in the middle is flagged, also if it is cut there', async () => {
   const [first, second, ...rest] = frames.chat
   const other = second!.replace('up-chat', 'dear')
   for (const [client, wire] of [
@@ -67,7 +67,7 @@ test('Y13 a stream that names another model only in the middle is flagged, and o
   }
 })
 
-test('Y13 explain shows it, the debit is made, and a name that the profile gives is no other model', async () => {
+test('Y13 explain shows the other model, the debit is made, and a name that the profile expects is not another model', async () => {
   native.upstream.play(whole({ ...answers.chat, model: 'dear' }))
   const { id } = await native.ask('chat')
   await native.gateway.logOf(id)
@@ -85,7 +85,7 @@ test('Y13 explain shows it, the debit is made, and a name that the profile gives
   assert.equal((await native.gateway.logOf(again))['flags'], undefined)
 })
 
-test('Y13 fields that choose another model go to nobody, and are listed in the log', async () => {
+test('Y13 fields that choose another model are not sent to any upstream, and are listed in the log', async () => {
   const own = await startNative()
   const fields = { models: ['dear'], Provider: { order: ['x'] }, fallbacks: [{ model: 'dear' }], num_retries: 50 }
   for (const wire of clientWireNames) {

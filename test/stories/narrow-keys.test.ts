@@ -48,7 +48,7 @@ const row = (id: string) => gateway.store.findKeys(id)[0]!
 /** What of its scope the gateway knows by now. */
 const liveOf = (key: string) => gateway.ledger.directory.findKnownKey(digestKey(key))?.bounds
 
-test('R15 a key whose budget is spent gets 402, told as the key’s, with when it renews; its account has credit', async () => {
+test('R15 a key whose budget is spent gets 402, which names the key and when it renews; its account has credit', async () => {
   const { key, id, prefix } = await makeKey({ label: 'ci', budget: { nanos: 1n, per: 'day' } })
   assert.equal((await ask(key)).status, 200)
   const spent = row(id).spend!
@@ -72,7 +72,7 @@ test('R15 a key whose budget is spent gets 402, told as the key’s, with when i
   gateway.jump(-restMs)
 })
 
-test('R15 a budget that is for ever does not renew; another amount, or none, counts at once and with what is spent', async () => {
+test('R15 a budget without a period does not renew; a changed or removed one counts at once, with the amount spent so far', async () => {
   const { key, id } = await makeKey({ budget: { nanos: 1n, per: undefined } })
   await ask(key)
   const refused = await ask(key)
@@ -88,7 +88,7 @@ test('R15 a budget that is for ever does not renew; another amount, or none, cou
   assert.equal((await ask(key)).status, 200)
 })
 
-test('R15 a rotated key: the old and the new one have one budget and one window', async () => {
+test('R15 a rotated key shares one budget and one window with its new key', async () => {
   const { key, id } = await makeKey({ budget: { nanos: 1n, per: 'day' }, requestsPerMinute: 3 })
   const next = gateway.store.rotateKey(id, 3_600_000)
   await gateway.untilKnown(next.key)
@@ -97,7 +97,7 @@ test('R15 a rotated key: the old and the new one have one budget and one window'
   assert.equal(row(id).spend?.spentNanos, row(next.id).spend?.spentNanos)
 })
 
-test('R15 R13 a key has its own requests per minute: told in the headers, refused with 429, of its account none is used', async () => {
+test('R15 R13 a key has its own requests per minute: shown in the headers, refused with 429; the account’s are not used up', async () => {
   const { key } = await makeKey({ requestsPerMinute: 2 })
   const before = Number((await ask(gateway.key)).headers.get('x-ratelimit-remaining-requests'))
   const first = await ask(key)
@@ -116,7 +116,7 @@ test('R15 R13 a key has its own requests per minute: told in the headers, refuse
   assert.equal(before - after, 3)
 })
 
-test('R15 R17 a model that a key may not use is 404, near ids are those it may; an alias is matched as it is asked for', async () => {
+test('R15 R17 a model that a key may not use is 404 and allowed ids are suggested; an alias must be allowed itself', async () => {
   const { key } = await makeKey({ models: ['small-*', 'large-latest'] })
   assert.equal((await ask(key, 'small-1')).status, 200)
   assert.equal((await ask(key, 'large-latest')).status, 200)
@@ -141,7 +141,7 @@ test('R15 count_tokens of a model that the key may not use is 404', async () => 
   assert.equal((await ask(gateway.key, 'small-2', path)).status, 200)
 })
 
-test('R15 R4 a key past its end is a revoked one', async () => {
+test('R15 R4 a key past its end is treated as revoked', async () => {
   const { key, id } = await makeKey({ expiresMs: gateway.nowMs() + 3_600_000 })
   assert.equal((await ask(key)).status, 200)
   gateway.jump(3_600_001)
@@ -154,7 +154,7 @@ test('R15 R4 a key past its end is a revoked one', async () => {
   gateway.jump(-3_600_001)
 })
 
-test('R15 C2 300 requests, 100 at once, by a key with a budget: what is spent is within the law', async () => {
+test('R15 C2 300 requests, 100 at once, by a key with a budget spend no more than the law allows', async () => {
   const { key: probe, id: probeId } = await makeKey({ budget: { nanos: 10n ** 12n, per: undefined } })
   await ask(probe)
   const costNanos = row(probeId).spend!.spentNanos
@@ -175,7 +175,7 @@ test('R15 C2 300 requests, 100 at once, by a key with a budget: what is spent is
   assert.equal(liveOf(key)!.heldNanos, 0n)
 })
 
-test('Y20 R15 an account with a budget and a rate of its own: 402 and 429 in its name, whichever key asks', async () => {
+test('Y20 R15 an account with its own budget and rate: 402 and 429 name the account, whichever key asks', async () => {
   const { id } = gateway.store.createAccount('team', 10n ** 12n, { budget: { nanos: 1n, per: 'month' } })
   const [one, two] = [gateway.store.createKey(id), gateway.store.createKey(id, { requestsPerMinute: 50 })]
   for (const { key } of [one, two]) await gateway.untilKnown(key)
@@ -209,7 +209,7 @@ test('Y20 R15 an account with a budget and a rate of its own: 402 and 429 in its
   assert.equal((await ask(one.key)).status, 200)
 })
 
-test('law 13 an account without credit is given its grant before its first request of a month, once for many at once', async () => {
+test('law 13 an account without credit gets its grant before its first request of a month, once even if many arrive together', async () => {
   const { store } = gateway
   const { id } = store.createAccount('granted')
   const { key } = store.createKey(id)

@@ -13,7 +13,7 @@ const chat = '/v1/chat/completions'
 const question = { model: 'native-chat', messages: [{ role: 'user', content: 'canary-needs' }] }
 const minuteMs = 60_000
 
-test('CON-P3 lines appear and vanish over HTTP, in status and on the command line; finance sees money alone', async () => {
+test('CON-P3 lines appear and vanish over HTTP, in status and on the command line; the finance role sees only money', async () => {
   const { ask, books, gateway, viewer } = await startApi({
     credit: '0.001',
     models: [testModel('native-chat', 'chat'), testModel('down', 'chat', { upstream: 'gone' })],
@@ -55,7 +55,7 @@ test('CON-P3 lines appear and vanish over HTTP, in status and on the command lin
   assert.deepEqual(await rules(), ['model_failing'])
 })
 
-test('X15 CON-P3 a webhook is told of a line once, with its act, and only if it asks for that event', async () => {
+test('X15 CON-P3 a webhook gets each line once, with its act, and only if it asks for that event', async () => {
   const [one, other] = [await startReceiver(), await startReceiver()]
   const secret = 'a plain secret of hooks'
   const { gateway, books } = await startApi({
@@ -103,7 +103,7 @@ test('X15 CON-P3 a webhook is told of a line once, with its act, and only if it 
   assert.deepEqual(other.received, [])
 })
 
-test('CON-P3 lines of what a server sees itself come from its configuration, upstreams, webhooks and certificates', async () => {
+test('CON-P3 a server makes lines from its own configuration, upstreams, webhooks and certificates', async () => {
   const dayMs = 86_400_000
   const { certFile, keyFile } = createAuthority().issue('localhost', 10)
   const upstream = await startRawUpstream()

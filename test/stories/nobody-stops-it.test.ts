@@ -44,7 +44,7 @@ async function modelsOf(running: Served): Promise<string[]> {
   return list.data.map(({ id }) => id)
 }
 
-test('B3 U14 an upstream that a reload took away and that resets its connection serves the retry, or is a 502, and the server goes on', async () => {
+test('B3 U14 an upstream removed by a reload that resets its connection serves the retry or is a 502, and the server goes on', async () => {
   const upstream = await startRawUpstream()
   const { folder, key } = newStore()
   const two = { gone: upstream.url, left: upstream.url }
@@ -75,7 +75,7 @@ test('B3 U14 an upstream that a reload took away and that resets its connection 
   assert.equal(await running.exited, 0)
 })
 
-test('B3 X10 after an error that nobody caught the drain lasts seconds, whatever drain_deadline says', async () => {
+test('B3 X10 after an uncaught error the drain takes seconds, whatever drain_deadline says', async () => {
   if (!isLinux) return
   const upstream = await startRawUpstream()
   const { folder, key } = newStore()
@@ -105,7 +105,7 @@ for (const [how, args] of [
   ['named', ['--config', 'triwire.yaml']],
   ['found in the folder', []],
 ] as const) {
-  test(`B4 X10 a reload that does not find the file that the start read (${how}) changes nothing`, async () => {
+  test(`B4 X10 a reload that does not find the file read at the start (${how}) changes nothing`, async () => {
     const folder = newFolder()
     const path = configFile(folder, model('mine'))
     const running = serve(args, folder)
@@ -126,7 +126,7 @@ for (const [how, length] of [
   ['emptied', 0],
   ['cut before its catalog', 'listen: 127.0.0.1:0'.length],
 ] as const) {
-  test(`B4 X10 a reload of a file that was ${how} does not put the demo in the place of the service`, async () => {
+  test(`B4 X10 a reload of a file that was ${how} does not replace the service by the demo`, async () => {
     const folder = newFolder()
     const path = configFile(folder, model('mine'))
     const running = serve(['--config', path], folder)
@@ -139,7 +139,7 @@ for (const [how, length] of [
   })
 }
 
-test('B4 X10 a server that was started without a file takes none at a reload, and says what reads it', async () => {
+test('B4 X10 a server that was started without a file reads none at a reload, and says which command does', async () => {
   const folder = newFolder()
   const running = serve(anyPorts, folder)
   const before = await modelsOf(running)
@@ -150,7 +150,7 @@ test('B4 X10 a server that was started without a file takes none at a reload, an
   assert.deepEqual(await modelsOf(running), before)
 })
 
-test('B3: signals that come soon after a reload are answered by one more, with the file as it was at the last of them', async () => {
+test('B3: signals soon after a reload lead to one more reload, with the file as it was at the last of them', async () => {
   const folder = newFolder()
   const running = serve(['--config', configFile(folder, model('first'))], folder)
   assert.deepEqual(await modelsOf(running), ['first'])
@@ -176,7 +176,7 @@ test('B3: signals that come soon after a reload are answered by one more, with t
   assert.equal(await running.exited, 0)
 })
 
-test('B24 X11 a SIGHUP during the start is kept until the start is over', async () => {
+test('B24 X11 a SIGHUP during the start is kept until the start has ended', async () => {
   const { folder, path } = newStore()
   rmSync(`${path}.lock`, { force: true })
   const running = serve(['--config', configFile(folder, model('mine'))], folder)
@@ -187,7 +187,7 @@ test('B24 X11 a SIGHUP during the start is kept until the start is over', async 
   assert.deepEqual(await modelsOf(running), ['mine'])
 })
 
-test('B24 F-P5 a SIGTERM during the start ends it in order', async () => {
+test('B24 F-P5 a SIGTERM during the start ends it normally', async () => {
   const { folder, path } = newStore()
   const running = serve(['--config', configFile(folder, model('mine'))], folder)
   await until(() => existsSync(`${path}.lock`))
@@ -196,7 +196,7 @@ test('B24 F-P5 a SIGTERM during the start ends it in order', async () => {
   assert.match(running.stderr(), /"stopped"/)
 })
 
-test('B24 F-P11 without a descriptor left the server says so, goes on, and says when it has some again', async () => {
+test('B24 F-P11 a server without free descriptors reports it, goes on, and reports when it has some again', async () => {
   if (!isLinux) return
   const upstream = await startRawUpstream()
   upstream.play(whole(answers.chat, 200, { connection: 'close' }))
@@ -229,7 +229,7 @@ test('B24 F-P11 without a descriptor left the server says so, goes on, and says 
   assert.equal(await running.exited, 0)
 })
 
-test('B14 SIGTERM ends while another process holds the database; nothing is lost or doubled', async () => {
+test('B14 SIGTERM ends the server while another process holds the database; nothing is lost or doubled', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole(answers.chat))
   const { folder, path, key } = newStore()
@@ -262,7 +262,7 @@ test('B14 SIGTERM ends while another process holds the database; nothing is lost
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('B7 F-S4 a start on a store that reads and takes no write comes up, is not ready, asks no model, and ends when it is told to', async () => {
+test('B7 F-S4 a server on a store that is read-only starts, is not ready, asks no model, and ends on request', async () => {
   if (!isLinux) return
   const upstream = await startRawUpstream()
   const { folder, path, key } = newStore()
@@ -281,7 +281,7 @@ test('B7 F-S4 a start on a store that reads and takes no write comes up, is not 
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('B15 X11 a log that is removed under a running server: not ready, the running stream ends whole and paid, exit 1, nothing lost', async () => {
+test('B15 X11 a log removed under a running server: not ready, the stream ends whole and paid, exit 1, nothing lost', async () => {
   const upstream = await startRawUpstream()
   const { folder, path, key } = newStore()
   const options = { upstreams: { sim: upstream.url }, deadline: '1h' }
@@ -312,7 +312,7 @@ test('B15 X11 a log that is removed under a running server: not ready, the runni
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('B17 SIGUSR1 opens no debugger, and a dump of the core would be empty', async () => {
+test('B17 SIGUSR1 opens no debugger, and core dumps are disabled', async () => {
   if (!isLinux) return
   const running = serve(anyPorts)
   await running.saw('"listening"')

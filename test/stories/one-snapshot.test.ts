@@ -46,7 +46,7 @@ function resetAfter(reload: () => void): Answer {
 
 const keysSeen = ({ requests }: RawUpstream) => requests.map((request) => request.header('authorization'))
 
-test('U14 H-F1 the retry of a request that a reload overtook goes to its own upstream with its own key', async () => {
+test('U14 H-F1 the retry of a request during a reload goes to its own upstream with its own key', async () => {
   const { gateway, old, next, become } = await startReloadable()
   next.play(good)
   const reload = () => become({ one: { base_url: next.url, accounts: [{ name: 'a', key: 'key-of-next' }] } }, 'one')
@@ -60,7 +60,7 @@ test('U14 H-F1 the retry of a request that a reload overtook goes to its own ups
   await assertQuiet(gateway)
 })
 
-test('U14 H-F2 an upstream that a reload took away serves the retry of the request it had, and nothing stops', async () => {
+test('U14 H-F2 an upstream removed by a reload serves the retry of its running request, and no process stops', async () => {
   const { gateway, old, next, become } = await startReloadable()
   next.play(good)
   const reload = () => become({ two: { base_url: next.url, accounts: [{ name: 'a', key: 'key-of-next' }] } }, 'two')
@@ -73,7 +73,7 @@ test('U14 H-F2 an upstream that a reload took away serves the retry of the reque
   await assertQuiet(gateway)
 })
 
-test('U14 an upstream that is gone with the reload and does not answer is its last request’s 502', async () => {
+test('U14 a removed upstream that does not answer is a 502 for its last request', async () => {
   const { gateway, old, next, become } = await startReloadable()
   const reload = () => become({ two: { base_url: next.url, accounts: [{ name: 'a', key: 'key-of-next' }] } }, 'two')
   old.play(good, resetAfter(reload), (socket) => void socket.resetAndDestroy())
@@ -84,7 +84,7 @@ test('U14 an upstream that is gone with the reload and does not answer is its la
   await assertQuiet(gateway)
 })
 
-test('U14 the connections of what a reload took away close with their last request', async () => {
+test('U14 the connections to a removed upstream close with their last request', async () => {
   const { gateway, old, next, become } = await startReloadable()
   let finish = () => {}
   old.play((socket, request) => {

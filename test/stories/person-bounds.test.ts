@@ -47,7 +47,7 @@ async function reasonOf(id: string): Promise<string | null> {
 const liveOf = (key: string) => gateway.ledger.directory.findKnownKey(digestKey(key))
 const spentOf = async (person: string) => (await books.findPerson(person)).spend?.spentNanos ?? 0n
 
-test('Y20 a budget of a person is that of all their keys, of new ones too; the refusal says so, and the account has credit', async () => {
+test('Y20 a budget of a person covers all their keys, also new ones; the refusal says so, and the account has credit', async () => {
   const person = await makePerson({ budget: { nanos: 1n, per: 'day' } })
   const [one, two] = [await makeKey(person), await makeKey(person, { label: 'ci' })]
   assert.equal((await ask(one.key)).status, 200)
@@ -84,7 +84,7 @@ test('Y20 a budget of a person is that of all their keys, of new ones too; the r
   await until(() => liveOf(next.key)?.personBounds === undefined, 'the gateway knows that there is none')
 })
 
-test('Y20 R13 requests a minute of a person are those of all their keys: in the headers, and exactly 300 of them', async () => {
+test('Y20 R13 a person’s requests a minute cover all their keys: in the headers, and exactly 300 of them', async () => {
   const person = await makePerson({ requestsPerMinute: 3 })
   const keys = [await makeKey(person), await makeKey(person, { requestsPerMinute: 200 })]
   const first = await ask(keys[0]!.key)
@@ -107,7 +107,7 @@ test('Y20 R13 requests a minute of a person are those of all their keys: in the 
   gateway.advance(60_000)
 })
 
-test('Y20 Y21 keys of an identity that is linked have the bounds of the person from then on; those of an erased one have none', async () => {
+test('Y20 Y21 keys of a newly linked identity get the limits of the person; those of an erased person have none', async () => {
   const [person, second] = [await makePerson({ budget: { nanos: 1n, per: 'month' } }), await makePerson({})]
   const [one, two] = [await makeKey(person), await makeKey(second)]
   assert.deepEqual([(await ask(one.key)).status, (await ask(two.key)).status], [200, 200])
@@ -125,7 +125,7 @@ const step = fc.record({
   which: fc.nat(9),
 })
 
-test('Y20 whatever keys a person gets, rotates and loses, they have spent what the entries of the person sum to', async () => {
+test('Y20 whatever keys a person gets, rotates and loses, their spending is the sum of the person’s entries', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
       const person = await makePerson({ budget: { nanos: 10n ** 12n, per: 'month' } })

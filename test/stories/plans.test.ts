@@ -34,7 +34,7 @@ const dollars = fc.integer({ min: 0, max: 40 }).map((quarters) => `${quarters / 
 const factors = fc.constantFrom('0.5', '0.9', '1', '1.25', '2')
 const rates = fc.record({ input: dollars, cache_read: dollars, output: dollars })
 
-test('law 7 a plan after band, tier, geography and step is the same as before them, at every set of a list', () => {
+test('law 7 a plan is applied last, after band, tier, geography and step, and equals a list with all prices multiplied', () => {
   const written = fc.record({
     base: rates,
     step: rates,
@@ -68,7 +68,7 @@ test('law 7 a plan after band, tier, geography and step is the same as before th
   )
 })
 
-test('C11 an account pays by its plan from the next request on, on all wires and under all names; others do not', async () => {
+test('C11 an account pays by its plan from the next request on, on all wires and under all names; other accounts do not', async () => {
   const models = clientWireNames.map((wire) => ({
     ...testModel(`m-${wire}`, wire, { prices: { input: '3', output: '15', tiers: { flex: '0.5' } } }),
     also: [`also-${wire}`],
@@ -105,7 +105,7 @@ test('C11 an account pays by its plan from the next request on, on all wires and
   await native.close()
 })
 
-test('C11 mistakes of plans name their key: a result with more than nine places, and a model that is not there', () => {
+test('C11 errors of plans name their key: a result with more than nine decimal places, and an unknown model', () => {
   const models = [{ entry: { id: 'm', prices: pricesOf({ input: '0.000000003', output: '1' }) } }]
   const mistakesOf = (plans: unknown) =>
     [...planMistakes({ plans: plansOf(plans), calendars: {}, models })].map(({ path }) => path.join('.'))
@@ -121,7 +121,7 @@ test('C11 mistakes of plans name their key: a result with more than nine places,
   for (const times of ['0', '-1', 'x', '1.0000000001']) assert.throws(() => plansOf({ a: { times } }), times)
 })
 
-test('C11 an account gets a plan of the configuration, and a mistyped one is refused with the cure, at the command line and over HTTP', async () => {
+test('C11 an account can get a configured plan; a mistyped one is refused with the cure, by command line and HTTP', async () => {
   const { gateway, ask } = await startApi({ config: { plans: { gold: { times: '0.9' } } } })
   const file = join(testFolder('plans'), 'gold.yaml')
   writeFileSync(file, 'plans: { gold: { times: "0.9" } }')
@@ -149,7 +149,7 @@ test('C11 an account gets a plan of the configuration, and a mistyped one is ref
     for (const { body } of await askFor(plan)) assert.equal(body['plan'], plan === 'none' ? null : plan)
 })
 
-test('C11 a start, a reload and check name ten accounts whose plan is not in the configuration, and no others', async () => {
+test('C11 a start, a reload and check name the first ten accounts whose plan is not in the configuration', async () => {
   const folder = newFolder()
   const store = openStore(join(folder, 'triwire.db'))
   const file = configFile(folder, model('only'))

@@ -63,7 +63,7 @@ async function billed(
   return { nanos: before - gateway.store.findAccount('tester').balanceNanos, version: bill!.priceVersion, details }
 }
 
-test('C11 an answer is billed by the date and the band of its end, or of the request with counts: start', async () => {
+test('C11 an answer is billed by the date and the band of its end, or of its request with counts: start', async () => {
   for (const wire of clientWireNames) {
     for (const isStream of [false, true]) {
       const native = await startPriced()
@@ -82,7 +82,7 @@ test('C11 an answer is billed by the date and the band of its end, or of the req
   }
 })
 
-test('law 4 an entry names its list and band where prices depend on the hour, and nothing where they depend on the date', async () => {
+test('law 4 an entry names its list and band if prices depend on the hour, and neither if they depend on the date', async () => {
   const native = await startPriced()
   const ask = async (model: string, takesMs = 0) => (await billed(native, 'chat', model, false, takesMs)).details
   assert.equal(await ask('dated'), undefined)
@@ -96,7 +96,7 @@ test('law 4 an entry names its list and band where prices depend on the hour, an
   await native.close()
 })
 
-test('C11 a date that comes while the model works counts, and a reload does not', async () => {
+test('C11 a new price date that arrives while the model works counts, and a reload does not', async () => {
   const native = await startPriced()
   const dated = await billed(native, 'chat', 'dated', false, 61_000)
   assert.equal(dated.nanos, amount(6n, 30n))

@@ -12,7 +12,7 @@ import { until } from '../support/waiting.ts'
 
 /* The program as an operator runs it: a process of its own, signals, exit codes. */
 
-test('F-P18 a port in use: a message that says what to do, and exit code 1', async () => {
+test('F-P18 a port in use gives exit code 1 and a message with the cure', async () => {
   const port = await listen(createServer())
   const running = [
     serve(['--listen', `127.0.0.1:${port}`, '--admin-listen', '127.0.0.1:0']),
@@ -29,7 +29,7 @@ test('F-P18 a port in use: a message that says what to do, and exit code 1', asy
   }
 })
 
-test('F-P13 F-P2 X4 N-F3 N-F4 SIGHUP takes a good file and keeps the old one for a bad one; SIGTERM exits 0', async () => {
+test('F-P13 F-P2 X4 N-F3 N-F4 SIGHUP loads a valid file and keeps the old one if it is invalid; SIGTERM exits 0', async () => {
   const folder = newFolder()
   const path = configFile(folder, model('first'))
   const env = { HTTPS_PROXY: 'http://ann:hidden-word@proxy.example:3128', NO_PROXY: '', https_proxy: '' }
@@ -92,7 +92,7 @@ test('F-P4 a second signal ends a drain delay of an hour; the exit code stays 0'
   assert.equal(await running.exited, 0)
 })
 
-test('F-P12 a log that nobody reads keeps no process from leaving', async () => {
+test('F-P12 a log that is not read keeps no process from ending', async () => {
   const running = serve(anyPorts)
   await running.saw('"listening"')
   const port = /"listening","address":"127\.0\.0\.1:(\d+)"/.exec(running.stderr())![1]!
@@ -104,7 +104,7 @@ test('F-P12 a log that nobody reads keeps no process from leaving', async () => 
   assert.equal(await running.exited, 0)
 })
 
-test('NEW-19 F-P13 the server that npm start began ends when npm is ended', async () => {
+test('NEW-19 F-P13 the server that npm start began ends together with npm', async () => {
   const bin = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
   // A shell that npm starts, and that tells its child nothing of its end.
   const command = `"${process.execPath}" "${bin}" serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0; true`

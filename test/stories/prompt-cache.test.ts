@@ -46,7 +46,7 @@ async function start() {
 
 const digest = /^[0-9a-f]{63}$/
 
-test('Y18 implicit_key sends an HMAC under the account where the client sent no key, on every pair with a field for it', async () => {
+test('Y18 implicit_key sends an HMAC per account if the client sent no key, on every pair with a field for it', async () => {
   const { own, other, sentBy } = await start()
   for (const client of clientWireNames)
     for (const wire of ['chat', 'responses']) {
@@ -67,7 +67,7 @@ test('Y18 implicit_key sends an HMAC under the account where the client sent no 
     }
 })
 
-test('Y18 a key of the client takes precedence, an empty one or null is none', async () => {
+test('Y18 a key of the client takes precedence; an empty one or null counts as absent', async () => {
   const { own, sentBy } = await start()
   for (const client of ['chat', 'responses'] as const)
     for (const wire of ['chat', 'responses']) {
@@ -80,7 +80,7 @@ test('Y18 a key of the client takes precedence, an empty one or null is none', a
     }
 })
 
-test('Y18 the key of a conversation is that of its opening, whatever follows it and wherever the cache marks are', async () => {
+test('Y18 the key of a conversation depends on its opening alone, not on later turns or the places of cache marks', async () => {
   const { own, sentBy } = await start()
   const user = (content: unknown) => ({ role: 'user', content })
   const said = { role: 'assistant', content: 'Hello' }
@@ -118,7 +118,7 @@ test('Y18 the key of a conversation is that of its opening, whatever follows it 
     }
 })
 
-test('Y18 upstream accounts with an isolation serve the customers it names, who are served by those alone', async () => {
+test('Y18 upstream accounts with an isolation serve only the customers it names, and these use no other accounts', async () => {
   const accounts = [
     { name: 'shared', key: 'upstream-key-shared' },
     { name: 'reserved', key: 'upstream-key-reserved', isolation: ['tester'] },
@@ -192,7 +192,7 @@ const mistakes: { config: Record<string, unknown>; says: RegExp }[] = [
   { config: { isolation: [''] }, says: /accounts\[0\]\.isolation\[0\].*name or the id/s },
 ]
 for (const { config, says } of mistakes)
-  test(`Y18 a wrong setting is an error that names the field and the cure: ${JSON.stringify(config).slice(0, 60)}`, () => {
+  test(`Y18 an invalid setting is an error that names the field and the cure: ${JSON.stringify(config).slice(0, 60)}`, () => {
     const { models: own = [testModel('m', 'chat')], ...account } = config
     const text = JSON.stringify({
       catalog: { pinned: '2026-11-01', models: own },

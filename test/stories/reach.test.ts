@@ -58,7 +58,7 @@ const ask = async (gateway: TestGateway, more: object = {}) => {
   return { status: response.status, text: await response.text(), id: response.headers.get('x-request-id')! }
 }
 
-test('N-F3 a key file that changes is the key of the next request, and an account that was left alone is tried at once', async () => {
+test('N-F3 a changed key file takes effect with the next request, and an account that was disabled is tried at once', async () => {
   const upstream = await startRawUpstream()
   upstream.play(refusing(401, 'bad key'))
   const file = join(testFolder('keys'), 'key')
@@ -78,7 +78,7 @@ test('N-F3 a key file that changes is the key of the next request, and an accoun
   assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /file-key/)
 })
 
-test('N-F3 a command that fails takes its account out, and nothing else: the other one answers, and it comes back', async () => {
+test('N-F3 a command that fails takes only its own account out: the other one answers, and it comes back', async () => {
   const upstream = await startRawUpstream()
   upstream.play(good)
   const flag = join(testFolder('keys'), 'works')
@@ -112,7 +112,7 @@ test('N-F3 a command that fails takes its account out, and nothing else: the oth
   assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /command-key/)
 })
 
-test('N-F3 the start waits for a command, and not for ever: with the only key missing clients are told to come again', async () => {
+test('N-F3 the start waits for a command up to a limit; without the only key, clients are asked to come again', async () => {
   const upstream = await startRawUpstream()
   upstream.play(good)
   const hangs = { base_url: upstream.url, accounts: account({ key_command: ['/bin/sh', '-c', 'sleep 1000'] }) }
@@ -129,7 +129,7 @@ test('N-F3 the start waits for a command, and not for ever: with the only key mi
   await assertQuiet(gateway)
 })
 
-test('B22 U11 keys of files and commands, the one before too, a proxy’s host and credentials, and fixed queries are not told', async () => {
+test('B22 U11 current and previous keys of files and commands, a proxy’s host and credentials, and fixed queries are never revealed', async () => {
   const upstream = await startRawUpstream()
   const proxy = await startEgressProxy()
   const file = join(testFolder('keys'), 'key')
@@ -205,7 +205,7 @@ async function secured(upstream: RawUpstream, { cert, key }: Pair): Promise<stri
 let authority: Authority | undefined
 const trusted = () => (authority ??= createAuthority())
 
-test('N-F4 a secured upstream is asked through a tunnel, and proves itself by an authority of the upstream’s own', async () => {
+test('N-F4 an HTTPS upstream is asked through a tunnel, and its certificate is checked against its own CA file', async () => {
   const [upstream, proxy] = [await startRawUpstream(), await startEgressProxy()]
   const { caFile, issue } = trusted()
   const url = await secured(upstream, issue('localhost'))
@@ -234,7 +234,7 @@ test('N-F4 a secured upstream is asked through a tunnel, and proves itself by an
   assert.equal(proxy.asked.length, before.asked + 1)
 })
 
-test('U14 N-F4 a reload changes proxies for new requests; the one under way ends where it began', async () => {
+test('U14 N-F4 a reload changes proxies for new requests; a running one ends on its first proxy', async () => {
   const [upstream, one, two] = [await startRawUpstream(), await startEgressProxy(), await startEgressProxy()]
   let finish = () => {}
   upstream.play((socket, request) => {
@@ -251,7 +251,7 @@ test('U14 N-F4 a reload changes proxies for new requests; the one under way ends
   await assertQuiet(gateway)
 })
 
-test('N-F4 a proxy that refuses, wants other credentials, says nothing or is gone is upstream_proxy, and another account is no use', async () => {
+test('N-F4 a proxy that refuses, rejects our credentials, is silent or is gone is upstream_proxy; no other account is tried', async () => {
   const [upstream, proxy] = [await startRawUpstream(), await startEgressProxy()]
   const { caFile, issue } = trusted()
   const url = await secured(upstream, issue('localhost'))
@@ -300,7 +300,7 @@ const ownAnswers: [about: string, status: number, headers: Record<string, string
   ['one that tells its status', 502, { via: '1.1 corp', 'proxy-status': 'corp; error=dns_error; rcode=NXDOMAIN' }],
 ]
 
-test('N-F4 U1 what a proxy itself answers to plain HTTP is told from what it brings', async () => {
+test('N-F4 U1 an answer of the proxy itself to plain HTTP is distinguished from one that it forwards', async () => {
   const [upstream, proxy] = [await startRawUpstream(), await startEgressProxy()]
   const gateway = start({ base_url: upstream.url, proxy: proxy.url, accounts: fixed })
   for (const [about, status, headers] of ownAnswers) {
@@ -349,7 +349,7 @@ function readRows(page: string): Row[] {
     }))
 }
 
-test('NEW-10 no address of the table has a warning, and one that lacks its version has', () => {
+test('NEW-10 no address of the table leads to a warning, and one that lacks its version does', () => {
   const warningsOf = (settings: object, wire: ClientWire) => {
     const upstreams = { u: { ...settings, accounts: [{ name: 'a', key: 'k' }] } }
     const models = [testModel('m', wire, { upstream: 'u', profile: `default-${wire}` })]
@@ -366,7 +366,7 @@ test('NEW-10 no address of the table has a warning, and one that lacks its versi
   }
 })
 
-test('P8 N-F3 every provider of the table is asked at its own path, with its key in the header it looks into', async () => {
+test('P8 N-F3 every provider of the table is asked at its own path, with its key in the header that it reads', async () => {
   const served = Object.fromEntries(rows.map(({ wire, goesTo }) => [goesTo.split('?')[0], wire]))
   const simulator = await startSimulator({ record: true, paths: served })
   atEnd(simulator.close)

@@ -10,7 +10,7 @@ import { liteLlm, llamaCpp } from '../support/recorded.ts'
 
 const settings = { profile: 'llama-cpp', upstream_model: 'tiny' }
 
-test('U8 llama.cpp’s 500 for an image is the client’s 400 in the server’s words, asked once and not again', async () => {
+test('U8 llama.cpp’s 500 for an image becomes the client’s 400 in the server’s words, without a second attempt', async () => {
   const { upstream, ask } = await startNative({
     models: clientWireNames.map((wire) => testModel(`native-${wire}`, wire, settings)),
   })
@@ -28,7 +28,7 @@ test('U8 llama.cpp’s 500 for an image is the client’s 400 in the server’s 
   }
 })
 
-test('U3 llama.cpp’s refusal of an over-long prompt is told in words that agents know', async () => {
+test('U3 llama.cpp’s refusal of an over-long prompt is returned in words that agents recognise', async () => {
   const { upstream, ask } = await startNative({
     models: clientWireNames.map((wire) => testModel(`native-${wire}`, wire, settings)),
   })
@@ -69,7 +69,7 @@ const wrapped: [file: string, status: number, message: string][] = [
 ]
 
 for (const [file, from, message] of wrapped) {
-  test(`U8 U3 LiteLLM’s ${file} is told in the words of the server behind it, and names nobody`, async () => {
+  test(`U8 U3 LiteLLM’s ${file} is returned in the words of the server behind it, and names no vendor`, async () => {
     const { upstream, ask } = await startLiteLlm()
     for (const wire of clientWireNames) {
       upstream.play(whole(inEnvelope(file, wire), from))
@@ -86,7 +86,7 @@ for (const [file, status, what] of [
   ['wrong-key-400.json', 503, 'a key that it does not know, which it answers with 400,'],
   ['unknown-model-400.json', 502, 'a model that it does not have, which it answers with 400,'],
 ] as const) {
-  test(`U2 LiteLLM’s word of ${what} is no fault of the client’s`, async () => {
+  test(`U2 LiteLLM’s error about ${what} is not blamed on the client`, async () => {
     for (const wire of clientWireNames) {
       const { upstream, ask } = await startLiteLlm()
       upstream.play(whole(inEnvelope(file, wire), 400))

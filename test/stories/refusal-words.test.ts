@@ -132,7 +132,7 @@ const wordings: Record<ClientWire, [said: string, told?: string][]> = {
   ],
 }
 
-test('E2, U9: at least 29 wordings of vendors, with the ids and links they have, reach the client', async () => {
+test('E2, U9: at least 29 vendors’ error texts, with their ids and links, reach the client', async () => {
   assert.ok(Object.values(wordings).flat().length >= 29)
   const heard: string[] = []
   const wanted: string[] = []
@@ -149,7 +149,7 @@ const generic = 'The model rejected the request.'
 /** An id as some servers make them, with nothing to know it by. */
 const bare = '0f8fad5bd9cb469fa16570867728950e'
 
-test('E2, U9: an id without a prefix is known where it stands in the request, a part of one is not', async () => {
+test('E2, U9: an id without a prefix is recognised if it occurs in the request; a part of one is not', async () => {
   const calls = [{ id: bare, type: 'function', function: { name: 'f', arguments: '{}' } }]
   const messages = [
     { role: 'user', content: 'x' },
@@ -161,7 +161,7 @@ test('E2, U9: an id without a prefix is known where it stands in the request, a 
   assert.equal(await tell('chat', said, { user: `${bare}1` }), generic)
 })
 
-test('E2, U9: an error with status 200 comes when the request may be gone; ids are known by their prefix then', async () => {
+test('E2, U9: an error with status 200 may come after the request is freed; ids are then recognised by their prefix', async () => {
   for (const wire of clientWireNames) {
     const [[said]] = wordings[wire] as [[string]]
     const error = { type: 'invalid_request_error', message: said }
@@ -178,7 +178,7 @@ test('E2, U9: an error with status 200 comes when the request may be gone; ids a
   }
 })
 
-test('B1, U11: 64 KB in a refusal, an error body and an error event are cut before they are searched', async () => {
+test('B1, U11: 64 KB in a refusal, an error body or an error event are truncated before they are searched', async () => {
   for (const wire of clientWireNames) {
     const error = { type: 'invalid_request_error', message: 'a-'.repeat(32_000) }
     const frame = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
@@ -198,7 +198,7 @@ test('B1, U11: 64 KB in a refusal, an error body and an error event are cut befo
   }
 })
 
-test('E7, U9: an upstream’s code model_not_found is our name for the model, at any status: 502 and an alarm', async () => {
+test('E7, U9: an upstream’s code model_not_found concerns our name for the model, at any status: 502 and an alarm', async () => {
   const error = {
     code: 'model_not_found',
     param: 'model',
@@ -222,7 +222,7 @@ test('E7, U9: an upstream’s code model_not_found is our name for the model, at
   }
 })
 
-test('B22, U11: the key of the upstream account is not told', async () => {
+test('B22, U11: the key of the upstream account is never revealed', async () => {
   for (const wire of clientWireNames)
     assert.equal(await tell(wire, 'the credential upstream-key-1 was refused'), generic)
 })
@@ -287,7 +287,7 @@ const foreign: [model: ClientWire, said: string, told: Partial<Record<ClientWire
   ],
 ]
 
-test("N-F16 U2 spec 7.3 a refusal that is relayed between wires names the fields of the client, and no place of the model's", async () => {
+test("N-F16 U2 spec 7.3 a refusal relayed between wires names the client's fields, and no field of the model's", async () => {
   for (const [model, said, told] of foreign) {
     for (const [wire, text] of Object.entries(told) as [ClientWire, string][]) {
       native.upstream.play(whole(JSON.stringify({ error: { type: 'invalid_request_error', message: said } }), 400))

@@ -27,7 +27,7 @@ async function start(t: TestContext, limits: Record<string, number>) {
   return { reload, ask }
 }
 
-test('spec 8 a reload leaves the rate windows as they are; only another limit starts new ones', async (t) => {
+test('spec 8 a reload keeps the rate windows; only a changed limit starts new ones', async (t) => {
   const { reload, ask } = await start(t, { requests_per_minute: 2 })
   assert.deepEqual([await ask(), await ask(), await ask()], ['invalid_body', 'invalid_body', 'rate_limit_exceeded'])
   reload()
@@ -41,7 +41,7 @@ test('spec 8 a reload leaves the rate windows as they are; only another limit st
   )
 })
 
-test('R4 a reload leaves the counted failures as they are; only another limit counts anew', async (t) => {
+test('R4 a reload keeps the counted failures; only a changed limit starts again at zero', async (t) => {
   const { reload, ask } = await start(t, { failed_auth_per_minute: 1 })
   assert.deepEqual([await ask('x'), await ask('x')], ['invalid_api_key', 'too_many_failed_auth'])
   reload()

@@ -12,7 +12,7 @@ import { until } from '../support/waiting.ts'
 
 const end = { messages: /event: message_stop\n/, chat: /data: \[DONE\]\n/, responses: /event: response\.completed\n/ }
 
-test('U14 a reload lets running answers end on the connections they have, and retires these afterwards', async () => {
+test('U14 a reload lets running answers end on their connections, and closes these afterwards', async () => {
   const native = await startNative()
   const { gateway, upstream } = native
   const { answer, letGo } = createHeld()
@@ -41,7 +41,7 @@ test('U14 a reload lets running answers end on the connections they have, and re
   await native.close()
 })
 
-test('U14 a running request keeps its deadlines over a reload; the next one has the new ones', async () => {
+test('U14 a running request keeps its deadlines after a reload; the next one has the new ones', async () => {
   const native = await startNative()
   const { gateway, upstream } = native
   const running = () => gateway.server.gateway.deliveries.size
@@ -63,7 +63,7 @@ test('U14 a running request keeps its deadlines over a reload; the next one has 
   await native.close()
 })
 
-test('U14 a running answer keeps the limit of its silence over a reload', async () => {
+test('U14 a running answer keeps its limit of silence after a reload', async () => {
   const native = await startNative()
   const { gateway, upstream } = native
   const { answer, letGo } = createHeld()
@@ -77,7 +77,7 @@ test('U14 a running answer keeps the limit of its silence over a reload', async 
   await native.close()
 })
 
-test('reliability §4 a reload that leaves the rate limits alone empties no window', async () => {
+test('reliability §4 a reload that leaves the rate limits unchanged empties no window', async () => {
   const limits = { requests_per_minute: 2, failed_auth_per_minute: 2 }
   const native = await startNative({ config: { limits } })
   const { gateway, upstream } = native

@@ -84,7 +84,7 @@ async function turn(gateway: TestGateway, input: Item[], stream: boolean, name?:
 const opening = (name: string): Item[] => [{ type: 'message', role: 'user', content: name }]
 
 for (const stream of [true, false]) {
-  test(`U13 conversations without a key stay where their reasoning was sealed: no refusals, ${stream ? 'streams' : 'JSON'}`, async () => {
+  test(`U13 conversations without a key stay with the account that sealed their reasoning: no refusals, ${stream ? 'streams' : 'JSON'}`, async () => {
     const provider = await startProvider()
     const gateway = await startPool(provider)
     const talks = Array.from({ length: 12 }, (_, index) => opening(`talk ${index}`))
@@ -100,7 +100,7 @@ for (const stream of [true, false]) {
   })
 }
 
-test('U13 a conversation without a key whose seals nobody knows is refused once at most, and not again with each call', async () => {
+test('U13 a conversation without a key and with unknown seals is refused at most once, and not again with each call', async () => {
   const provider = await startProvider()
   const gateway = await startPool(provider)
   let talk = opening('an old one')
@@ -111,7 +111,7 @@ test('U13 a conversation without a key whose seals nobody knows is refused once 
   await gateway.close()
 })
 
-test('U13 P6 what one account of ours has sealed is no key of another', async () => {
+test('U13 P6 items sealed by one account of ours are not the key of another account’s conversation', async () => {
   const provider = await startProvider()
   const gateway = await startPool(provider)
   const talk = await turn(gateway, opening('mine'), false)

@@ -19,7 +19,7 @@ const threads: [string, unknown][] = [
   ['true instead of an object', true],
 ]
 for (const [name, thread] of threads) {
-  test(`A1, T22: a thread of ${name} is refused on every model, in the words by which SDKs send the whole conversation`, async () => {
+  test(`A1, T22: a thread of ${name} is refused by every model, in the words that make SDKs send the whole conversation`, async () => {
     for (const wire of clientWireNames) {
       native.upstream.play(whole({}))
       const asked = await native.ask('messages', { model: `native-${wire}`, thread })
@@ -44,7 +44,7 @@ for (const [name, thread] of threads) {
 }
 
 for (const thread of [false, null]) {
-  test(`T22 a thread of ${thread} is none`, async () => {
+  test(`T22 a thread of ${thread} counts as absent`, async () => {
     for (const wire of clientWireNames) {
       native.upstream.play(whole({ error: { message: 'it was asked' } }, 400))
       const { text } = await native.ask('messages', { model: `native-${wire}`, thread })
@@ -54,7 +54,7 @@ for (const thread of [false, null]) {
 }
 
 for (const code of ['thread_not_found', 'thread_already_continued', 'thread_continue_in_flight']) {
-  test(`T22 what a provider says of its threads, ${code}, reaches the SDK that can mend it`, async () => {
+  test(`T22 a provider’s error about its threads, ${code}, reaches the SDK, which can correct it`, async () => {
     const error = {
       type: 'invalid_request_error',
       message: 'Not that.',
@@ -67,7 +67,7 @@ for (const code of ['thread_not_found', 'thread_already_continued', 'thread_cont
   })
 }
 
-test('T22 no other detail of a provider is told', async () => {
+test('T22 no other detail of a provider is returned', async () => {
   const error = { type: 'invalid_request_error', message: 'Not that.', details: { error_code: 'canary-other' } }
   native.upstream.play(whole({ type: 'error', error }, 400))
   const { text } = await native.ask('messages')

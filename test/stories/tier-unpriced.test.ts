@@ -74,7 +74,7 @@ for (const [client, model] of pairs) {
     })
   }
 
-  test(`Y17 the last word of a stream decides, also of one that is cut: ${client} to ${model}`, async () => {
+  test(`Y17 the last tier that a stream reports decides, also if the stream is cut: ${client} to ${model}`, async () => {
     const [tier, base] = model === 'messages' ? ['batch', 'standard'] : ['priority', 'default']
     const said = (word: string): Said =>
       model === 'messages' ? { usage: { service_tier: word } } : { answer: { service_tier: word } }
@@ -95,7 +95,7 @@ for (const [client, model] of pairs) {
   })
 }
 
-test('Y17 a tier that the head of the answer names counts before one in the body', async () => {
+test('Y17 a tier in the head of the answer takes precedence over one in the body', async () => {
   const rows: [header: string | undefined, body: string | undefined, isUnpriced: boolean][] = [
     ['priority', undefined, true],
     ['flex', 'default', true],
@@ -125,7 +125,7 @@ test('Y17 a tier that the head of the answer names counts before one in the body
   }
 })
 
-test('Y17 explain shows it, and the debit is made', async () => {
+test('Y17 explain shows the unpriced tier, and the debit is made', async () => {
   native.upstream.play(whole({ ...answers.chat, service_tier: 'priority' }))
   const { id } = await native.ask('chat')
   await native.gateway.logOf(id)

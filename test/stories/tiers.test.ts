@@ -149,7 +149,7 @@ const chosen = chooseRows(rows, ({ client, model, ask, tell, form }) => [
 
 for (const client of clientWireNames)
   for (const model of clientWireNames)
-    test(`law 15 C7 Y17 a tier is sent, billed and retold as it is asked and told: ${client} to ${model}`, async () => {
+    test(`law 15 C7 Y17 a tier is sent as asked, and billed and returned as reported: ${client} to ${model}`, async () => {
       // The log is written now and then: its lines are looked at after the last request.
       const logged: (() => Promise<void>)[] = []
       for (const { ask, tell, form } of chosen.filter((row) => row.client === client && row.model === model)) {
@@ -206,7 +206,7 @@ function expectedOf(client: ClientWire, model: ClientWire, { answer, usage }: Sa
   return speed === undefined ? [null, null] : [speed, 'standard']
 }
 
-test('C7 a word for the base passes between chat and responses as on one wire: in that very word, or not at all', async () => {
+test('C7 a word for the base tier passes between chat and responses as on one wire: unchanged, or not at all', async () => {
   const [free, other] = [
     ['auto', 'default', 'standard', 'standard_only'],
     ['', '  ', 'scale', 'reserved', 'on_demand', 'gold', 'DEFAULT', ' default', 'default '],
@@ -228,7 +228,7 @@ test('C7 a word for the base passes between chat and responses as on one wire: i
       }
 })
 
-test('C7 without a price of that very tier, speed or geography the field is dropped and listed', async () => {
+test('C7 a tier, speed or geography without a price of its own is dropped and listed', async () => {
   const plain = await startNative()
   for (const client of clientWireNames)
     for (const model of clientWireNames) {

@@ -23,7 +23,7 @@ function compare(...said: (readonly [host: string, minutes: number])[]) {
   return { dates, lines, text: dates.text }
 }
 
-test('Y15 the clock is reported if the median of the last five dates, from two hosts at least, is over five minutes away', () => {
+test('Y15 the clock is reported if the median of the last five dates, from at least two hosts, differs by over five minutes', () => {
   const [a, b, c] = ['a', 'b', 'c'] as const
   const far = compare([a, 6], [b, 6], [a, 6], [b, 6], [a, 6])
   assert.deepEqual(
@@ -48,7 +48,7 @@ test('Y15 the clock is reported if the median of the last five dates, from two h
   assert.deepEqual([lines, dates.text], [['error clock_apart', 'info clock_agrees'], undefined])
 })
 
-test('Y15 a busy host does not hide what two others say, and a date that is none says nothing', () => {
+test('Y15 a busy host does not hide the dates of two others, and an invalid date is ignored', () => {
   const lines = compare(...Array.from({ length: 50 }, (_, i) => [i % 10 ? 'busy' : `${i % 20}`, 90] as const)).lines
   assert.deepEqual(lines, ['error clock_apart'])
   fc.assert(
@@ -68,7 +68,7 @@ test('Y15 a busy host does not hide what two others say, and a date that is none
   )
 })
 
-test('Y15 over a gateway: an event, a line of status and a note of readyz, which stays 200', async () => {
+test('Y15 through a gateway: an event, a line of status and a note of readyz, which stays 200', async () => {
   const upstreams = await Promise.all([startRawUpstream(), startRawUpstream()])
   for (const upstream of upstreams)
     upstream.play(whole(answers.chat, 200, { date: new Date(Date.now() - 30 * minuteMs).toUTCString() }))
@@ -97,7 +97,7 @@ test('Y15 over a gateway: an event, a line of status and a note of readyz, which
   await gateway.close()
 })
 
-test('Y15 a replica whose clock is more than 5 s from the store’s is an event, and so is its end', () => {
+test('Y15 a replica whose clock differs by more than 5 s from the store’s is an event, and so is the end of that', () => {
   const lines: unknown[] = []
   const book = new ClockBook((level, event, { ahead_s }) => lines.push([level, event, ahead_s]))
   const facts = { nowMs, newestMs: undefined, confirmed: undefined, problem: undefined, offsetMs: 0 }

@@ -43,13 +43,13 @@ async function statusAfter(ms: number, play: Answer, more?: Record<string, unkno
   return response.status
 }
 
-test('U6 F-U7 no head: 300 s for a stream, 600 s for JSON, then 502 and nothing billed', async () => {
+test('U6 F-U7 without a head: 300 s for a stream, 600 s for JSON, then 502, and nothing is billed', async () => {
   assert.equal(await statusAfter(300_000, never), 502)
   assert.equal(await statusAfter(600_000, never, { stream: false }), 502)
   await assertQuiet(native.gateway)
 })
 
-test('F-U8 reliability §3 silence behind the head: 502 after 120 s', async () => {
+test('F-U8 reliability §3 silence after the head: 502 after 120 s', async () => {
   assert.equal(await statusAfter(120_000, headOnly), 502)
 })
 
@@ -60,7 +60,7 @@ const commented = [
   { name: 'a JSON answer of responses that is folded from a stream', wire: 'responses', stream: false },
 ] as const
 for (const { name, wire, stream } of commented) {
-  test(`F-U15 only comments where ${name} is awaited: 502 after 300 s`, async () => {
+  test(`F-U15 nothing but comments before ${name}: 502 after 300 s`, async () => {
     let say = () => {}
     const asked = { ...asks[wire], model: 'native-chat', stream }
     const { answer } = await begin(
@@ -87,7 +87,7 @@ for (const { name, wire, stream } of commented) {
   })
 }
 
-test('translation 4.1 the head goes out 10 s after the upstream’s, if it lives; a failure then costs nothing', async () => {
+test('translation 4.1 the head is sent 10 s after a live upstream’s; a failure after that costs nothing', async () => {
   for (const wire of clientWireNames) {
     let socket!: Parameters<Answer>[0]
     const begun = await begin(wire, async (raw, request) => {

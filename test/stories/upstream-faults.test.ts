@@ -97,7 +97,7 @@ const unusable: [string, Answer][] = [
   ['no HTTP', (socket) => void socket.end('SSH-2.0\r\n')],
 ]
 for (const [name, play] of unusable) {
-  test(`${name} is a 502 that says nothing of it and costs nothing, streamed or whole`, async () => {
+  test(`${name} is a 502 that reveals nothing of it and costs nothing, streamed or whole`, async () => {
     for (const wire of clientWireNames) {
       for (const isStream of [false, true]) {
         native.upstream.play(play)
@@ -111,7 +111,7 @@ for (const [name, play] of unusable) {
   })
 }
 
-test('Y1 a stream where JSON was asked is one answer, and JSON where a stream was asked is a stream, billed the same', async () => {
+test('Y1 a stream received for JSON becomes one answer, and JSON received for a stream becomes a stream, billed the same', async () => {
   for (const wire of clientWireNames) {
     native.upstream.play(good[wire])
     const [json, told] = [await native.ask(wire), await native.ask(wire, { stream: true })]
@@ -149,7 +149,7 @@ for (const [what, member] of [
   ['nested', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
   ['of nothing but brackets', `[${'[],'.repeat(400_000)}[]]`],
 ]) {
-  test(`F-U33 a whole answer that is ${what} is a 502 before anybody has parsed it`, async () => {
+  test(`F-U33 a whole answer that is ${what} is a 502 before it is parsed`, async () => {
     const text = JSON.stringify(answers.chat).replace(/^\{/, `{"zz":${member},`)
     for (const wire of ['chat', 'messages'] as const) {
       native.upstream.play(whole(text))
@@ -161,7 +161,7 @@ for (const [what, member] of [
   })
 }
 
-test('F-U28 up to ten 1xx are passed over', async () => {
+test('F-U28 up to ten 1xx responses are skipped', async () => {
   native.upstream.play(async (socket, request) => {
     socket.write('HTTP/1.1 103 Early\r\n\r\n'.repeat(10))
     await good.chat(socket, request)
@@ -169,7 +169,7 @@ test('F-U28 up to ten 1xx are passed over', async () => {
   assert.equal((await native.ask('chat')).status, 200)
 })
 
-test('F-U31 bytes behind the declared body do not touch the answer, and the connection is not used again', async () => {
+test('F-U31 bytes after the declared body do not change the answer, and the connection is not used again', async () => {
   const text = JSON.stringify(answers.chat)
   native.upstream.play(
     (socket) =>
@@ -185,7 +185,7 @@ test('F-U31 bytes behind the declared body do not touch the answer, and the conn
   assert.notEqual(first!.connection, second!.connection)
 })
 
-test('Y14 an answer that nobody asked for reaches no other request; the log and a metric report it without its text', async () => {
+test('Y14 an unrequested answer reaches no other request; the log and a metric report it without its text', async () => {
   const own = await startNative()
   const unasked = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 14\r\n\r\ncanary-surplus'
   for (const _ of [1, 2, 3]) {

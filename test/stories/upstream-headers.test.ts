@@ -19,7 +19,7 @@ async function seen(headers: Record<string, string>, on: Native = native) {
   return on.upstream.requests[0]!
 }
 
-test('N3 spec 9.2 the version is the client’s in either spelling, neutral first, else 2023-06-01', async () => {
+test('N3 spec 9.2 the version is the client’s in either spelling, the neutral one first, else 2023-06-01', async () => {
   const cases: [Record<string, string>, string][] = [
     [{}, '2023-06-01'],
     [{ 'anthropic-version': 'any-1' }, 'any-1'],
@@ -29,7 +29,7 @@ test('N3 spec 9.2 the version is the client’s in either spelling, neutral firs
   for (const [headers, version] of cases) assert.equal((await seen(headers)).header('anthropic-version'), version)
 })
 
-test('N3 the beta header is forwarded as sent, repeated lines joined, and left out when there is none', async () => {
+test('N3 the beta header is forwarded as sent, with repeated lines joined, and left out if there is none', async () => {
   assert.equal((await seen({})).header('anthropic-beta'), undefined)
   assert.equal((await seen({ 'msgwire-beta': 'a-1,b-2' })).header('anthropic-beta'), 'a-1,b-2')
   assert.equal((await seen({ 'anthropic-beta': 'c-3' })).header('anthropic-beta'), 'c-3')
@@ -60,7 +60,7 @@ test('B12 C7 betas that raise the price do not reach the model unless its entry 
   await other.close()
 })
 
-test('B12 C7 Y13 betas that raise the price, or let another model answer, pass in no spelling, not in the body either', async () => {
+test('B12 C7 Y13 betas that raise the price or let another model answer are dropped in any spelling, also in the body', async () => {
   const costly = [
     'Context-1M-2025-08-07',
     'SERVER-side-fallback-2026-07-01',
@@ -84,7 +84,7 @@ test('B12 C7 Y13 betas that raise the price, or let another model answer, pass i
   assert.doesNotMatch(body.toString(), /beta|context-1m|fallback/i)
 })
 
-test('N3 an upstream that wants the neutral spelling gets it', async () => {
+test('N3 an upstream that expects the neutral spelling gets it', async () => {
   const other = await startNative()
   const { config } = other.gateway.server.gateway.snapshots.current
   const upstreams = new Map(
@@ -99,7 +99,7 @@ test('N3 an upstream that wants the neutral spelling gets it', async () => {
   await other.close()
 })
 
-test('P4 of the client’s headers nothing else travels; the credential is ours', async () => {
+test('P4 no other header of the client is forwarded; the credential is ours', async () => {
   const sent = {
     cookie: 'c=1',
     'x-forwarded-for': '1.2.3.4',
@@ -126,7 +126,7 @@ test('P4 of the client’s headers nothing else travels; the credential is ours'
   }
 })
 
-test('P4 F-U46 of the upstream’s headers nothing travels', async () => {
+test('P4 F-U46 no header of the upstream is forwarded', async () => {
   const theirs = {
     server: 'nginx',
     via: '1.1 x',
@@ -156,7 +156,7 @@ test('P4 F-U46 of the upstream’s headers nothing travels', async () => {
   }
 })
 
-test('P6 the conversation key upstream is stable for an account and different for another', async () => {
+test('P6 the conversation key sent upstream is stable for an account and differs between accounts', async () => {
   native.gateway.store.createAccount('second', 1_000_000_000n)
   const { key } = native.gateway.store.createKey('second')
   await native.gateway.untilKnown(key)
@@ -173,7 +173,7 @@ test('P6 the conversation key upstream is stable for an account and different fo
   assert.ok(mine.length > 0 && mine.length <= 64)
 })
 
-test('F-C38 F-U37 tool arguments that are no JSON and lone surrogates go through as they are', async () => {
+test('F-C38 F-U37 tool arguments that are not JSON, and lone surrogates, pass unchanged', async () => {
   const events = [
     frames.messages[0]!,
     named({

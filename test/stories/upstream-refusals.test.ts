@@ -80,7 +80,7 @@ const table: [string, number, string | object, number, string, string?][] = [
 const types: Record<number, string> = { 400: 'invalid_request_error', 404: 'not_found_error', 429: 'rate_limit_error' }
 
 for (const [name, status, answer, told, code, message] of table) {
-  test(`U2 an upstream's ${name} is told as ${told} ${code}, once, and costs nothing`, async () => {
+  test(`U2 an upstream's ${name} is returned as ${told} ${code}, once, and costs nothing`, async () => {
     // The row about the model's name has the chat model's.
     for (const wire of name.includes('model name') ? (['chat'] as const) : clientWireNames) {
       native.upstream.play(whole(answer, status, { location: 'http://127.0.0.1:1/', 'x-request-id': 'req_theirs' }))
@@ -101,7 +101,7 @@ for (const [name, status, answer, told, code, message] of table) {
   })
 }
 
-test('U2 a 400 that tells of our own balance counts as 402 and is not told', async () => {
+test('U2 a 400 about our own balance counts as 402 and its text is not returned', async () => {
   native.upstream.play(whole({ error: { message: 'Your credit balance is too low to use this' } }, 400))
   const { status, text } = await native.ask('chat')
   assert.equal(status, 503)
@@ -161,7 +161,7 @@ for (const [name, error, told] of faulty) {
   })
 }
 
-test('BUG-12 F-U26 an error of a chat model that nothing wraps, and no event names, is the ordinary refusal', async () => {
+test('BUG-12 F-U26 an error of a chat model without an envelope or an event name is an ordinary refusal', async () => {
   const rows: [object, number][] = [
     [{ code: 'content_filter', message: said }, 400],
     [{ code: 'DataInspectionFailed', message: said, request_id: 'x' }, 400],

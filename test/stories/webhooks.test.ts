@@ -37,7 +37,7 @@ function isSigned({ headers, text }: Received, key: Buffer): boolean {
   return headers['webhook-signature'] === `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
 }
 
-test('X15 credit below a line is told once to who wants it, signed after Standard Webhooks, with names and amounts', async () => {
+test('X15 credit below a threshold is sent once to each subscribed webhook, signed after Standard Webhooks, with names and amounts', async () => {
   const [one, other] = [await startReceiver(), await startReceiver()]
   const gateway = await start(
     [
@@ -64,7 +64,7 @@ test('X15 credit below a line is told once to who wants it, signed after Standar
   assert.deepEqual(other.received, [])
 })
 
-test('X15 R15 a budget is told at four fifths and when it is spent, with the label of the key and when it renews', async () => {
+test('X15 R15 a budget is reported at four fifths and when spent, with the label of the key and when it renews', async () => {
   const receiver = await startReceiver()
   const gateway = await start([{ url: receiver.url, secret: plain }])
   const { key, id, prefix } = gateway.store.createKey('tester', { label: 'ci', budget: { nanos: 1n, per: 'month' } })
@@ -82,7 +82,7 @@ test('X15 R15 a budget is told at four fifths and when it is spent, with the lab
   }
 })
 
-test('X15 X7 what no receiver wants of a store that has one server is gone when it was looked at', async () => {
+test('X15 X7 events that no receiver wants are removed from the store of a single server after they were read', async () => {
   const receiver = await startReceiver()
   const gateway = await start([{ url: receiver.url, secret: plain, events: ['key_budget_80'] }])
   const { key } = gateway.store.createKey('tester', { budget: { nanos: 1n, per: 'month' } })
@@ -97,7 +97,7 @@ test('X15 X7 what no receiver wants of a store that has one server is gone when 
   assert.deepEqual(left, [])
 })
 
-test('X15 a receiver that refuses, drops or fails is told again, the same with the same id, until it says 200', async () => {
+test('X15 a receiver that refuses, drops or fails gets the same event with the same id again, until it returns 200', async () => {
   const receiver = await startReceiver(500, 403, 302, 'drop')
   const hanging = await startReceiver('drop')
   const gateway = await start(
@@ -130,7 +130,7 @@ test('X15 a receiver that refuses, drops or fails is told again, the same with t
     assert.ok(metrics.includes(`triwire_webhook_deliveries_total{result="${result}"} ${count}\n`), result)
 })
 
-test('X15 a store that cannot be asked for warnings is told of once, until it could be asked again', async () => {
+test('X15 a store that cannot be asked for warnings is reported once, until it could be asked again', async () => {
   const { gateway } = (await start([{ url: 'http://127.0.0.1:1', secret: plain }])).server
   const told: unknown[] = []
   let isAway = true
@@ -162,7 +162,7 @@ test('X15 a store that cannot be asked for warnings is told of once, until it co
   await webhooks.close()
 })
 
-test('X15 what is tried for a day in vain is given up', async () => {
+test('X15 an event that could not be delivered for a day is dropped', async () => {
   const receiver = await startReceiver(...Array.from({ length: 9 }, () => 503))
   const gateway = await start([{ url: receiver.url, secret: plain, below: '99' }], { credit: '99' })
   await ask(gateway)
@@ -175,7 +175,7 @@ test('X15 what is tried for a day in vain is given up', async () => {
   assert.ok(await gateway.logWith({ event: 'webhook_given_up', result: 'failed', tries: 3 }))
 })
 
-test('X15 a receiver that hangs holds nothing up for longer than its time', async () => {
+test('X15 a receiver that hangs delays the sender for no longer than its time limit', async () => {
   const receiver = await startReceiver()
   const silent = await startReceiver(...Array.from({ length: 9 }, () => 'silence' as const))
   const gateway = await start(
@@ -197,7 +197,7 @@ test('X15 a receiver that hangs holds nothing up for longer than its time', asyn
   assert.ok(await gateway.logWith({ event: 'webhook_failed', webhook: silent.url, result: 'timeout' }))
 })
 
-test('issue 13 X15: a receiver that hangs delays nobody else and no later event, and what it has not had is there when a server starts again', async () => {
+test('issue 13 X15: a receiver that hangs delays no other and no later event; what it missed is sent after a restart', async () => {
   const [silent, fine] = [await startReceiver('silence', 'silence', 'silence'), await startReceiver()]
   const gateway = await start(
     [
@@ -240,7 +240,7 @@ test('issue 13 X15: a receiver that hangs delays nobody else and no later event,
   for (const { next_ms: next } of left) assert.ok((next as number) <= gateway.nowMs())
 })
 
-test('X15 a model without a healthy upstream account is told once an incident, however often it is tried meanwhile', async () => {
+test('X15 a model without a healthy upstream account is reported once an incident, however often it is tried meanwhile', async () => {
   const [receiver, model] = [await startReceiver(), await startReceiver(...Array.from({ length: 99 }, () => 401))]
   const gateway = await start([{ url: receiver.url, secret: plain, events: ['upstream_down'] }], {
     // Its account is refused there.
@@ -262,7 +262,7 @@ test('X15 a model without a healthy upstream account is told once an incident, h
   assert.equal(receiver.received.length, 1)
 })
 
-test('X15 C5 a store that cannot be written is told once an incident, by the process that sees it, and again when it happens again', async () => {
+test('X15 C5 a store that cannot be written is reported once an incident, by the process that sees it, and at the next incident again', async () => {
   const receiver = await startReceiver()
   const gateway = await start([{ url: receiver.url, secret: plain, events: ['ledger_unwritable'] }], {
     config: { timeouts: { settle_deadline: 100 } },
@@ -294,7 +294,7 @@ test('X15 C5 a store that cannot be written is told once an incident, by the pro
   assert.notEqual(first!.headers['webhook-id'], second!.headers['webhook-id'])
 })
 
-test('X15 U5 operators see what became of webhooks, and neither page nor log has a secret, a query, or what may be one in the path', async () => {
+test('X15 U5 operators see what became of webhooks; page and log have no secret, query, or secret part of a path', async () => {
   const receiver = await startReceiver(500)
   const gateway = await start(
     [{ url: `${receiver.url}/t/hidden-in-path?token=hidden-in-query`, secret, below: '99' }],
