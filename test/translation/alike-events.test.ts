@@ -33,7 +33,7 @@ function read(parse: () => unknown): unknown {
   }
 }
 
-test('I5 an event that is like the one before is read as it is, whatever stands in it', () => {
+test('I5 an event parsed by the template of the one before gives the same value as JSON.parse, whatever it contains', () => {
   const events = fc.tuple(
     template,
     template,
@@ -58,7 +58,7 @@ test('I5 an event that is like the one before is read as it is, whatever stands 
   )
 })
 
-test('I5 deltas that differ in texts and numbers have one object, which no parse has made anew', () => {
+test('I5 deltas that differ only in texts and numbers share one object, which is not parsed again', () => {
   const alike = new AlikeEvents()
   const eventOf = (i: number) => `{"n":${i},"d":[{"text":"t${i}","more":"${'x'.repeat(i)}"}],"u":{"sum":${i}}}`
   const objects = Array.from({ length: 9 }, (_, i) => {

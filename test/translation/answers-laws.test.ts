@@ -15,7 +15,7 @@ const runs = { numRuns: runsOf(200) }
 const names: ClientWire[] = ['messages', 'chat', 'responses']
 const anyWire = fc.constantFrom(...names)
 
-test('TP1 where the network cuts the bytes changes nothing', () => {
+test('TP1 the places where the network cuts the bytes change nothing', () => {
   const anyScript = anyWire.chain((upstream) =>
     fc.record({ upstream: fc.constant(upstream), script: fc.constantFrom(...streamSeeds[upstream]) }),
   )
@@ -40,7 +40,7 @@ test('TP1 where the network cuts the bytes changes nothing', () => {
   )
 })
 
-test('TP2 what a client makes of the stream is the whole answer', () => {
+test('TP2 the stream, as a client reads it, equals the whole answer', () => {
   fc.assert(
     fc.property(anyAnswer(), anyWire, fc.boolean(), (events, client, showsReasoning) => {
       const told = tell(events, client, showsReasoning)
@@ -59,7 +59,7 @@ test('TP3 every answer that obeys the laws becomes a stream that obeys the gramm
   )
 })
 
-test('TP7 the prompt is the same sum on every wire, and what a wire encodes it decodes', () => {
+test('TP7 the prompt has the same total on every wire, and every wire decodes what it encodes', () => {
   const count = fc.integer({ min: 0, max: 1_000_000 })
   const anyUsage = fc
     .record({

@@ -99,7 +99,7 @@ function textOf(content: unknown): string {
 const names: ClientWire[] = ['messages', 'chat', 'responses']
 for (const client of names) {
   for (const upstream of names.filter((name) => name !== client)) {
-    test(`A122 ${client} to ${upstream}: calls go out, results come back, the second request pairs their ids`, () => {
+    test(`A122 ${client} to ${upstream}: calls are sent, results come back, and the second request pairs their ids`, () => {
       const told = pump(client, upstream, twoCalls[upstream])
       const body = { model: 'catalog/model', ...nextTurns[client](JSON.parse(told.json!)) }
       const request = spoken[client].client.decodeRequest(new ClientBody(Buffer.from(JSON.stringify(body))), {
@@ -112,7 +112,7 @@ for (const client of names) {
   }
 }
 
-test("A120 nothing of the upstream's ids, names or comments is seen, and the model is the catalog's", () => {
+test("A120 the upstream's ids, names and comments are not visible, and the model is the catalog's", () => {
   for (const client of names) {
     for (const upstream of names) {
       if (client === upstream) continue

@@ -24,7 +24,7 @@ const fewTokens: Usage = {
 
 testCases([...chatToMessages, ...responsesToMessages, ...toChat, ...toResponses])
 
-test('A63 U4 silence is told by pings, none of them before message_start', () => {
+test('A63 U4 pings are sent during silence, none of them before message_start', () => {
   const { relay, push } = openEvents('messages')
   const pieces = [
     push({ type: 'start' }),
@@ -48,7 +48,7 @@ test('A63 U4 silence is told by pings, none of them before message_start', () =>
   ])
 })
 
-test('translation 4.3 a block that a failure cut is not stopped: nobody runs half a call', () => {
+test('translation 4.3 a block cut by a failure gets no stop, so that no client runs half a call', () => {
   const call: AnswerEvent = {
     type: 'block_start',
     index: 0,
@@ -70,7 +70,7 @@ test('translation 4.3 a block that a failure cut is not stopped: nobody runs hal
   ])
 })
 
-test('A121 the usage so far is there for the bill when the client leaves mid-stream', () => {
+test('A121 the usage so far is available for the bill when the client leaves mid-stream', () => {
   const told = pump('messages', 'chat', text('one two three') + delta({ content: 'x' }, { usage: counts(9, 4) }), {})
   assert.equal(told.usage?.inputTokens, 9)
   assert.ok(told.usage!.outputTokens >= 4)
@@ -83,7 +83,7 @@ test('I10 a whole chat answer whose choice has no message is broken, not an empt
   }
 })
 
-test('translation 3.1 a finish reason that means no whole answer is a failure for the client of every wire, in whatever case', () => {
+test('translation 3.1 a finish reason for an incomplete answer is a failure for the clients of all wires, in upper or lower case', () => {
   const failures = [
     ...['error', 'abort', 'network_error', 'insufficient_system_resource'],
     ...['malformed_function_call', 'malformed_response'],

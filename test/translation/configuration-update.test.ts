@@ -26,7 +26,7 @@ function ask(to: 'messages' | 'chat', input: object[], more: object = {}, settin
 for (const to of ['messages', 'chat'] as const) {
   const effortOf = (input: object[], more?: object) => efforts[to](ask(to, input, more).body)
 
-  test(`Y11 FID-6 the last effort decides, over the request’s own (responses→${to})`, () => {
+  test(`Y11 FID-6 the last effort takes precedence, also over the request’s own (responses→${to})`, () => {
     const low = update({ reasoning: { effort: 'low' } })
     const high = update({ reasoning: { effort: 'high' }, id: 'cu_1' })
     const own = { reasoning: { effort: 'medium' } }
@@ -39,7 +39,7 @@ for (const to of ['messages', 'chat'] as const) {
     equal(effortOf([user, update({ reasoning: { effort: null } }), update({ reasoning: null })], own), 'medium')
   })
 
-  test(`Y11 FID-6 an update is no turn, and leaves the summary wish alone (responses→${to})`, () => {
+  test(`Y11 FID-6 an update is not a turn, and does not change the wish for a summary (responses→${to})`, () => {
     const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
     const output = { type: 'function_call_output', call_id: 'c', output: 'r' }
     const low = update({ reasoning: { effort: 'low' } })
@@ -49,7 +49,7 @@ for (const to of ['messages', 'chat'] as const) {
     deepEqual(mixed.encoded.losses, plain.encoded.losses)
   })
 
-  test(`Y11 FID-6 members that are not known are dropped and listed (responses→${to})`, () => {
+  test(`Y11 FID-6 unknown members are dropped and listed (responses→${to})`, () => {
     const items = [
       update({ reasoning: { effort: 'low', summary: 'auto', hologram: 1 } }),
       update({ text: { hologram: {} } }),
@@ -66,7 +66,7 @@ for (const to of ['messages', 'chat'] as const) {
     }
   })
 
-  test(`Y11 FID-6 a setting of the wrong kind is refused by its place (responses→${to})`, () => {
+  test(`Y11 FID-6 a setting of the wrong type is refused, and the error names its place (responses→${to})`, () => {
     const wrong: [item: object, place: RegExp][] = [
       [{ reasoning: { effort: 'huge' } }, /input\[1\]\.reasoning\.effort must be one of/],
       [{ reasoning: 'low' }, /input\[1\]\.reasoning must be an object/],
@@ -82,7 +82,7 @@ for (const to of ['messages', 'chat'] as const) {
   })
 }
 
-test('Y11 FID-6 verbosity and the output format are set from there on', () => {
+test('Y11 FID-6 verbosity and the output format hold from the update on', () => {
   const own = { text: { verbosity: 'high', format } }
   const { body } = ask('chat', [user, update({ text: { verbosity: 'low' } })], own)
   deepEqual([body.verbosity, body.response_format.json_schema.name], ['low', 'n'])

@@ -179,7 +179,7 @@ for (const client of wires) {
   for (const wire of wires) {
     const pair = `${client} client, ${wire} model`
 
-    test(`B9 C12 hanging up costs what the whole answer costs, where its figures come within the time (${pair})`, async () => {
+    test(`B9 C12 a client that leaves pays for the whole answer if the usage figures arrive in time (${pair})`, async () => {
       const input = { fresh: 1_000, cached: 49_000 }
       gateway.play(sse(opening(wire, input, shown), 'hold'))
       const leaving = new AbortController()
@@ -207,7 +207,7 @@ for (const client of wires) {
   for (const wire of wires) {
     const pair = `${client} client, ${wire} model`
 
-    test(`B9 C12 hanging up on an answer that goes on and on costs its reasoning by the time it took (${pair})`, async () => {
+    test(`B9 C12 a client that leaves an endless answer pays for reasoning by the time that it took (${pair})`, async () => {
       const input = { fresh: 1_000, cached: 49_000 }
       let upstream!: ServerResponse
       gateway.play((response) => {
@@ -257,7 +257,7 @@ for (const client of wires) {
 
 for (const { client, wire } of directions.filter((pair) => stopFields[pair.client])) {
   for (const stream of [true, false]) {
-    test(`B2 C12 a stop of ours does not make the reasoning before it free (${client} client, ${wire} model, ${stream ? 'stream' : 'JSON'})`, async () => {
+    test(`B2 C12 a stop sequence that we enforce does not make the reasoning before it free (${client} client, ${wire} model, ${stream ? 'stream' : 'JSON'})`, async () => {
       const input = { fresh: 300, cached: 0 }
       const words = `${shown}${mark}and so on`
       if (stream) gateway.play(sse(opening(wire, input, words), 'hold'))

@@ -67,7 +67,7 @@ const early: [what: string, script: Json[], content: Json[]][] = [
 ]
 
 for (const [what, script, content] of early) {
-  test(`E5 U7 what comes before its item is announced belongs to it: ${what}`, () => {
+  test(`E5 U7 deltas that arrive before their item is announced belong to it: ${what}`, () => {
     const told = pump('messages', 'responses', events(created, ...script, terminal('completed')))
     assert.deepEqual(wires.messages.check(told.text), [])
     const blocks = JSON.parse(told.json!).content as Json[]
@@ -78,7 +78,7 @@ for (const [what, script, content] of early) {
   })
 }
 
-test('E6 P7 a proof is sealed once: the whole response has the envelope that its item was told with', () => {
+test('E6 P7 a proof is sealed once: the whole response has the same envelope as its item', () => {
   let sealed = 0
   const script =
     messageStart() + thinkingBlock(0, 'hm', 'c2ln') + messageDelta('end_turn', { output_tokens: 5 }) + messageStop
@@ -101,7 +101,7 @@ const cutCalls: [what: string, upstream: 'messages' | 'chat', script: string][] 
 
 for (const [what, upstream, script] of cutCalls) {
   for (const end of ['clean', 'reset'] as const) {
-    test(`A4 T24 a call that a failure cuts is never told done (${what}, ${end} end)`, () => {
+    test(`A4 T24 a call that a failure cuts is never reported as done (${what}, ${end} end)`, () => {
       const told = pump('responses', upstream, script, {}, { end })
       assert.deepEqual(wires.responses.check(told.text), [])
       assert.doesNotMatch(told.text, /\.done"/)
@@ -112,7 +112,7 @@ for (const [what, upstream, script] of cutCalls) {
   }
 }
 
-test('A4 T24 a call that only a limit cuts is told done, as incomplete, before the response is', () => {
+test('A4 T24 a call cut only by a limit is reported as done and incomplete, before the response is', () => {
   const script = call([0, 'a', 'f', '{"cmd":"ec']) + reason('length') + usage(counts(9, 2)) + done
   const told = pump('responses', 'chat', script)
   assert.deepEqual(wires.responses.check(told.text), [])
@@ -136,7 +136,7 @@ const reasons: [what: string, upstream: 'chat' | 'messages', script: string, isW
 for (const [what, upstream, script, isWhole] of reasons) {
   const clients: ClientWire[] = ['messages', 'chat', 'responses']
   for (const client of clients.filter((name) => name !== upstream)) {
-    test(`T19 a connection that breaks ends the answer well or badly: ${what} (${client} client)`, () => {
+    test(`T19 a closed connection completes the answer or makes it fail: ${what} (${client} client)`, () => {
       const { text, json, outcome } = pump(client, upstream, script, {}, { end: 'reset' })
       assert.equal(json !== undefined, isWhole)
       assert.equal(outcome !== 'none' && 'answer' in outcome, isWhole)

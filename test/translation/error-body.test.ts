@@ -43,7 +43,7 @@ const bodies: [what: string, body: unknown, text: string][] = [
 ]
 
 for (const [what, body, text] of bodies)
-  test(`U2 spec 7.4 what ${what} says of a request is told in words`, () => {
+  test(`U2 spec 7.4 the error of ${what} about a request is returned as a sentence`, () => {
     assert.equal(decodeRefusal(422, JSON.stringify(body)).text, text)
   })
 
@@ -64,7 +64,7 @@ const texts: [what: string, body: string, text: string][] = [
 ]
 
 for (const [what, body, text] of texts)
-  test(`BUG-9 spec 7.4 of a refusal that is ${what} the words are read, of a page none`, () => {
+  test(`BUG-9 spec 7.4 the text of a refusal that is ${what} is read; that of an HTML page is not`, () => {
     assert.equal(decodeRefusal(400, body).text, text)
     if (!body.includes('data:')) assert.equal(decodeRefusal(404, body).text, '')
   })

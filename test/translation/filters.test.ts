@@ -36,7 +36,7 @@ const stopped = (stops: string[], ...pieces: string[]) => shorten(cutAtStops(sto
 const split = (implicitOpen: boolean, ...pieces: string[]) =>
   shorten(splitThinkTags({ open: '<think>', close: '</think>', implicitOpen }), textEvents(pieces))
 
-test('R-STOP the earliest match counts, of two at one place the longer', () => {
+test('R-STOP the earliest match takes precedence; of two at one place, the longer', () => {
   assert.deepEqual(stopped(['b', 'bc'], 'abcd'), ['text:a', 'bc'])
   assert.deepEqual(stopped(['cd', 'b'], 'abcd'), ['text:a', 'b'])
   assert.deepEqual(stopped(['b', 'bcx'], 'ab', 'cd'), ['text:a', 'b'])
@@ -49,12 +49,12 @@ test('R-STOP 3.2 a match at the first character of a text leaves no block', () =
   assert.deepEqual(stopped(['STOP'], 'ST'), ['text:ST', 'end'])
 })
 
-test('R-STOP text that only looked like a match is shown after all', () => {
+test('R-STOP text that only looked like a match is shown in the end', () => {
   assert.deepEqual(stopped(['STOP'], 'a ST', 'OR', 'M STO'), ['text:a STORM STO', 'end'])
   assert.deepEqual(stopped(['aab'], 'aaa', 'aab', 'x'), ['text:aaa', 'aab'])
 })
 
-test('R-STOP a match within calls or reasoning is none', () => {
+test('R-STOP text within calls or reasoning never matches', () => {
   const events: AnswerEvent[] = [
     { type: 'start' },
     { type: 'block_start', index: 0, block: { kind: 'reasoning' } },
@@ -68,7 +68,7 @@ test('R-STOP a match within calls or reasoning is none', () => {
   assert.deepEqual(shorten(cutAtStops(['STOP'], ['STOP']), events), ['reasoning:STOP', 'tool_call:"STOP"', 'end'])
 })
 
-test('T15 a match finishes at once, with the report so far, and cuts calls that are open', () => {
+test('T15 a match finishes the answer at once, with the usage so far, and cuts open calls', () => {
   const step = cutAtStops(['X'], ['X'])
   const report = { inputTokens: 9 }
   for (const event of textEvents([]).slice(0, 2)) [...step.push(event)]
@@ -86,7 +86,7 @@ test('T15 a match finishes at once, with the report so far, and cuts calls that 
   assert.deepEqual([...step.push(finish)], [])
 })
 
-test('R-STOP where the text is cut changes nothing', () => {
+test('R-STOP the places where the text is cut change nothing', () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 12 })
   fc.assert(
     fc.property(
@@ -109,7 +109,7 @@ test('R-STOP where the text is cut changes nothing', () => {
   )
 })
 
-test('B20, T26: looking for stops is work in proportion to the text, however many there are and however much of them it repeats', () => {
+test('B20, T26: the search for stop sequences takes time in proportion to the text, whatever their number and repetitions', () => {
   const hostile = [
     ...[1, 2, 5, 64].map((n) => ({
       stops: Array.from({ length: n }, (_, i) => `${'a'.repeat(999 - i)}b`),
@@ -132,7 +132,7 @@ test('B20, T26: looking for stops is work in proportion to the text, however man
   }
 })
 
-test('translation 4.4 think tags: split anywhere, only at the beginning, blanks around them dropped', () => {
+test('translation 4.4 think tags: recognised if split anywhere, only at the beginning, and blanks around them are dropped', () => {
   assert.deepEqual(split(false, ' \n<think>a</think>\n\n b'), ['reasoning:a', 'text:b', 'end'])
   assert.deepEqual(split(false, ...' \n <th b'), ['text: \n <th b', 'end'])
   assert.deepEqual(split(false, ...' \n '), ['text: \n ', 'end'])
@@ -145,7 +145,7 @@ test('translation 4.4 think tags: split anywhere, only at the beginning, blanks 
   assert.deepEqual(split(false, '  '), ['text:  ', 'end'])
 })
 
-test('translation 4.4 the reasoning gate numbers what stays anew', () => {
+test('translation 4.4 the reasoning gate numbers the remaining blocks anew', () => {
   const filters = composeFilters({
     profile: {},
     showsReasoning: false,
@@ -166,7 +166,7 @@ test('translation 4.4 the reasoning gate numbers what stays anew', () => {
   assert.deepEqual(shorten(filters, events), ['text:a'])
 })
 
-test('R-ID the same call of the same request gets the same id, another one another', () => {
+test('R-ID the same call of the same request gets the same id, and another call another id', () => {
   const idOf = (requestId: string, index: number) => {
     const filters = composeFilters({
       profile: {},
@@ -194,7 +194,7 @@ test('R-ID the same call of the same request gets the same id, another one anoth
   assert.equal(new Set([idOf('req_1', 0), idOf('req_1', 1), idOf('req_2', 0)]).size, 3)
 })
 
-test('C3 the meter counts all that was produced, hidden text and arguments included', () => {
+test('C3 the meter counts all that was produced, including hidden text and arguments', () => {
   const meter = new Meter()
   for (const event of textEvents(['Hello', ' there'])) meter.push(event)
   assert.equal(meter.characters(), 11)

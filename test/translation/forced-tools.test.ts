@@ -70,7 +70,7 @@ const cases: [takes: Choice[], force: Force, tools: string[], declared: string[]
 
 for (const from of clientWireNames) {
   for (const to of clientWireNames.filter((wire) => wire !== from)) {
-    test(`Y6 FID-5 a forced call, said as the model takes it (${from}→${to})`, () => {
+    test(`Y6 FID-5 a forced call is expressed in the form that the model takes (${from}→${to})`, () => {
       for (const [takes, force, tools, declared, choice, line] of cases) {
         if (force === 'subset' && from === 'messages') continue
         const body = { ...smallest[from], ...forcing[from](tools, force) }
@@ -87,7 +87,7 @@ for (const from of clientWireNames) {
   }
 }
 
-test('Y6 FID-5 a subset of two stays a list for a model that takes lists and cannot be forced', () => {
+test('Y6 FID-5 a subset of two tools stays a list for a model that takes lists and cannot be forced', () => {
   const tools = ['f', 'g', 'h'].map((name) => ({ type: 'function', name }))
   const only = [tools[0], tools[1]]
   const body = { ...smallest.responses, tools, tool_choice: { type: 'allowed_tools', mode: 'required', tools: only } }
@@ -99,14 +99,14 @@ test('Y6 FID-5 a subset of two stays a list for a model that takes lists and can
   ok(textOf(up).includes('Answer by calling one of the tools.'))
 })
 
-test('Y6 FID-5 a model whose profile drops the field gets the line', () => {
+test('Y6 FID-5 a model whose profile drops the field gets the instruction line', () => {
   const body = { ...smallest.messages, ...forcing.messages(['f', 'g'], 'named') }
   const { body: up } = translate('messages', 'chat', body, { profile: { drops: new Set(['tool_choice']) } })
   deepEqual([namesOf(up), choiceOf(up)], [['f'], undefined])
   ok(textOf(up).includes('Answer by calling the tool f.'))
 })
 
-test('Y6 FID-5 the line stands beside the one that asks for JSON, and is the same in each turn (T8)', () => {
+test('Y6 FID-5 the line is placed next to the one that asks for JSON, and is the same in each turn (T8)', () => {
   const ask = (messages: object[]) =>
     translate(
       'chat',
@@ -131,7 +131,7 @@ for (const profile of ['moonshot', 'qwen']) {
   })
 }
 
-test('Y6 FID-5 a model that cannot be forced while it reasons is forced without, and a listed loss', () => {
+test('Y6 FID-5 a model that cannot be forced while it reasons is forced without reasoning, and the loss is listed', () => {
   const asked = { reasoning_effort: 'high' }
   const off = { deepseek: ['thinking', { type: 'disabled' }], qwen: ['enable_thinking', false] } as const
   for (const profile of ['deepseek', 'qwen'] as const) {

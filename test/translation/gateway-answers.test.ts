@@ -98,7 +98,7 @@ function countersOf(answer: Json): { input: number; output: number } {
 for (const { client, wire } of directions) {
   const pair = `${client} client, ${wire} model`
 
-  test(`A119 A120 a JSON answer is the fold of the stream; nothing of the upstream's own is seen (${pair})`, async () => {
+  test(`A119 A120 a JSON answer equals the fold of the stream, without the upstream's own ids and names (${pair})`, async () => {
     for (const script of streamSeeds[wire]) {
       gateway.play(sse(`: hosted comment\n\n${script}`))
       const body = say(client, wire, wishes[client])
@@ -124,7 +124,7 @@ for (const { client, wire } of directions) {
     assert.equal(wordsOf(client, accumulate(client, told)), 'Hello')
   })
 
-  test(`A08 T1 without a report the figures are estimates, shown and billed alike (${pair})`, async () => {
+  test(`A08 T1 if the model reports no usage, the figures are estimates, shown and billed alike (${pair})`, async () => {
     gateway.play(sse(silent[wire]))
     for (const stream of [true, false]) {
       const { response, told } = await ask(client, say(client, wire, { stream }))
@@ -139,7 +139,7 @@ for (const { client, wire } of directions) {
     }
   })
 
-  test(`A11 TS3 TS11 reasoning that was not asked for is not shown and billed as output (${pair})`, async () => {
+  test(`A11 TS3 TS11 reasoning that the client did not ask for is not shown, and is billed as output (${pair})`, async () => {
     gateway.play(sse(thoughtful[wire]))
     const asked = client === 'chat' ? {} : wishes[client]
     for (const [more, isShown] of [
@@ -154,7 +154,7 @@ for (const { client, wire } of directions) {
     }
   })
 
-  test(`A121 C12 a client that leaves a stream ends the upstream's, in the end, and the evidence is billed (${pair})`, async () => {
+  test(`A121 C12 a client that leaves a stream finally ends the upstream's, and the evidence is billed (${pair})`, async () => {
     gateway.play(sse(openings[wire], 'hold'))
     const leaving = new AbortController()
     const response = await fetch(gateway.url + paths[client], {
@@ -173,7 +173,7 @@ for (const { client, wire } of directions) {
     assert.ok(entry.bill!.usage.outputTokens > 0 && entry.bill!.usage.inputTokens > 0)
   })
 
-  test(`A63 U4 silence in a begun stream is told every ten seconds, and not before it began (${pair})`, async () => {
+  test(`A63 U4 pings are sent every ten seconds of silence in a started stream, and none before its start (${pair})`, async () => {
     gateway.play((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(': still here\n\n')
@@ -201,7 +201,7 @@ for (const { client, wire } of directions) {
     assert.equal(wordsOf(client, accumulate(client, told)), 'Hello there, friend')
   })
 
-  test(`U4 a model that is alive for ten seconds and says nothing: the stream begins (${pair})`, async () => {
+  test(`U4 a stream starts after ten seconds if its model is alive but sends no content (${pair})`, async () => {
     gateway.play(sse(starts[wire], 'hold'))
     const asking = gateway.post(paths[client], say(client, wire, { stream: true }))
     const upstream = await firstAsked()
@@ -231,7 +231,7 @@ test('A61 T1 message_start has an estimate of the prompt, no output and no stop 
 for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messages' && pair.client !== 'responses')) {
   for (const stream of [true, false]) {
     const how = stream ? 'streamed' : 'JSON'
-    test(`A45 T15 C12 a stop of ours ends the answer; the upstream is read on, let go after 3 s, the evidence billed (${client} client, ${wire} model, ${how})`, async () => {
+    test(`A45 T15 C12 a stop of ours ends the answer; the upstream is closed after 3 s, the evidence billed (${client} client, ${wire} model, ${how})`, async () => {
       const stops = ['1', '2', '3', '4', '5', 'friend']
       const stopField = client === 'messages' ? 'stop_sequences' : 'stop'
       // The sixth is more than a chat model takes; it comes in two pieces, and the model would go on for ever.
@@ -259,7 +259,7 @@ for (const { client, wire } of directions.filter((pair) => pair.wire !== 'messag
 }
 
 for (const stream of [true, false]) {
-  test(`T15 C12 at a stop of ours an upstream that has nothing to tell is let go at once, before the bill (${stream ? 'streamed' : 'JSON'})`, {
+  test(`T15 C12 at a stop of ours, an upstream with nothing to report is closed at once, before the bill (${stream ? 'streamed' : 'JSON'})`, {
     timeout: patienceMs,
   }, async ({ signal }) => {
     const { ledger } = gateway.server.gateway
@@ -286,14 +286,14 @@ for (const stream of [true, false]) {
   })
 }
 
-test('P2 a model that is asked for a stream whatever the client wants is folded for a JSON client', async () => {
+test('P2 if a model is always asked for a stream, the stream is folded for a JSON client', async () => {
   gateway.play(sse(thoughtful.chat))
   const { told } = await ask('messages', { ...say('messages', 'chat'), model: 'streaming' })
   assert.equal(gateway.asked[0]!.body['stream'], true)
   assert.equal(wordsOf('messages', JSON.parse(told)), 'Hello')
 })
 
-test('F-U33 a stream without an end is given up for a client that wants it whole', async () => {
+test('F-U33 a stream without an end is cancelled for a client that asked for JSON', async () => {
   const piece = text('x'.repeat(4 * 1_048_576))
   gateway.play((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -413,7 +413,7 @@ const endings: Record<ClientWire, string> = {
   responses: events(...spoken.slice(4), terminal('completed', [message(0, 'Hello there, friend')])),
 }
 
-test('BUG-7 the name of a call in two pieces is put together by the tools of the request', async () => {
+test("BUG-7 a call's name that arrives in two pieces is joined by means of the tools of the request", async () => {
   const pieces = call([0, 'c', 'get_']) + call([0, undefined, 'weather']) + call([0, undefined, undefined, '{"q":1}'])
   gateway.play(sse(pieces + reason('tool_calls') + usage(counts(9, 2)) + done))
   for (const stream of [true, false]) {
@@ -449,7 +449,7 @@ const unread: Record<ClientWire, [part: string, call: string]> = {
   ],
 }
 
-test('FID-2 FID-3 Y5 what cannot be read is 502, or a stream that fails, and never a success', async () => {
+test('FID-2 FID-3 Y5 an unreadable answer is 502, or a stream that fails, and never a success', async () => {
   for (const { client, wire } of directions) {
     for (const [place, script] of unread[wire].entries()) {
       gateway.play(sse(script))

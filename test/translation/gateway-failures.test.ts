@@ -101,7 +101,7 @@ for (const { client, wire } of directions) {
     { id: 'A49', what: 'the stream ends after some text', reply: sse(begun[wire]), says: broken },
     { id: 'A50', what: 'the connection is lost within arguments', reply: sse(callBegun[wire], 'reset'), says: broken },
     { id: 'A51', what: 'an error comes after text', reply: sse(begun[wire] + failing[wire].server), says: broken },
-    { id: 'A54', what: 'a frame is no JSON', reply: sse(`${begun[wire]}${raw('{"broken')}`), says: broken },
+    { id: 'A54', what: 'a frame is not JSON', reply: sse(`${begun[wire]}${raw('{"broken')}`), says: broken },
     { id: 'A92', what: 'the model is busy midway', reply: sse(begun[wire] + failing[wire].busy), says: busy },
     { id: 'A74', what: 'the prompt turns out too long', reply: sse(begun[wire] + failing[wire].long), says: long },
   ]
@@ -119,7 +119,7 @@ for (const { client, wire } of directions) {
       assert.equal((await gateway.logOf(idOf(response)))['outcome'], 'upstream_cut')
     })
 
-    test(`${id} ${what}: a client that asked for JSON gets ${says.status} and no bill (${pair})`, async () => {
+    test(`${id} ${what}: a client that asked for JSON gets ${says.status}, and nothing is billed (${pair})`, async () => {
       gateway.play(reply)
       const response = await gateway.post(paths[client], say(client, wire))
       await assertRefusal(client, response, says)
@@ -132,8 +132,8 @@ for (const { client, wire } of directions) {
     { id: 'U2', what: 'a busy model as the first event', reply: sse(failing[wire].busy), says: busy },
     { id: 'A75', what: 'a prompt too long as the first event', reply: sse(failing[wire].long), says: long },
     { id: 'A49', what: 'no event at all', reply: sse(''), says: broken },
-    { id: 'P2', what: 'a body that is no answer', reply: json('{"hello":1}'), says: broken },
-    { id: 'U2', what: 'a body that is no JSON', reply: json('<html>hosted</html>'), says: broken },
+    { id: 'P2', what: 'a body that is not an answer', reply: json('{"hello":1}'), says: broken },
+    { id: 'U2', what: 'a body that is not JSON', reply: json('<html>hosted</html>'), says: broken },
   ]
   for (const { id, what, reply, says } of firsts) {
     for (const stream of [true, false]) {

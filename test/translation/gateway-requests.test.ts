@@ -93,7 +93,7 @@ function remoteImage(key: string, value: unknown): Json {
 for (const { client, wire } of directions) {
   const pair = `${client} client, ${wire} model`
 
-  test(`Q111 T8 the same request twice is the same bytes to the upstream (${pair})`, async () => {
+  test(`Q111 T8 the same request twice leads to the same upstream bytes (${pair})`, async () => {
     playPlain(wire)
     const body = say(client, wire, { ...wishes[client], tools: [tool[client]] })
     for (let i = 0; i < 2; i++) assert.equal((await gateway.post(paths[client], body)).status, 200)
@@ -103,7 +103,7 @@ for (const { client, wire } of directions) {
   })
 
   for (const { body, param } of refused[client]) {
-    test(`R9 T3 T6 T18 what cannot be carried is 400 ${param}, not billed, the upstream not asked (${pair})`, async () => {
+    test(`R9 T3 T6 T18 a request that cannot be translated gets 400 ${param}, is not billed, and no upstream is asked (${pair})`, async () => {
       playPlain(wire)
       for (const stream of [true, false]) {
         const response = await gateway.post(paths[client], say(client, wire, { ...body, stream }))
@@ -138,7 +138,7 @@ const lossy: Record<ClientWire, { body: Json; losses: Partial<Record<ClientWire,
 }
 
 for (const { client, wire } of directions) {
-  test(`T9 U5 what is lost stands in the access log, names only (${client} client, ${wire} model)`, async () => {
+  test(`T9 U5 losses are in the access log, by name only (${client} client, ${wire} model)`, async () => {
     playPlain(wire)
     const response = await gateway.post(paths[client], say(client, wire, lossy[client].body))
     assert.equal(response.status, 200, await response.text())
@@ -148,7 +148,7 @@ for (const { client, wire } of directions) {
   })
 }
 
-test('Q112 P6 one conversation key of two accounts is two keys upstream, each always the same', async () => {
+test('Q112 P6 the same conversation key of two accounts becomes two upstream keys, which stay the same', async () => {
   playPlain('chat')
   gateway.store.createAccount('other', 10_000_000_000n)
   const { key: otherKey } = gateway.store.createKey('other')
@@ -175,7 +175,7 @@ test('Q112 P6 one conversation key of two accounts is two keys upstream, each al
 })
 
 for (const client of ['chat', 'responses'] as const) {
-  test(`T5 A2 a ${client} client's conversation is marked for a messages model, with a key or without; a single shot is not`, async () => {
+  test(`T5 A2 a ${client} client's conversation gets cache marks for a messages model, with or without a key; a single request does not`, async () => {
     playPlain('messages')
     const system = { role: 'system', content: 'Be brief.' }
     const turns = [
@@ -230,7 +230,7 @@ async function givenBack(output: Json[], model = 'plain-messages', headers = {})
 }
 
 for (const stream of [true, false]) {
-  test(`T7 a signature travels sealed and is restored on the next turn (${stream ? 'stream' : 'JSON'})`, async () => {
+  test(`T7 a signature is sent sealed and restored on the next turn (${stream ? 'stream' : 'JSON'})`, async () => {
     const { sealed, output } = await firstTurn(stream, sealing)
     assert.equal(sealed['type'], 'reasoning')
     assert.match(sealed['encrypted_content'], /^tw1\.[\w-]+$/)
@@ -242,7 +242,7 @@ for (const stream of [true, false]) {
   })
 }
 
-test('T7 redacted thinking travels as an item with an empty summary and is restored', async () => {
+test('T7 redacted thinking is sent as an item with an empty summary and restored', async () => {
   const redacted = { type: 'redacted_thinking', data: 'canary-redacted' }
   const answer = messageStart() + blockStart(0, redacted) + blockStop(0) + textBlock(1, 'Hi')
   gateway.play(sse(answer + messageDelta('end_turn') + messageStop))
@@ -276,7 +276,7 @@ function blockOf(kind: string, place: number): [stream: string, block: Json] {
   }
 }
 
-test('BUG-2 Y2 the blocks of a turn return to a messages model in the order in which it said them', async () => {
+test('BUG-2 Y2 the blocks of a turn return to a messages model in their original order', async () => {
   await fc.assert(
     fc.asyncProperty(orders, fc.boolean(), fc.boolean(), async (kinds, stream, answersReversed) => {
       const blocks = kinds.map(blockOf)
@@ -306,7 +306,7 @@ test('BUG-2 Y2 the blocks of a turn return to a messages model in the order in w
   )
 })
 
-test('T7 an envelope of another model, of another account, or changed, is as if it were not there', async () => {
+test('T7 an envelope that was changed, or is of another model or account, is ignored', async () => {
   const { sealed, output } = await firstTurn(false, sealing)
   const onlyText = [{ type: 'text', text: 'Hi' }]
   assert.deepEqual(await givenBack(output, 'twin-messages'), onlyText)
@@ -320,7 +320,7 @@ test('T7 an envelope of another model, of another account, or changed, is as if 
   assert.deepEqual(await givenBack(output, 'plain-messages', { authorization: `Bearer ${key}` }), onlyText)
 })
 
-test('T7 what was not asked for is not sent: without include, and without summary', async () => {
+test('T7 reasoning that was not asked for is not sent: without include, and without summary', async () => {
   const { sealed } = await firstTurn(false, wishes.responses)
   assert.equal(sealed['encrypted_content'], undefined)
   const { output } = await firstTurn(false, { include: sealing.include, reasoning: { effort: 'high' } })
@@ -330,7 +330,7 @@ test('T7 what was not asked for is not sent: without include, and without summar
   )
 })
 
-test('P1 T7 native models are spared our envelopes and unsigned thinking when a conversation changes models', async () => {
+test('P1 T7 native models get neither our envelopes nor unsigned thinking when a conversation changes models', async () => {
   const { output } = await firstTurn(false, sealing)
   playPlain('responses')
   gateway.play(json(JSON.stringify(terminal('completed', [message(0, 'Hi')])['response'])))

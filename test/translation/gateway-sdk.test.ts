@@ -73,7 +73,7 @@ for (const client of wires) {
     // Two clients share the streams of a wire.
     const turn = wires.filter((name) => name !== wire).indexOf(client)
     const played = takeTurn([...scripts[wire].values()], turn, 2)
-    test(`A119 T12 the ${client} SDK makes of each of ${played.length} streams of ${wire} models the JSON answer, or fails`, async () => {
+    test(`A119 T12 the ${client} SDK turns each of ${played.length} streams of ${wire} models into the JSON answer, or fails`, async () => {
       const outcomes = { answers: 0, failures: 0, resolvedAsFailed: 0 }
       for (const { script, isReset } of played) {
         // Only where there is reasoning does it matter whether it was asked for.

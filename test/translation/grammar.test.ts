@@ -10,7 +10,7 @@ function sound(client: ClientWire): string {
 }
 
 for (const client of ['messages', 'chat', 'responses'] as const) {
-  test(`translation 4.6 a ${client} stream that lacks, doubles or swaps a frame is found out`, () => {
+  test(`translation 4.6 a ${client} stream that lacks, doubles or swaps a frame is detected`, () => {
     const frames = sound(client).split('\n\n').slice(0, -1)
     const check = (changed: string[]) => wires[client].check(changed.map((frame) => `${frame}\n\n`).join(''))
     assert.deepEqual(check(frames), [])

@@ -30,7 +30,7 @@ const pairs = clientWireNames.flatMap((from) =>
   clientWireNames.filter((to) => to !== from).map((to) => [from, to] as const),
 )
 
-test('T16 a request is translated to the same whether its texts are carried as their source or read', async () => {
+test('T16 a request has the same translation whether its texts are carried as source or parsed', async () => {
   const { faults, translated, refused } = await fuzzTexts(3 * numRuns, 7)
   assert.deepEqual(faults, [])
   assert.ok(translated > numRuns && refused > 0, `${translated} ${refused}`)
@@ -81,7 +81,7 @@ const text: fc.Arbitrary<Text> = fc
   .tuple(string, fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }))
   .map(([value, spelling]) => (value === '' ? value : sourceOf(value, spelling)))
 
-test('T16 a carried text is, says, begins with and joins to what its string does', () => {
+test('T16 a carried text is equal to its string, and behaves like it in prefix tests and joins', () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(text, string), { maxLength: 5 }),
@@ -106,21 +106,21 @@ test('T16 a carried text is, says, begins with and joins to what its string does
   )
 })
 
-test('T16 halves of a surrogate pair that are joined are one character, as those of strings are', () => {
+test('T16 two halves of a surrogate pair become one character when joined, as in strings', () => {
   const halves = [sourceOf('a\ud83d', [false]), sourceOf('\ude00b', [false])]
   assert.equal(joinTexts(halves, '').toString(), 'a😀b')
   assert.equal(JSON.parse(writeJson([joinTexts(halves, '')]).toString())[0], 'a😀b')
   assert.equal(writeJson([joinTexts(['\ud83d', halves[1]!], '')]).toString(), '["\\ud83d\\ude00b"]')
 })
 
-test('T16 a source that is written twice, or left out with its member, disturbs no other', () => {
+test('T16 a source that is written twice, or omitted with its member, does not affect other sources', () => {
   const [a, b, c] = ['first', 'second', 'third'].map((value) => sourceOf(value, [false]))
   const body = { b: undefined, a, list: [a, c], twice: a }
   assert.equal(writeJson(body).toString(), '{"a":"first","list":["first","third"],"twice":"first"}')
   assert.equal(writeJson({ b }).toString(), '{"b":"second"}')
 })
 
-test('T16 a body has its texts as they are, whether they are put into it as tokens or as themselves', () => {
+test('T16 a body contains its texts unchanged, whether they are inserted as tokens or directly', () => {
   const text = sourceOf('é"\n', [false])
   const many = Array.from({ length: 600 }, (_, i) => sourceOf(`t${i}`, [false]))
   beginBody()
@@ -135,7 +135,7 @@ test('T16 a body has its texts as they are, whether they are put into it as toke
   assert.throws(() => writeJson({ a: `more${sent(text)}` }), /stands for nothing/)
 })
 
-test('T16 no token leaves the gateway: a reader that takes one for a string makes an error of ours', () => {
+test('T16 no token leaves the gateway: code that uses one as a string causes an internal error', () => {
   const body = new Body(new ClientBody(Buffer.from(`{"text":"${'a'.repeat(100)}"}`)), {
     containers: [],
     texts: ['text'],
@@ -204,7 +204,7 @@ function bodyOf(wire: ClientWire, source: string): string {
 }
 
 for (const [from, to] of pairs) {
-  test(`T16 ${from}→${to} long texts arrive in the client’s own spelling`, () => {
+  test(`T16 ${from}→${to} long texts are sent in the client’s own spelling`, () => {
     const spelled = `\\u0041ll \\/ caf\\u00e9 \\ud83d\\ude00 \\ud800 \\"${long}`
     const sent = encode(to, decode(from, bodyOf(from, spelled))).body.toString()
     // A developer's text becomes a part of another text on one wire, a tool's description and five more stand alone.
@@ -215,7 +215,7 @@ for (const [from, to] of pairs) {
     )
   })
 
-  test(`T16 ${from}→${to} the model’s body is not a part of the client’s, whose memory may be freed`, () => {
+  test(`T16 ${from}→${to} the model’s body shares no memory with the client’s, which may be freed`, () => {
     const bytes = Buffer.from(bodyOf(from, long))
     const encoded = encode(to, decode(from, bytes))
     const { body, ...rest } = encoded
@@ -232,7 +232,7 @@ for (const [from, to] of pairs) {
     assert.deepEqual([body.byteOffset, body.buffer.byteLength], [0, body.length])
   })
 
-  test(`T16 ${from}→${to} texts are found when another text was scanned in between, and in a body above 4 MB`, () => {
+  test(`T16 ${from}→${to} texts are found if another text was scanned in between, and in a body above 4 MB`, () => {
     for (const words of [long, long.repeat(2_000), 'b\\"'.repeat(2_000_000)]) {
       const bytes = Buffer.from(bodyOf(from, words))
       const { client } = wires[from]
@@ -248,7 +248,7 @@ for (const [from, to] of pairs) {
     }
   })
 
-  test(`T16 ${from}→${to} a whole request with texts of every size is the same as read at once`, () => {
+  test(`T16 ${from}→${to} a request with texts of every size has the same result as one that is parsed at once`, () => {
     const { client } = wires[from]
     const [carried, read] = [3, Number.POSITIVE_INFINITY].map((textBytesMin) => {
       const asked = new ClientBody(Buffer.from(JSON.stringify(fullBodies[from])), { ...client.keptKeys, textBytesMin })

@@ -43,7 +43,7 @@ const recorded: [wire: 'messages' | 'responses', file: string, blocks: string[]]
 
 for (const [wire, file, blocks] of recorded) {
   for (const client of clients) {
-    test(`U7 llama.cpp’s ${file} is told once to a ${client} client, stream and JSON alike`, () => {
+    test(`U7 llama.cpp’s ${file} is sent once to a ${client} client, the same as stream and JSON`, () => {
       for (const cut of ['whole', 'bytes'] as const) {
         const told = pump(client, wire, llamaCpp(`${file}.sse`), { showsReasoning: true }, { cut })
         assert.deepEqual(blocksOf(told), blocks)
@@ -55,7 +55,7 @@ for (const [wire, file, blocks] of recorded) {
 }
 
 for (const client of clients) {
-  test(`U7 LiteLLM’s responses, with reasoning told as a text of the answer at their end, are told once to a ${client} client`, () => {
+  test(`U7 LiteLLM’s responses that repeat reasoning as answer text at their end reach a ${client} client once`, () => {
     for (const [file, blocks] of [
       ['responses-reasoning', [thought, 'text The answer is 42']],
       ['responses-reasoning-call', [thought, 'get_weather {"city": "Paris"}']],
@@ -308,7 +308,7 @@ const disordered: [what: string, script: Event[], blocks: string[] | string][] =
 ]
 
 for (const [what, script, blocks] of disordered) {
-  test(`U7 responses events out of order, twice or without ids: ${what}`, () => {
+  test(`U7 responses events that are out of order, repeated or without ids: ${what}`, () => {
     const isEnded = script.at(-1)!['type'] === 'response.completed'
     const told = events(created, ...script, ...(isEnded ? [] : [terminal('completed')]))
     for (const client of clients) {
@@ -323,7 +323,7 @@ const stops = ['a', 'b', 'c', 'd', 'e', 'f']
 const tool = { type: 'object', properties: {} }
 
 for (const name of ['vllm', 'litellm']) {
-  test(`R-STOP max_stops holds on messages upstreams too: what ${name} does not take is enforced here`, () => {
+  test(`R-STOP max_stops holds for messages upstreams too: stop sequences beyond ${name}’s limit are enforced here`, () => {
     const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stop: stops }
     const { body: sent, encoded } = translate('chat', 'messages', body, { profile: name })
     assert.deepEqual(sent.stop_sequences, stops.slice(0, 4))
@@ -332,7 +332,7 @@ for (const name of ['vllm', 'litellm']) {
 }
 
 for (const to of ['chat', 'messages'] as const) {
-  test(`T9 strictness that a ${to} model does not take is a listed loss, and goes where it takes it`, () => {
+  test(`T9 if a ${to} model does not support strict, the loss is listed; otherwise it is sent`, () => {
     const tools = [{ type: 'function', name: 'f', parameters: tool, strict: true }]
     const body = { model: 'm', input: 'Hi', tools }
     const told = translate('responses', to, body)
@@ -362,7 +362,7 @@ const switchedOff: [name: string, wire: ClientWire, sent: object][] = [
 ]
 
 for (const [name, wire, sent] of switchedOff) {
-  test(`R-THINK reasoning that is switched off reaches ${name} on ${wire}`, () => {
+  test(`R-THINK the wish to switch reasoning off reaches ${name} on ${wire}`, () => {
     const asks: [ClientWire, object][] = [
       ['messages', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'disabled' } }],
       ['chat', { messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'none' }],

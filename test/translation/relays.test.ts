@@ -22,7 +22,7 @@ const noUsage: Usage = {
 }
 const behind = text(' and much more that nobody asked for') + reason('stop') + usage(counts(90, 80)) + done
 
-test('T15 C12 what stands behind a stop of ours is not counted, and its figures are believed, in the same piece or a later one', () => {
+test('T15 C12 output after a stop of ours is not counted, and its usage report is used, in the same piece or a later one', () => {
   for (const pieces of [[text('one two END'), behind], [text('one two END') + behind]]) {
     const relay = openStream('messages', 'chat', stops)
     const whole = openWhole('messages', 'chat', stops)
@@ -42,7 +42,7 @@ test('T15 C12 what stands behind a stop of ours is not counted, and its figures 
   }
 })
 
-test('T15 C12 an answer that was ended by a stop of ours is whole, whatever becomes of the stream behind it', () => {
+test('T15 C12 an answer ended by a stop of ours is complete, whatever the stream does afterwards', () => {
   const failing = chatError('busy', { code: 429 })
   for (const rest of [[], [failing], [reason('stop') + failing], ['data: {\n\n']]) {
     for (const isOnePiece of [true, false]) {
@@ -66,7 +66,7 @@ test('T15 C12 an answer that was ended by a stop of ours is whole, whatever beco
   }
 })
 
-test('F-U15 comments and empty events of a translated stream are no progress', () => {
+test('F-U15 comments and empty events of a translated stream do not count as progress', () => {
   for (const relay of [openStream('messages', 'chat', {}), openWhole('messages', 'chat', {})]) {
     relay.push(Buffer.from(': ping\n\n:\n\ndata:\n\nevent: ping\n\n'))
     assert.equal(relay.events, 0)
@@ -94,7 +94,7 @@ test('translation 4.1 an empty block does not open a translated stream: the stat
   assert.equal(call.relay.state, 'shown')
 })
 
-test('translation 4.1 a role chunk shows nothing, text that is hidden shows nothing', () => {
+test('translation 4.1 a role chunk shows nothing, and neither does hidden text', () => {
   const relay = openStream('messages', 'chat', {})
   relay.push(Buffer.from(delta({ role: 'assistant', content: '' }) + delta({ reasoning_content: 'Hm.' })))
   assert.equal(relay.state, 'unseen')
@@ -131,7 +131,7 @@ for (const client of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
-test('issue 10 R18 what a stopped responses client will be told again takes less than it has characters, and is told whole', () => {
+test('issue 10 R18 text kept for a stopped responses client takes fewer bytes than characters, and is sent whole', () => {
   const words = (from: number) => Array.from({ length: 4_000 }, (_, i) => Math.imul(from + i, 2_654_435_761) >>> 20)
   const pieces = Array.from({ length: 20 }, (_, i) => words(i * 4_000).join(' '))
   const characters = pieces.join('').length
@@ -154,7 +154,7 @@ test('issue 10 R18 what a stopped responses client will be told again takes less
   assert.equal(endOf(relays[0]!), endOf(open(false)))
 })
 
-test('R18 the answer of a JSON client keeps its text, and not the pieces of the stream that told it', () => {
+test('R18 the answer of a JSON client keeps its text, and not the pieces of its stream', () => {
   const script = Array.from({ length: 100 }, (_, i) => text(`${i} words of a delta that V8 cuts out`)).join('')
   collect()
   const before = process.memoryUsage().heapUsed

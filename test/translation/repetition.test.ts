@@ -175,7 +175,7 @@ const chatCall = (...pieces: string[]) =>
   reason('tool_calls') +
   done
 
-test('BUG-7 Y4 whole arguments of a chat model that come again, at once or in pieces, are one call', () => {
+test('BUG-7 Y4 complete arguments of a chat model that are repeated, whole or in pieces, are one call', () => {
   for (const pieces of [
     ['{"q":1}', '{"q":1}'],
     ['{"q"', ':1}', '{"q":1}'],
@@ -211,7 +211,7 @@ const cumulativeScripts: Record<ClientWire, (pieces: string[]) => string> = {
     ),
 }
 
-test('BUG-7 Y4 cumulative arguments of any wire: the last piece counts when the answer is read as a whole', () => {
+test('BUG-7 Y4 cumulative arguments of any wire: the last piece counts if the answer is read as a whole', () => {
   fc.assert(
     fc.property(fc.constantFrom<ClientWire>('chat', 'messages', 'responses'), objects, places, (wire, object, cuts) => {
       const text = JSON.stringify(object)
@@ -276,7 +276,7 @@ const thoughts: Record<ClientWire, (pieces: string[]) => string> = {
     ),
 }
 
-test('BUG-7 Y4 cumulative reasoning is a setting of the profile, and never guessed', () => {
+test('BUG-7 Y4 cumulative reasoning is a setting of the profile and never guessed', () => {
   fc.assert(
     fc.property(
       fc.constantFrom<ClientWire>('chat', 'messages', 'responses'),
@@ -292,7 +292,7 @@ test('BUG-7 Y4 cumulative reasoning is a setting of the profile, and never guess
   assert.deepEqual(shown('chat', thoughts.chat(['ha', 'haha'])), ['reasoning:hahaha', 'text:ok'])
 })
 
-test('BUG-7 the name of a call in pieces: the declared tools decide', () => {
+test('BUG-7 the name of a call in pieces is joined by means of the declared tools', () => {
   const end = reason('tool_calls') + done
   const tools = new Set(['get_weather', 'get', 'weather', 'list'])
   const play = (script: string, toolNames: ReadonlySet<string> = tools) => shown('chat', script + end, { toolNames })

@@ -108,7 +108,7 @@ const toMessages: Case[] = [
   { id: 'Q66', title: 'no cap sent', body: ask({}), expect: (up) => equal(up.max_tokens, 8192) },
   {
     id: 'Q67',
-    title: 'of both caps the smaller',
+    title: 'the smaller of both caps is sent',
     body: ask({ max_tokens: 100, max_completion_tokens: 50 }),
     expect: (up) => equal(up.max_tokens, 50),
   },

@@ -134,12 +134,12 @@ function isQuiet(wire: ClientWire, field: string, target: ClientWire): boolean {
   return wire === 'responses' && field === 'include' && target === 'chat'
 }
 
-test('T9 a field that no table knows is counted without its name', () => {
+test('T9 an unknown field is counted without its name', () => {
   const { encoded } = translate('chat', 'messages', { ...smallest.chat, my_secret_field: 1 })
   deepEqual(encoded.losses, [{ field: '(unknown)', what: 'dropped', why: 'not a field of this wire' }])
 })
 
-test('T9 the pages of docs/translation are what the tables say', () => {
+test('T9 the pages of docs/translation match the tables', () => {
   const pages = translationPages()
   equal(pages.size, 6)
   for (const [name, text] of pages) {
@@ -157,7 +157,7 @@ function scalarRows(wire: ClientWire): ScalarRow[] {
 }
 
 for (const { from, to, row } of pairsOfScalars)
-  test(`T9 R10 ${from}→${to} the scalar ${row.field} reaches the row of its name, or is a loss`, () => {
+  test(`T9 R10 ${from}→${to} the scalar ${row.field} reaches the row of its name, or is a listed loss`, () => {
     const taken = wires[to].model.scalars.find(({ name }) => name === row.name)
     const [least, most] = taken?.range ?? [-9, 9]
     const send = (value: unknown, accepts: ReadonlySet<string>) => {
@@ -206,7 +206,7 @@ function wrong({ field, kind }: ScalarRow): Record<string, unknown> {
   return { [top]: member === undefined ? value : { [member]: value } }
 }
 
-test('T9 a scalar of a client has a row of its name on another wire; a field that no other wire has is `dropped`', () => {
+test('T9 a scalar of a client has a row of its name on another wire; a field of no other wire is `dropped`', () => {
   for (const from of clientWireNames)
     for (const { field, name } of scalarRows(from)) {
       const others = clientWireNames.filter(

@@ -68,7 +68,7 @@ function requestOf(turns: Turn[]): InferenceRequest {
   return { ...decode('chat', smallest.chat), turns }
 }
 
-test('TP4 normalising twice is normalising once', () => {
+test('TP4 normalising twice gives the same as normalising once', () => {
   fc.assert(
     fc.property(anyTurns, (turns) => {
       const once = normalise(requestOf(turns))
@@ -91,7 +91,7 @@ test('TP4 a user turn without parts keeps no text from the results before it', (
   deepEqual(normalise(requestOf(turns)).turns, [turns[0], { by: 'user', parts: [result, text] }])
 })
 
-test('TP4 normalising loses no part but empty operator text, and pairs what can be paired', () => {
+test('TP4 normalising loses no part except empty operator text, and pairs every call and result that match', () => {
   fc.assert(
     fc.property(anyTurns, (turns) => {
       const parts = (list: Turn[]): unknown[] =>
@@ -105,7 +105,7 @@ test('TP4 normalising loses no part but empty operator text, and pairs what can 
 })
 
 for (const [from, to] of pairs) {
-  test(`TP4 ${from}→${to} the same conversation is the same bytes`, () => {
+  test(`TP4 ${from}→${to} the same conversation leads to the same bytes`, () => {
     fc.assert(
       fc.property(conversation, profiles, (rounds, profile) => {
         const body = requestAt(from, rounds)
@@ -115,7 +115,7 @@ for (const [from, to] of pairs) {
     )
   })
 
-  test(`T8 ${from}→${to} a conversation that grows keeps its beginning byte by byte, marks aside`, () => {
+  test(`T8 ${from}→${to} a growing conversation keeps its beginning byte by byte, apart from cache marks`, () => {
     fc.assert(
       fc.property(conversation, profiles, (rounds, profile) => {
         const bodies = rounds.map((_, index) =>
@@ -136,7 +136,7 @@ for (const [from, to] of pairs) {
     )
   })
 
-  test(`R-PAIR ${from}→${to} every call has its result directly behind it, whatever the ids`, () => {
+  test(`R-PAIR ${from}→${to} every call is followed directly by its result, whatever the ids`, () => {
     fc.assert(
       fc.property(conversation, profiles, (rounds, profile) => {
         const { body } = translate(from, to, requestAt(from, rounds), { profile })
@@ -294,7 +294,7 @@ function withoutPlaces(value: unknown): unknown {
   return Object.fromEntries(members.map(([key, member]) => [key, withoutPlaces(member)]))
 }
 
-test('TP6 upstream names are one to one and legal, and lead back', () => {
+test('TP6 upstream names are unique and legal, and map back to their tools', () => {
   const tool = fc.record({
     name: fc.constantFrom('f', 'g', 'a b', 'a_b', 'm__f', 'n'.repeat(70), `${'n'.repeat(70)}m`, ''),
     namespace: fc.constantFrom(undefined, 'm', 'n'),
@@ -323,7 +323,7 @@ test('TP6 upstream names are one to one and legal, and lead back', () => {
   )
 })
 
-test('TP6 call ids are one to one, in the style that was asked for', () => {
+test('TP6 call ids are unique, in the style that was asked for', () => {
   const styles = { re64: /^[A-Za-z0-9_-]{1,64}$/, len40: /^[A-Za-z0-9_-]{1,40}$/, alnum9: /^[A-Za-z0-9]{9}$/ }
   const odd = fc.oneof(
     anyTurns,
@@ -341,13 +341,13 @@ test('TP6 call ids are one to one, in the style that was asked for', () => {
   )
 })
 
-test('R10 a mutated request is an upstream body or a 400, never a fault of ours', () => {
+test('R10 a mutated request becomes an upstream body or a 400, never an internal error', () => {
   const count = fuzzRequests(15 * runs.numRuns, 11)
   deepEqual(count.faults, [])
   ok(Math.min(count.encoded, count.refused) > runsUpTo(500))
 })
 
-test('T16 a body is written as JSON.stringify writes it, kept sources as they stand', () => {
+test('T16 a body is written as JSON.stringify writes it, with kept sources unchanged', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
       equal(writeJson(value).toString(), JSON.stringify(value))
@@ -358,7 +358,7 @@ test('T16 a body is written as JSON.stringify writes it, kept sources as they st
   equal(writeJson({ a, b: undefined, c: null }).toString(), '{"a":[{ "x" : 1.0 }],"c":null}')
 })
 
-test('T16 sources that are kept stand where they stood, whatever is around them and in them', () => {
+test('T16 kept sources stay at their places, whatever is around them and in them', () => {
   // `"1"` comes before `a` wherever it is set; the last strings begin as a stand-in and a token do.
   const key = fc.constantFrom('b', 'a', '1', '__proto__', '')
   const source = fc.constantFrom('{ "x" : 1.0 }', '[]', '"\u007fsent-"', '"\\u00e9"', '"é😀"')
@@ -398,7 +398,7 @@ function callOf(callId: string): ToolCallPart {
   return { type: 'tool_call', callId, name: 'f', argumentsText: '{}' }
 }
 
-test('TP6 two tools have one key only if name and namespace are the same, whatever characters are in them', () => {
+test('TP6 two tools have the same key only if name and namespace are equal, whatever characters they contain', () => {
   type Tool = { name: string; namespace: string | undefined }
   const word = fc.string({ unit: fc.constantFrom('\0', ':', 'a', '1'), minLength: 1, maxLength: 4 })
   const tool = fc.record({ name: word, namespace: fc.option(word, { nil: undefined }) })

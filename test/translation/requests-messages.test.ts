@@ -52,19 +52,19 @@ const toChat: Case[] = [
   },
   {
     id: 'Q03',
-    title: 'system: "" is no message',
+    title: 'system: "" becomes no message',
     body: ask({ system: '' }),
     expect: (up) => deepEqual(roles(up), ['user']),
   },
   {
     id: 'Q03',
-    title: 'system: [] is no message',
+    title: 'system: [] becomes no message',
     body: ask({ system: [] }),
     expect: (up) => deepEqual(roles(up), ['user']),
   },
   {
     id: 'Q04',
-    title: 'a bookkeeping block at the head of system does not arrive',
+    title: 'a bookkeeping block at the start of system is dropped',
     body: ask({ system: [text('x-anthropic-billing-header: cc_version=1.abc; cch=1;'), text('Real')] }),
     expect: (up, { text: sent }) => {
       deepEqual(up.messages[0], { role: 'system', content: 'Real' })
@@ -122,7 +122,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q10',
-    title: 'stream:true where stream_options is dropped',
+    title: 'stream:true if stream_options is dropped',
     body: ask({ stream: true }),
     setting: { profile: { drops: new Set(['stream_options']) } },
     expect: (up) => {
@@ -178,7 +178,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q16',
-    title: 'results spread over two user turns come together',
+    title: 'results spread over two user turns are joined',
     body: turns(
       user,
       { role: 'assistant', content: [use('t1'), use('t2')] },
@@ -248,7 +248,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q22',
-    title: 'or "" where the upstream wants it',
+    title: 'a call without text has content "" if the upstream requires it',
     body: called([use('t1')], [result('t1')]),
     setting: { profile: { nullContent: 'empty' } },
     expect: (up) => equal(up.messages[1].content, ''),
@@ -322,7 +322,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q29',
-    title: 'and where it cannot be disabled a space stands for the thought',
+    title: 'if reasoning cannot be disabled, a space replaces the missing thought',
     body: called([use('t1')], [result('t1')]),
     setting: {
       profile: {
@@ -349,7 +349,7 @@ const toChat: Case[] = [
   ),
   {
     id: 'Q31',
-    title: 'effort wins over a budget',
+    title: 'effort takes precedence over a budget',
     body: ask({ thinking: { type: 'enabled', budget_tokens: 8000 }, output_config: { effort: 'low' } }),
     expect: (up) => equal(up.reasoning_effort, 'low'),
   },
@@ -361,7 +361,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q32',
-    title: 'or the lowest level where it cannot be disabled',
+    title: 'thinking disabled is the lowest level if it cannot be disabled',
     body: ask({ thinking: { type: 'disabled' } }),
     setting: { profile: { reasoning: { style: 'effort', levels: ['high', 'medium'], canDisable: false } } },
     expect: (up) => equal(up.reasoning_effort, 'medium'),
@@ -452,7 +452,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q42',
-    title: 'only the schema is the schema',
+    title: 'only the schema is sent as the schema',
     body: JSON.stringify(
       ask({
         tools: [
@@ -502,7 +502,7 @@ const toChat: Case[] = [
   },
   {
     id: 'Q45',
-    title: 'a fully strict schema is',
+    title: 'a fully strict schema is called strict',
     body: askForList({ type: 'object', properties: {}, additionalProperties: false }),
     expect: (up) => equal(up.response_format.json_schema.strict, true),
   },
@@ -555,7 +555,7 @@ const toResponses: Case[] = [
   },
   {
     id: 'Q51',
-    title: 'strict is always said',
+    title: 'strict is always sent',
     body: ask({ tools: [tool, { ...tool, name: 'g', strict: true }] }),
     expect: (up) =>
       deepEqual(

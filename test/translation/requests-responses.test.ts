@@ -237,13 +237,13 @@ for (const one of toMessages) test(`${one.id} R→M ${one.title}`, () => runCase
 const wires: ClientWire[] = ['messages', 'chat', 'responses']
 for (const from of wires) {
   for (const to of wires.filter((wire) => wire !== from)) {
-    test(`Q111 X ${from}→${to} the same request twice is the same bytes`, () => {
+    test(`Q111 X ${from}→${to} the same request twice leads to the same bytes`, () => {
       const body = { ...smallest[from], stream: true, user: 'u', temperature: 0.3 }
       equal(translate(from, to, body).text, translate(from, to, body).text)
     })
 
     if (to === 'messages') continue
-    test(`Q112 X ${from}→${to} one key of two accounts is two upstream values`, () => {
+    test(`Q112 X ${from}→${to} the same key of two accounts becomes two upstream values`, () => {
       const profile = { accepts: new Set(['prompt_cache_key']) }
       // Scoping is done before (R-CACHE): what arrives here differs by account and is stable.
       const values = ['of-a', 'of-b', 'of-a'].map(

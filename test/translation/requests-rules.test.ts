@@ -45,7 +45,7 @@ const refusals: [title: string, from: ClientWire, body: unknown, code: string, p
     ['R10 a body that is not JSON', 'chat', '{"model":', 'invalid_body', null],
     ['R10 a body that is an array', 'messages', '[]', 'invalid_body', null],
     ['R10 model of a wrong type', 'chat', chatAsk({ model: 1 }), 'invalid_body', 'model'],
-    ['R10 messages that is no array', 'chat', { model: 'm', messages: {} }, 'invalid_body', 'messages'],
+    ['R10 messages that is not an array', 'chat', { model: 'm', messages: {} }, 'invalid_body', 'messages'],
     ['R10 messages missing', 'messages', { model: 'm', max_tokens: 1 }, 'invalid_body', 'messages'],
     ['R10 input missing', 'responses', { model: 'm' }, 'invalid_body', 'input'],
     ['R10 input a number', 'responses', { model: 'm', input: 1 }, 'invalid_body', 'input'],
@@ -59,9 +59,9 @@ const refusals: [title: string, from: ClientWire, body: unknown, code: string, p
       'max_output_tokens',
     ],
     ['spec 2.2 max_tokens missing', 'messages', { model: 'm', messages: [user] }, 'invalid_body', 'max_tokens'],
-    ['R10 a key that is no string', 'chat', chatAsk({ prompt_cache_key: 1 }), 'invalid_body', 'prompt_cache_key'],
+    ['R10 a key that is not a string', 'chat', chatAsk({ prompt_cache_key: 1 }), 'invalid_body', 'prompt_cache_key'],
     [
-      'R10 a number JSON can say and we cannot',
+      'R10 a number that JSON can express and we cannot',
       'chat',
       '{"model":"m","messages":[],"temperature":1e400}',
       'invalid_body',
@@ -242,7 +242,7 @@ for (const [title, from, body, code, param, text] of refusals) {
   }
 }
 
-test('T9 a choice that the model lacks is said in another way of the same meaning', () => {
+test('T9 a choice that the model lacks is expressed in another way with the same meaning', () => {
   const body = chatAsk({
     tools: [chatTool('f'), chatTool('g')],
     tool_choice: { type: 'function', function: { name: 'g' } },
@@ -263,7 +263,7 @@ test('T9 a choice that the model lacks is said in another way of the same meanin
   ok(!('tools' in behind(only('auto'))), 'it might call one')
 })
 
-test('R-CHOICE allowed_tools is told to a model that takes it', () => {
+test('R-CHOICE allowed_tools is sent to a model that supports it', () => {
   const tools = [
     { type: 'function', name: 'f' },
     { type: 'function', name: 'g' },
@@ -278,7 +278,7 @@ test('R-CHOICE allowed_tools is told to a model that takes it', () => {
   })
 })
 
-test('T10 what a messages client may see of reasoning', () => {
+test('T10 a messages client sees reasoning only if it enables thinking and does not omit its display', () => {
   const shown = (thinking: unknown) => decode('messages', messagesAsk({ thinking })).reasoning.isShown
   equal(shown({ type: 'enabled', budget_tokens: 2000 }), true)
   equal(shown({ type: 'adaptive' }), true)
@@ -289,7 +289,7 @@ test('T10 what a messages client may see of reasoning', () => {
   equal(decode('messages', messagesAsk({ output_config: { effort: 'low' } })).reasoning.isShown, false)
 })
 
-test('R-THINK what a responses client may see, and what it asks for', () => {
+test('R-THINK a responses client sees reasoning only if it asks for a summary', () => {
   const wish = (reasoning: unknown, include: unknown = []) =>
     decode('responses', responsesAsk({ reasoning, include })).reasoning
   const sealing = ['reasoning.encrypted_content']
@@ -297,7 +297,7 @@ test('R-THINK what a responses client may see, and what it asks for', () => {
   deepEqual(wish({ summary: 'auto' }, sealing), { level: undefined, isShown: true, isAsked: true, wantsSealed: true })
 })
 
-test('T7 a sealed signature goes back to the messages model it is of, as the first block of its turn', () => {
+test('T7 a sealed signature returns to its messages model as the first block of its turn', () => {
   const input = [
     { role: 'user', content: 'Hi' },
     { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'ours' },
@@ -321,7 +321,7 @@ test('T7 a sealed signature goes back to the messages model it is of, as the fir
   equal(up.thinking.type, 'enabled')
 })
 
-test('T5 marks are set where the conversation has a key: tool, system and the last two user turns', () => {
+test('T5 if the conversation has a key, marks are set on tool, system and the last two user turns', () => {
   const body = chatAsk({
     messages: [
       { role: 'system', content: 'S' },
@@ -364,7 +364,7 @@ test('T5 marks are set where the conversation has a key: tool, system and the la
   )
 })
 
-test('A3 T23 before a messages model that the assistant may not begin with, a conversation that it begins gets a user turn', () => {
+test('A3 T23 a conversation that starts with an assistant turn gets a user turn, if its messages model needs one', () => {
   const greeting = { role: 'assistant', content: 'Hello, how can I help?' }
   for (const wire of ['chat', 'responses'] as const) {
     const asked = wire === 'chat' ? chatAsk({ messages: [greeting, user] }) : responsesAsk({ input: [greeting, user] })
@@ -385,7 +385,7 @@ test('A3 T23 before a messages model that the assistant may not begin with, a co
   }
 })
 
-test('A6 T25 what the assistant said is a plain string before a responses model', () => {
+test('A6 T25 an assistant text is a plain string for a responses model', () => {
   const turns = [
     user,
     {
@@ -404,7 +404,7 @@ test('A6 T25 what the assistant said is a plain string before a responses model'
   ])
 })
 
-test('E3 T21 neighbouring assistant turns of a messages request are one before the other wires, so that all results follow all calls', () => {
+test('E3 T21 adjacent assistant turns of a messages request are merged for other wires, so that results follow their calls', () => {
   const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} })
   const settings = { role: 'system' }
   const asked = messagesAsk({
@@ -436,7 +436,7 @@ test('E3 T21 neighbouring assistant turns of a messages request are one before t
   )
 })
 
-test('E8 T21 reasoning alone between results does not part them from their calls', () => {
+test('E8 T21 a turn with only reasoning between results does not separate them from their calls', () => {
   const asked = responsesAsk({
     input: [
       user,
@@ -455,7 +455,7 @@ test('E8 T21 reasoning alone between results does not part them from their calls
   )
 })
 
-test('E4 T21 T18 instructions with an empty input are the user’s turn', () => {
+test('E4 T21 T18 instructions with an empty input become the user’s turn', () => {
   for (const input of [
     '',
     [],
@@ -479,7 +479,7 @@ test('E4 T21 T18 instructions with an empty input are the user’s turn', () => 
   deepEqual(body.messages, [{ role: 'user', content: [{ type: 'text', text: 'Do.' }] }])
 })
 
-test('T20 T14 a placeholder goes by its name, additions say nothing new, removals take the tool out', () => {
+test('T20 T14 a placeholder is dropped by name, an addition changes nothing, and a removal removes the tool', () => {
   const schema = { type: 'object', properties: {} }
   const change = (type: string, name: string) => ({ type, tool: { type: 'tool_reference', name } })
   const definition = { name: 'inline', input_schema: schema }
@@ -528,7 +528,7 @@ test('T20 T14 a placeholder goes by its name, additions say nothing new, removal
   throws(() => translate('messages', 'chat', refused), /messages\[1\]\.content\[0\]\.tool: this tool is not offered/)
 })
 
-test('A8 tools that the vendor defines and the client runs are functions on other wires; their calls go back under their names', () => {
+test('A8 vendor-defined tools that the client runs are functions on other wires; their calls return under their names', () => {
   const types = [
     ['bash_20241022', 'bash', ['command', 'restart']],
     ['bash_20250124', 'bash', ['command', 'restart']],
@@ -558,7 +558,7 @@ test('A8 tools that the vendor defines and the client runs are functions on othe
   }
 })
 
-test('T8 T14 a system turn as a block with a mark and as a string is the same bytes', () => {
+test('T8 T14 a system turn gives the same bytes as a marked block and as a string', () => {
   const turn = (content: unknown) => messagesAsk({ messages: [user, { role: 'system', content }] })
   const block = [{ type: 'text', text: 'Env', cache_control: { type: 'ephemeral' } }]
   for (const to of ['chat', 'responses'] as const) {
@@ -566,7 +566,7 @@ test('T8 T14 a system turn as a block with a mark and as a string is the same by
   }
 })
 
-test('T14 deferred tools go behind the others, placeholders go, references become text', () => {
+test('T14 deferred tools come after the others, placeholders are dropped, and references become text', () => {
   const body = messagesAsk({
     tools: [
       { name: 'Placeholder', defer_loading: true },
@@ -607,7 +607,7 @@ test('T16 lone surrogates, digits and key order survive in both directions', () 
   equal(translate('messages', 'chat', fromMessages).body.messages[0].tool_calls[0].function.arguments, args)
 })
 
-test('R-ARGS what is no object comes back as it was', () => {
+test('R-ARGS arguments that are not an object come back unchanged', () => {
   const body = (args: string) =>
     chatAsk({ messages: [user, { role: 'assistant', tool_calls: [call('a', 'f', args)] }] })
   for (const args of ['{"a":', '[1,2]', '"x"', '7', '{"_raw_arguments":"x"} ', '{"_raw_arguments":1}']) {
@@ -618,7 +618,7 @@ test('R-ARGS what is no object comes back as it was', () => {
   }
 })
 
-test('R-ARGS F-C35 arguments deeper or longer than a request may be are not parsed, and come back as they were', () => {
+test('R-ARGS F-C35 arguments deeper or longer than a request may be are not parsed, and come back unchanged', () => {
   const nested = (depth: number) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
   const inputOf = (args: string) => {
     const asked = chatAsk({ messages: [user, { role: 'assistant', tool_calls: [call('a', 'f', args)] }] })
@@ -629,20 +629,20 @@ test('R-ARGS F-C35 arguments deeper or longer than a request may be are not pars
     deepEqual(inputOf(args), { _raw_arguments: args })
 })
 
-test('T17 a cap below the upstream’s floor is raised to it and told', () => {
+test('T17 a cap below the upstream’s minimum is raised to it, and the change is listed', () => {
   const encoded = translate('messages', 'chat', messagesAsk({ max_tokens: 5 }), { profile: { minOutput: 32 } }).encoded
   equal(JSON.parse(encoded.body.toString()).max_completion_tokens, 32)
   equal(encoded.outputTokensCap, 32)
   deepEqual(encoded.losses, [{ field: 'max_output', what: 'clamped', why: 'below the upstream’s floor' }])
 })
 
-test('R-MAX without a cap none is sent on chat and the maximum is told', () => {
+test('R-MAX without a cap, none is sent on chat, and the model’s maximum is the limit', () => {
   const { body, encoded } = translate('responses', 'chat', smallest.responses)
   ok(!('max_completion_tokens' in body))
   equal(encoded.outputTokensCap, 8192)
 })
 
-test('T18 with system messages only the last of them is the user’s turn', () => {
+test('T18 if there are only system messages, the last of them becomes the user’s turn', () => {
   const body = chatAsk({
     messages: [
       { role: 'system', content: 'S' },
@@ -654,7 +654,7 @@ test('T18 with system messages only the last of them is the user’s turn', () =
   deepEqual(up.messages, [{ role: 'user', content: [{ type: 'text', text: 'Do it' }] }])
 })
 
-test('T13 calls without results and results without calls pass as they stand', () => {
+test('T13 calls without results and results without calls are passed on unchanged', () => {
   const messages = [
     user,
     { role: 'assistant', tool_calls: [call('a')] },
@@ -667,7 +667,7 @@ test('T13 calls without results and results without calls pass as they stand', (
   ])
 })
 
-test('R-PRE trailing assistant text is trimmed for messages and flagged where there is a flag', () => {
+test('R-PRE trailing assistant text is trimmed for messages, and marked if the wire has a flag for it', () => {
   const messages = [user, { role: 'assistant', content: 'So \n' }]
   deepEqual(translate('chat', 'messages', chatAsk({ messages })).body.messages[1].content, [
     { type: 'text', text: 'So' },
@@ -676,7 +676,7 @@ test('R-PRE trailing assistant text is trimmed for messages and flagged where th
   deepEqual(flagged.messages[1], { role: 'assistant', content: 'So \n', prefix: true })
 })
 
-test('R-SCHEMA a root choice is loosened for messages, a missing type is added', () => {
+test('R-SCHEMA a choice at the root of a schema is loosened for messages, and a missing type is added', () => {
   const parameters = (schema: object) =>
     translate('chat', 'messages', chatAsk({ tools: [chatTool('f', { parameters: schema })] }))
   const branch = (name: string) => ({ properties: { id: { type: 'string' }, [name]: {} }, required: ['id', name] })
@@ -693,7 +693,7 @@ test('R-SCHEMA a root choice is loosened for messages, a missing type is added',
   deepEqual(parameters({ properties: {} }).body.tools[0].input_schema, { type: 'object', properties: {} })
 })
 
-test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that say it; others get what the client wrote', () => {
+test('R-SCHEMA T16 a provider that requires explicit schemas gets omitted parts filled in; others get the client’s text', () => {
   const sent = (to: 'chat' | 'responses', schema: object, profile: string) => {
     const ask = messagesAsk({ tools: [{ name: 'f', input_schema: schema }] })
     const { body, encoded } = translate('messages', to, ask, { profile: profile })
@@ -733,7 +733,7 @@ test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that sa
   deepEqual(sent('chat', choice, 'default-chat'), [{ type: 'object', ...choice }, []])
 })
 
-test('R-SYS R-PRE T23 the profiles of Anthropic take what its models of their time take', () => {
+test('R-SYS R-PRE T23 the profiles of Anthropic accept what its models of their time accept', () => {
   const ask = chatAsk({
     messages: [user, { role: 'system', content: 'Be brief.' }, { role: 'assistant', content: 'Sure' }],
   })
@@ -744,7 +744,7 @@ test('R-SYS R-PRE T23 the profiles of Anthropic take what its models of their ti
   deepEqual(roles('anthropic-fixed-sampling'), ['user', 'system', 'assistant', 'user'])
 })
 
-test('R-RES R-SYS Mistral gets no user turn behind a result, and no system turn behind an assistant one', () => {
+test('R-RES R-SYS Mistral gets no user turn after a result, and no system turn after an assistant turn', () => {
   const messages = [
     user,
     { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'f', input: {} }] },
@@ -776,7 +776,7 @@ test('R-RES R-SYS Mistral gets no user turn behind a result, and no system turn 
   )
 })
 
-test('R-WHO P5 an address of e-mail, or a long name, is no user_id of the wire and stands as its hash', () => {
+test('R-WHO P5 an e-mail address or a long name is not a valid user_id and is sent as its hash', () => {
   const sent = (name: string) => translate('chat', 'messages', chatAsk({ user: name })).body.metadata.user_id
   match(sent('alice@example.com'), /^[0-9a-f]{64}$/)
   match(sent('a'.repeat(257)), /^[0-9a-f]{64}$/)
@@ -784,7 +784,7 @@ test('R-WHO P5 an address of e-mail, or a long name, is no user_id of the wire a
   equal(sent('alice@example.com'), sent('alice@example.com'))
 })
 
-test('R-NAME R-GROUP what is written out for each tool and each call is short: a name, and the description of a namespace', () => {
+test('R-NAME R-GROUP texts repeated for each tool and call have a limit: a name, and the description of a namespace', () => {
   const long = 'n'.repeat(1_025)
   const group = (more: object, tools = 1) =>
     responsesAsk({
@@ -814,7 +814,7 @@ test('R-NAME R-GROUP what is written out for each tool and each call is short: a
   match(`${told('responses', two)[2]}`, /^tools\[1\]\.description: it stands with each/)
 })
 
-test('T9 a wish for verbosity goes where it is taken, and is told where it is not', () => {
+test('T9 a wish for verbosity is sent if the model supports it, and is otherwise a listed loss', () => {
   const asked = chatAsk({ verbosity: 'low' })
   deepEqual(translate('chat', 'responses', asked, { profile: { accepts: new Set(['verbosity']) } }).body.text, {
     verbosity: 'low',
@@ -823,7 +823,7 @@ test('T9 a wish for verbosity goes where it is taken, and is told where it is no
   deepEqual([body.text, encoded.losses.map(({ field }) => field)], [undefined, ['verbosity']])
 })
 
-test('R-SCHEMA T9 a root choice is never made tighter: each property is as any branch has it, and references are branches too', () => {
+test('R-SCHEMA T9 a root choice never becomes stricter: each property is as in any branch, and references are branches too', () => {
   const merged = (schema: object) =>
     translate('chat', 'messages', chatAsk({ tools: [chatTool('f', { parameters: schema })] })).body.tools[0]
       .input_schema
@@ -879,7 +879,7 @@ test('R-SCHEMA T9 a root choice is never made tighter: each property is as any b
   })
 })
 
-test('R-THINK a model that thinks unless it is told not to is told both, and not to where a turn lacks its thinking', () => {
+test('R-THINK a model that thinks by default is told either way, and is told not to if a turn lacks its thinking', () => {
   const setting = { profile: 'deepseek' }
   const thinkingOf = (body: object) => {
     const { thinking, reasoning_effort: effort } = translate('messages', 'chat', messagesAsk(body), setting).body
@@ -899,7 +899,7 @@ test('R-THINK a model that thinks unless it is told not to is told both, and not
   ok(encoded.losses.some(({ field, what }) => field === 'reasoning' && what === 'dropped'))
 })
 
-test('R-PRE a model that continues no turn of its own is asked to go on, and any other continues it', () => {
+test('R-PRE a model that cannot continue its own turn is asked to go on; any other continues it', () => {
   const messages = [
     { role: 'user', content: 'x' },
     { role: 'assistant', content: 'The answer is ' },
@@ -923,7 +923,7 @@ test('R-PRE a model that continues no turn of its own is asked to go on, and any
   equal(up.messages.at(-1).role, 'assistant')
 })
 
-test('R-JSON T18 where there is operator text only it is the last of it that asks, and not our line about JSON', () => {
+test('R-JSON T18 if there is only operator text, its last part becomes the user’s turn, and not our line about JSON', () => {
   const messages = [
     { role: 'system', content: 'Be short.' },
     { role: 'system', content: 'Name a colour.' },
@@ -944,13 +944,13 @@ test('R-JSON T18 where there is operator text only it is the last of it that ask
   equal(again.messages[0].content[0].text, 'Name a colour.')
 })
 
-test('T9 a list of nothing is not refused, whatever it would be a list of', () => {
+test('T9 an empty list is not refused, whatever field it is in', () => {
   translate('messages', 'chat', messagesAsk({ mcp_servers: [] }))
   translate('chat', 'messages', chatAsk({ functions: [] }))
   equal(refusalOf('messages', 'chat', messagesAsk({ mcp_servers: [{}] })).param, 'mcp_servers')
 })
 
-test('T20 a tool that is defined again after it was taken away is the later one, and twice without that is refused', () => {
+test('T20 the later definition of a removed tool is used; a second definition without a removal is refused', () => {
   const tool = (properties: object) => ({ name: 'A', input_schema: { type: 'object', properties } })
   const say = (block: object) => ({ role: 'system', content: [block] })
   const gone = say({ type: 'tool_removal', tool: { type: 'tool_reference', name: 'A' } })
@@ -966,7 +966,7 @@ test('T20 a tool that is defined again after it was taken away is the later one,
   equal(refusalOf('messages', 'chat', body(again({ z: {} }))).param, 'tools')
 })
 
-test('T9 a summary that stands for what was said before it is told to other models, and an empty one as lost', () => {
+test('T9 a summary of earlier turns is sent to other models; an empty one is a listed loss', () => {
   const ask = (content: unknown) => {
     const messages = [
       { role: 'assistant', content: [{ type: 'compaction', content }] },
@@ -982,7 +982,7 @@ test('T9 a summary that stands for what was said before it is told to other mode
     )
 })
 
-test('R-THINK the last effort that a system turn asks for holds', () => {
+test('R-THINK the last effort set by a system turn holds', () => {
   const say = (effort: string) => ({ role: 'system', output_config: { effort } })
   const user = { role: 'user', content: 'x' }
   const setting = { profile: 'openai-reasoning' }
@@ -1003,7 +1003,7 @@ test('R-THINK the last effort that a system turn asks for holds', () => {
   }
 })
 
-test('R-JSON a model that knows closed schemas only is told the rest in descriptions, or all of it in words', () => {
+test('R-JSON a model that supports only closed schemas gets the rest in descriptions, or the whole schema in words', () => {
   const profile = { shape: 'closed' as const }
   const ask = (schema: object) => {
     const format = { type: 'json_schema', json_schema: { name: 'n', schema } }
@@ -1025,7 +1025,7 @@ test('R-JSON a model that knows closed schemas only is told the rest in descript
   match(JSON.stringify(map.body.system), /fits this JSON Schema, and nothing else/)
 })
 
-test('R-JSON a schema without `strict` is called strict only where strict output knows all of it', () => {
+test('R-JSON a schema without `strict` is sent as strict only if strict output supports all of it', () => {
   const strictOf = (schema: object) => {
     const format = {
       type: 'json_schema',
@@ -1063,7 +1063,7 @@ test('R-JSON a schema without `strict` is called strict only where strict output
     equal(strictOf(schema), false, JSON.stringify(schema))
 })
 
-test('R-JSON a schema the model cannot be held to is asked for in words', () => {
+test('R-JSON a schema that cannot be enforced on the model is asked for in words', () => {
   const format = { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } }
   const up = translate('chat', 'responses', chatAsk({ response_format: format }), { profile: { shape: 'json' } }).body
   deepEqual(up.text.format, { type: 'json_object' })
@@ -1078,7 +1078,7 @@ test('R-JSON a schema the model cannot be held to is asked for in words', () => 
   equal(none.messages[0].role, 'system')
 })
 
-test('R-DOC documents as files, as documents and in line', () => {
+test('R-DOC documents are sent as files, as documents and inline', () => {
   const document = {
     type: 'document',
     title: 'a.pdf',
@@ -1103,7 +1103,7 @@ test('R-DOC documents as files, as documents and in line', () => {
   ])
 })
 
-test('R-DOC text is text by whatever name, since a messages model takes PDFs alone in base64', () => {
+test('R-DOC any text media type is sent as text, because a messages model accepts only PDFs in base64', () => {
   const sourceOf = (mime: string) => {
     const content = [{ type: 'input_file', filename: 'f', file_data: `data:${mime};base64,e30=` }]
     return translate('responses', 'messages', responsesAsk({ input: [{ role: 'user', content }] })).body.messages[0]
@@ -1115,7 +1115,7 @@ test('R-DOC text is text by whatever name, since a messages model takes PDFs alo
     deepEqual(sourceOf(mime), { type: 'base64', media_type: mime, data: 'e30=' }, mime)
 })
 
-test('R-DOC what is said of a document stands before it, whatever it is made of', () => {
+test('R-DOC the title and context of a document are placed before it, whatever its form', () => {
   const told = { context: 'from the trial of 2019', title: 'a' }
   const sources = [
     { type: 'base64', media_type: 'application/pdf', data: pdf },
@@ -1132,7 +1132,7 @@ test('R-DOC what is said of a document stands before it, whatever it is made of'
     }
 })
 
-test('R-DOC the pictures of a document stay where they are among its texts', () => {
+test('R-DOC the images of a document keep their places among its texts', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
   const words = (text: string) => ({ type: 'text', text })
   const documents: [object[], string[]][] = [
@@ -1160,7 +1160,7 @@ test('R-DOC the pictures of a document stay where they are among its texts', () 
   )
 })
 
-test('R-HIST calls of the conversation are signed for a model that wants it, and for no other', () => {
+test('R-HIST earlier calls are signed for a model that requires it, and for no other', () => {
   const messages = [
     { role: 'user', content: 'Hi' },
     { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: {} }] },
@@ -1175,7 +1175,7 @@ test('R-HIST calls of the conversation are signed for a model that wants it, and
   ok(!('extra_content' in callOf('gemini')))
 })
 
-test('R-EMPTY towards messages text without a word goes only where it is a user’s', () => {
+test('R-EMPTY text without words is sent to messages models only if it is a user’s', () => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
   const messages = [
     { role: 'system', content: ' ' },
@@ -1209,7 +1209,7 @@ const said = (text: string) => ({ type: 'message', role: 'assistant', content: [
 const called = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
 const result = { type: 'function_call_output', call_id: 'c', output: 'r' }
 
-test('R-EMPTY R-HIST a turn towards messages never ends in thinking, which its models refuse', () => {
+test('R-EMPTY R-HIST a turn sent to messages never ends in thinking, which its models refuse', () => {
   for (const [items, shape] of [
     [[thought], ['user text text']],
     [[thought, said('\n\n')], ['user text text']],
@@ -1235,7 +1235,7 @@ test('R-EMPTY R-HIST a turn towards messages never ends in thinking, which its m
   deepEqual(kept, { shape: ['user text', 'assistant thinking text', 'user text'], thinks: true, losses: [] })
 })
 
-test('R-HIST calls that are answered want their turn to begin with thinking, whatever stands between', () => {
+test('R-HIST a turn whose calls are answered must begin with thinking, whatever is between calls and results', () => {
   for (const [items, thinks] of [
     [[thought, called, result], true],
     [[called, result], false],
@@ -1247,7 +1247,7 @@ test('R-HIST calls that are answered want their turn to begin with thinking, wha
     equal(saidBehind([...items]).thinks, thinks, JSON.stringify(items))
 })
 
-test('T9 examples of a tool and the description of a schema are told as lost where no wire has them', () => {
+test('T9 examples of a tool and the description of a schema are listed as lost if no wire has a field for them', () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' }, input_examples: [{ a: 1 }] }]
   deepEqual(translate('messages', 'chat', messagesAsk({ tools })).encoded.losses, [
     { field: 'tools.input_examples', what: 'dropped', why: 'no other wire has it' },
@@ -1260,7 +1260,7 @@ test('T9 examples of a tool and the description of a schema are told as lost whe
   equal(translate('chat', 'responses', ask).body.text.format.description, json_schema.description)
 })
 
-test('R-IMG image/jpg is image/jpeg and percent-encoded data becomes base64', () => {
+test('R-IMG image/jpg becomes image/jpeg, and percent-encoded data becomes base64', () => {
   const image = (url: string) =>
     chatAsk({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
   const source = (url: string) => translate('chat', 'messages', image(url)).body.messages[0].content[0].source
@@ -1275,7 +1275,7 @@ const formats = {
   'image/webp': Buffer.from('RIFF9\x30\0\0WEBPVP8 '),
 }
 
-test('R-IMG Y8 FID-7 an image whose type is missing or says nothing gets that of its first bytes, from every wire', () => {
+test('R-IMG Y8 FID-7 an image with a missing or meaningless type gets that of its first bytes, from every wire', () => {
   const ask = {
     chat: (mime: string, data: string) =>
       chatAsk({
@@ -1329,7 +1329,7 @@ test('R-RES toolImages native keeps images in the tool message', () => {
   equal(body.messages.length, 2)
 })
 
-test('R-WHO who the client acts for, on every wire', () => {
+test('R-WHO the user whom a client acts for is sent on every wire', () => {
   const accepts = { profile: { accepts: new Set(['safety_identifier']) } }
   deepEqual(translate('chat', 'messages', chatAsk({ user: 'u' })).body.metadata, { user_id: 'u' })
   deepEqual(translate('responses', 'messages', responsesAsk({ user: 'u', safety_identifier: 's' })).body.metadata, {
@@ -1341,7 +1341,7 @@ test('R-WHO who the client acts for, on every wire', () => {
   deepEqual([both.user, both.safety_identifier], ['u', 's'])
 })
 
-test('R-ID ids in the style of the upstream', () => {
+test('R-ID ids are in the style of the upstream', () => {
   const messages = [user, { role: 'assistant', tool_calls: [call('a.b'), call('c')] }]
   const ids = (toolIdStyle: 'free' | 'len40' | 'alnum9' | 'fn_index') =>
     translate('chat', 'messages', chatAsk({ messages }), { profile: { toolIdStyle } }).body.messages[1].content.map(
@@ -1353,7 +1353,7 @@ test('R-ID ids in the style of the upstream', () => {
   deepEqual(ids('fn_index'), ['functions.f:0', 'functions.f:1'])
 })
 
-test('R-THINK styles of a messages and of a chat model', () => {
+test('R-THINK reasoning is asked for in the styles of messages and chat models', () => {
   const effort = chatAsk({ reasoning_effort: 'none' })
   deepEqual(translate('chat', 'messages', effort, { profile: { reasoning: adaptive } }).body.thinking, {
     type: 'disabled',
@@ -1375,21 +1375,21 @@ test('R-DROP a field that the profile drops is listed by the upstream’s name f
   deepEqual(encoded.losses, [{ field: 'temperature', what: 'dropped', why: 'the model does not take it' }])
 })
 
-test('R-STOP stops that a profile drops are enforced here', () => {
+test('R-STOP stop sequences that a profile drops are enforced here', () => {
   const { encoded } = translate('messages', 'chat', messagesAsk({ stop_sequences: ['a'] }), {
     profile: { drops: new Set(['stop']) },
   })
   deepEqual([encoded.localStops, encoded.body.includes('"stop"')], [['a'], false])
 })
 
-test('B20, T26: on a translated pair 64 stop sequences of 1,000 characters are taken', () => {
+test('B20, T26: a translated pair accepts 64 stop sequences of 1,000 characters', () => {
   const stops = [...manyStops(63), longStop(1_000)]
   equal(translate('chat', 'messages', chatAsk({ stop: stops })).encoded.stops.length, 64)
   equal(translate('chat', 'messages', chatAsk({ stop: longStop(1_000) })).encoded.stops.length, 1)
   equal(translate('messages', 'chat', messagesAsk({ stop_sequences: stops })).encoded.stops.length, 64)
 })
 
-test('T8 developerRole false is system, stringOnly joins', () => {
+test('T8 developerRole false sends the system role, and stringOnly joins texts', () => {
   const body = responsesAsk({
     input: [
       { role: 'developer', content: 'D' },
@@ -1411,7 +1411,7 @@ test('T8 developerRole false is system, stringOnly joins', () => {
   )
 })
 
-test('R-GROUP a namespace called functions is none, and a bare name in the history means its one bearer', () => {
+test('R-GROUP a namespace called functions does not count, and a bare name in the history means the only tool of that name', () => {
   const member = { type: 'function', name: 's' }
   const body = responsesAsk({
     tools: [
@@ -1425,7 +1425,7 @@ test('R-GROUP a namespace called functions is none, and a bare name in the histo
   equal(up.messages[0].tool_calls[0].function.name, 's')
 })
 
-test('R10 a conversation of 8,000 turns and a list of 2,000 tools are taken', () => {
+test('R10 a conversation of 8,000 turns and a list of 2,000 tools are accepted', () => {
   const messages = Array.from({ length: 8_000 }, (_, i) => (i % 2 ? { role: 'assistant', content: 'a' } : user))
   const tools = Array.from({ length: 2_000 }, (_, i) => chatTool(`f${i}`))
   const request = decode('chat', chatAsk({ messages, tools }))
@@ -1433,7 +1433,7 @@ test('R10 a conversation of 8,000 turns and a list of 2,000 tools are taken', ()
   equal(JSON.parse(encode('responses', request).body.toString()).tools.length, 2_000)
 })
 
-test('R-RES a failed result with an image says so on responses, once', () => {
+test('R-RES a failed result with an image is marked as failed once on responses', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
   const messages = [
     { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
@@ -1451,7 +1451,7 @@ test('R-RES a failed result with an image says so on responses, once', () => {
   ])
 })
 
-test('R-PAIR 3 many calls of one id are paired in the order of their turn, in time that grows with their number', () => {
+test('R-PAIR 3 many calls with one id are paired in the order of their turn, in time proportional to their number', () => {
   const count = 5_000
   const calls = Array.from({ length: count }, () => call('x'))
   const results = Array.from({ length: count }, (_, i) => ({ role: 'tool', tool_call_id: 'x', content: String(i) }))
@@ -1486,7 +1486,7 @@ test('T15 operator text that must move goes to the turn directly before it', () 
   ])
 })
 
-test('R-SYS 4 operator text with no user turn beside it is a user turn of its own', () => {
+test('R-SYS 4 operator text without an adjacent user turn becomes a user turn of its own', () => {
   const messages = [user, { role: 'assistant', content: 'a' }, { role: 'system', content: 'S' }]
   const { body } = translate('chat', 'messages', chatAsk({ messages }))
   deepEqual(body.messages[2], {

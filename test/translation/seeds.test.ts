@@ -11,13 +11,13 @@ import { pump, pumpJson, wires } from './pump.ts'
 const folder = new URL('seeds/', import.meta.url)
 const names = readdirSync(folder).filter((name) => /^(answer|body)-/.test(name))
 
-test('there are seeds', () => assert.ok(names.length > 0))
+test('the folder has seeds', () => assert.ok(names.length > 0))
 
 for (const name of names) {
   const [kind, wire] = name.split('-') as [string, ClientWire]
   const bytes = readFileSync(new URL(name, folder))
   if (kind === 'body') {
-    test(`R9 the body of seed ${name} is sent on or refused`, () => {
+    test(`R9 the body of seed ${name} is forwarded or refused`, () => {
       assert.match(walkBody(wire, bytes), /^(sent|refused)$/)
     })
   } else {

@@ -40,7 +40,7 @@ for (const client of ['chat', 'responses'] as const) {
     return { tools: body.tools as Upstream[], strict: body.tools.map((tool: Upstream) => tool.strict), losses }
   }
 
-  test(`Y10 BUG-10 strict goes to messages models whose profile takes it (${client})`, () => {
+  test(`Y10 BUG-10 strict is sent to messages models whose profile supports it (${client})`, () => {
     for (const profile of ['anthropic', 'anthropic-fixed-sampling', 'anthropic-budget', 'simulator']) {
       const told = ask([{ name: 'f', schema: closed({ a: text }), strict: true }], { profile })
       deepEqual([told.strict, told.losses], [[true], []], profile)
@@ -55,7 +55,7 @@ for (const client of ['chat', 'responses'] as const) {
     }
   })
 
-  test(`Y10 BUG-10 a strict schema is sent in the closed form, and is not strict without one (${client})`, () => {
+  test(`Y10 BUG-10 a strict schema is sent in closed form; one that has no closed form is not strict (${client})`, () => {
     const bounded = ask([
       { name: 'f', schema: object({ n: { type: 'array', items: text, maxItems: 3 } }), strict: true },
     ])
@@ -90,7 +90,7 @@ for (const client of ['chat', 'responses'] as const) {
     }
   })
 
-  test(`Y10 BUG-10 above a limit of the provider strict is dropped and listed, of the later tools (${client})`, () => {
+  test(`Y10 BUG-10 above a limit of the provider, strict is dropped from the later tools and listed (${client})`, () => {
     const union = { type: ['string', 'null'] }
     const optional = (count: number) => closed(named(count, text), { required: [] })
     const shared = closed({ a: { $ref: '#/$defs/d' }, b: { $ref: '#/$defs/d' } }, { $defs: { d: optional(13) } })
@@ -119,7 +119,7 @@ for (const client of ['chat', 'responses'] as const) {
     }
   })
 
-  test(`Y10 T8 a list of tools that grew begins with the same bytes (${client})`, () => {
+  test(`Y10 T8 a longer list of tools begins with the same bytes (${client})`, () => {
     const declared = Array.from({ length: 30 }, (_, i) => ({
       name: `f${i}`,
       schema: closed({ a: text }),
@@ -132,7 +132,7 @@ for (const client of ['chat', 'responses'] as const) {
   })
 }
 
-test('Y10 references that make much of little are not followed for long', () => {
+test('Y10 references that expand to very large schemas are not followed for long', () => {
   const level = (i: number) => closed({ a: { $ref: `#/$defs/d${i + 1}` }, b: { $ref: `#/$defs/d${i + 1}` } })
   const $defs = Object.fromEntries(
     Array.from({ length: 60 }, (_, i) => [`d${i}`, i === 59 ? closed({ a: text }) : level(i)]),

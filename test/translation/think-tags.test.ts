@@ -65,7 +65,7 @@ const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { maxLength: 20 })
 const orders = fc.constantFrom('same', 'field first', 'content first')
 const clients = fc.constantFrom<ClientWire>('messages', 'responses')
 
-test('BUG-6 TS3 a thought between tags and in the field is shown once, and no text of it is, however both are cut', () => {
+test('BUG-6 TS3 reasoning sent both in tags and in the field is shown once, without loss of text, however both are split', () => {
   fc.assert(
     fc.property(
       fc.record({ words, answer: words, sizes, fieldSizes: sizes, order: orders, client: clients }),
@@ -83,7 +83,7 @@ test('BUG-6 TS3 a thought between tags and in the field is shown once, and no te
   )
 })
 
-test('BUG-6 TS3 further thoughts of an answer that come between tags and in the field are shown once too', () => {
+test('BUG-6 TS3 later reasoning sent both in tags and in the field is shown once too', () => {
   const section = fc.record({
     words,
     answer: words,
@@ -113,7 +113,7 @@ test('BUG-6 TS3 further thoughts of an answer that come between tags and in the 
 const early = fc.stringMatching(/^[a-m]([a-m .<\n]{0,20}[a-m])?$/)
 const late = fc.stringMatching(/^[n-z]([n-z .\n]{0,20}[n-z])?$/)
 
-test('BUG-6 TS3 nothing of a text between tags that nobody has opened is lost, whether or not the field repeats it', () => {
+test('BUG-6 TS3 text that ends with a closing tag but has no opening one is kept, whether or not the field repeats it', () => {
   const letters = (text: string, which: RegExp) => text.match(which)?.join('') ?? ''
   fc.assert(
     fc.property(
@@ -141,7 +141,7 @@ test('BUG-6 TS3 nothing of a text between tags that nobody has opened is lost, w
   )
 })
 
-test('BUG-6 a whole answer with both shows the thought once', () => {
+test('BUG-6 a whole answer with both forms shows the reasoning once', () => {
   fc.assert(
     fc.property(words, words, fc.boolean(), (thought, answer, implicitOpen) => {
       for (const begin of implicitOpen ? ['<think>', ''] : ['<think>']) {
@@ -155,7 +155,7 @@ test('BUG-6 a whole answer with both shows the thought once', () => {
   )
 })
 
-test('BUG-6 the field alone, or tags alone, are as before', () => {
+test('BUG-6 an answer with only the field, or only tags, is unchanged', () => {
   fc.assert(
     fc.property(words, words, sizes, fc.boolean(), (thought, answer, cuts, implicitOpen) => {
       const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen } } }
@@ -173,7 +173,7 @@ test('BUG-6 the field alone, or tags alone, are as before', () => {
   )
 })
 
-test('BUG-6 the case that was reported, and ends without text', () => {
+test('BUG-6 the reported case, and the same answer that ends without text', () => {
   const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: false } } }
   const play = (script: string) => shownOf(pump('messages', 'chat', script, options))
   const both =
@@ -191,7 +191,7 @@ test('BUG-6 the case that was reported, and ends without text', () => {
   assert.equal(play(delta({ reasoning_content: 'hm' }) + called).kinds, 'reasoning tool_call')
 })
 
-test('BUG-6 text that nobody has opened is no thought once it is longer, and an answer that is the thought is shown', () => {
+test('BUG-6 untagged text that is longer than the reasoning is text, and an answer equal to the reasoning is shown', () => {
   const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: true } } }
   const play = (script: string) => shownOf(pump('messages', 'chat', script, options))
   const field = delta({ reasoning_content: 'OK' })
@@ -212,7 +212,7 @@ test('BUG-6 text that nobody has opened is no thought once it is longer, and an 
   assert.match(live.push(Buffer.from(field + delta({ content: 'OK' }) + delta({ content: ' now' }))), /OK now/)
 })
 
-test('BUG-6 B10 a thought in its field and in tags, piece by piece, is folded, however many pieces it has', () => {
+test('BUG-6 B10 reasoning sent piece by piece in its field and in tags is folded, however many pieces there are', () => {
   const pieces = Array.from({ length: 20_000 }, (_, place) => `${place} `)
   const both = pieces.map((piece) => delta({ content: piece }) + delta({ reasoning_content: piece })).join('')
   for (const [implicitOpen, begin] of [
@@ -230,7 +230,7 @@ test('BUG-6 B10 a thought in its field and in tags, piece by piece, is folded, h
   }
 })
 
-test('B10 shown blocks are bounded, whatever the filters make of them', () => {
+test('B10 the number of shown blocks is bounded, whatever the filters do', () => {
   const live = openStream('messages', 'chat', { showsReasoning: true })
   const turn = delta({ reasoning_content: 'a' }) + delta({ content: 'b' })
   for (let i = 0; i < 4_900; i++) live.push(Buffer.from(turn))
@@ -239,7 +239,7 @@ test('B10 shown blocks are bounded, whatever the filters make of them', () => {
   assert.equal(live.state, 'failed')
 })
 
-test('BUG-6 a long thought that comes again in small pieces of text is dropped', () => {
+test('BUG-6 long reasoning that is repeated in small pieces of text is dropped', () => {
   const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: true } } }
   const pieces = Array.from({ length: 40_000 }, (_, place) => `${place}`.padStart(5))
   const again = pieces.map((content) => delta({ content })).join('') + delta({ content: '</think>Hi' })

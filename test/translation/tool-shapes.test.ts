@@ -44,7 +44,7 @@ async function ask(wire: ClientWire, more: object) {
 for (const wire of clientWireNames) {
   for (const other of clientWireNames) {
     for (const [number, tool] of shapes[other].entries()) {
-      test(`R9 a tool in the shape of ${other} (${number + 1}) on ${wire} is ${wire === other ? 'taken' : 'told the shape of this wire'}`, async () => {
+      test(`R9 a tool in the shape of ${other} (${number + 1}) on ${wire} is ${wire === other ? 'accepted' : 'refused with the shape of this wire'}`, async () => {
         const { status, error } = await ask(wire, { tools: [tool] })
         assert.equal(status, wire === other ? 200 : 400, JSON.stringify(error))
         if (wire !== other) assert.match(error!.message, wanted[wire])
@@ -54,7 +54,7 @@ for (const wire of clientWireNames) {
   }
 }
 
-test('R9 a choice in the words of another wire is told those of this one', async () => {
+test('R9 a tool choice in the words of another wire is refused with those of this one', async () => {
   const rows: [wire: ClientWire, choice: unknown, told: RegExp][] = [
     ['messages', 'auto', /^tool_choice: must be an object here: \{"type": "auto"\}/],
     ['messages', 'required', /^tool_choice: must be an object here/],

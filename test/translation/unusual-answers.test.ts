@@ -496,7 +496,7 @@ for (const wire of ['chat', 'messages', 'responses'] as const) {
     })
   }
   for (const [place, script] of unreadable[wire].entries()) {
-    test(`FID-2 Y5 content that cannot be read fails the answer, which is no empty success (${wire} model, form ${place})`, () => {
+    test(`FID-2 Y5 unreadable content fails the answer, and is not an empty success (${wire} model, form ${place})`, () => {
       assert.equal(saidOf(wire, script), undefined)
     })
   }
@@ -506,13 +506,13 @@ for (const wire of ['chat', 'messages', 'responses'] as const) {
     })
   }
   for (const [place, script] of brokenCalls[wire].entries()) {
-    test(`FID-3 Y5 a call that cannot be read is no ordinary end (${wire} model, form ${place})`, () => {
+    test(`FID-3 Y5 an unreadable call never ends normally (${wire} model, form ${place})`, () => {
       assert.equal(saidOf(wire, script), undefined)
     })
   }
   for (const [words, scripts] of media[wire]) {
     for (const [place, script] of scripts.entries()) {
-      test(`FID-9 Y9 media become a sentence, and are billed as reported: ${words} (${wire} model, form ${place})`, () => {
+      test(`FID-9 Y9 media become a sentence and are billed as reported: ${words} (${wire} model, form ${place})`, () => {
         assert.equal(saidOf(wire, script)?.text, words)
         for (const { told } of play(wire, script)) assert.equal(told.usage.outputTokens, 2)
       })
@@ -520,7 +520,7 @@ for (const wire of ['chat', 'messages', 'responses'] as const) {
   }
 }
 
-test('FID-3 Y5 digits of arguments beside their function are kept, as in it', () => {
+test('FID-3 Y5 digits of arguments are kept exactly, inside and beside the function object', () => {
   const args = '{"n":12345678901234567890}'
   for (const call of [
     `{"id":"c","name":"f","arguments":${args}}`,
@@ -531,7 +531,7 @@ test('FID-3 Y5 digits of arguments beside their function are kept, as in it', ()
   }
 })
 
-test('A38 A62 an answer that is empty in the dialect stays an empty answer', () => {
+test('A38 A62 an answer that is empty on its wire stays an empty answer', () => {
   for (const [wire, script] of [
     ['chat', { json: completion({ content: null, tool_calls: [], audio: null, images: [] }) }],
     ['chat', { json: completion({ content: '', tool_calls: null, refusal: null, function_call: null }, 'tool_calls') }],
@@ -550,7 +550,7 @@ test('A38 A62 an answer that is empty in the dialect stays an empty answer', () 
   }
 })
 
-test('Y5 a whole message after deltas of reasoning repeats them, and adds its text', () => {
+test('Y5 a whole message after reasoning deltas repeats them, and adds its text', () => {
   const whole = chunk({ message: { reasoning_content: 'hm', content: 'ok' } })
   for (const first of [{ reasoning_content: 'hm' }, { audio: { id: 'a' } }]) {
     const { text: words, reasoning } = saidOf('chat', { stream: delta(first) + whole + chatEnd() })!
@@ -558,7 +558,7 @@ test('Y5 a whole message after deltas of reasoning repeats them, and adds its te
   }
 })
 
-test('FID-3 Y5 a call without a name that a cap has cut is left out', () => {
+test('FID-3 Y5 a call without a name that was cut by a cap is left out', () => {
   const script =
     delta({ content: 'Look.', tool_calls: [{ index: 0, id: 'c', function: { name: '' } }] }) + chatEnd('length')
   assert.deepEqual(saidOf('chat', { stream: script }), {

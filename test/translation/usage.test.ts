@@ -5,7 +5,7 @@ import { decodeUsage as chat } from '../../src/wires/chat/usage.ts'
 import { decodeUsage as messages } from '../../src/wires/messages/usage.ts'
 import { decodeUsage as responses } from '../../src/wires/responses/usage.ts'
 
-test('C6 a count that is negative, fractional, a word or absurd is not believed and flagged', () => {
+test('C6 a count that is negative, fractional, a word or absurd is ignored and flagged', () => {
   for (const bad of [-1, 1.5, '9', 2 ** 31 + 1, Number.NaN, {}]) {
     assert.deepEqual(chat({ prompt_tokens: 9, completion_tokens: bad }, 'none'), {
       inputTokens: 9,
@@ -19,7 +19,7 @@ test('C6 a count that is negative, fractional, a word or absurd is not believed 
   }
 })
 
-test('C6 more cached than read is clamped and flagged', () => {
+test('C6 a count of cached tokens above that of all input is clamped and flagged', () => {
   assert.deepEqual(
     chat(
       { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 20, cache_write_tokens: 5 } },
@@ -40,7 +40,7 @@ function reasoned(prompt: number, completion: number, total: number, reasoning: 
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, completion_tokens_details }
 }
 
-test('C6 where a total is present the output is the larger of the completion and the rest of the total', () => {
+test('C6 if there is a total, the output is the completion or the rest of the total, whichever is larger', () => {
   const grok = reasoned(307, 26, 560, 227)
   assert.equal(chat(grok, 'none').outputTokens, 253)
   assert.equal(chat(grok, 'excl_reasoning').outputTokens, 253)
@@ -49,12 +49,12 @@ test('C6 where a total is present the output is the larger of the completion and
   assert.equal(responses({ input_tokens: 9, output_tokens: 1, total_tokens: 20 }, 'none').outputTokens, 11)
 })
 
-test('C6 nothing is added to a completion that the total has whole', () => {
+test('C6 a completion that the total includes completely is not increased', () => {
   assert.equal(chat(reasoned(100, 250, 350, 200), 'excl_reasoning').outputTokens, 250)
   assert.equal(chat(reasoned(100, 64, 164, 200), 'none').outputTokens, 64)
 })
 
-test('C1 BUG-14 cache writes are read by every name that servers use, on both inclusive wires', () => {
+test('C1 BUG-14 cache writes are read under every name that servers use, on both wires with inclusive counts', () => {
   const names = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
   const counts = { inputTokens: 1_000, cacheReadTokens: 1_000, cacheWriteTokens: 8_000, outputTokens: 5 }
   for (const name of names)
@@ -72,7 +72,7 @@ test('C1 BUG-14 cache writes are read by every name that servers use, on both in
   assert.equal(chat(zeros, 'none').cacheReadTokens, 0)
 })
 
-test('C1 money.md 1 a cache writes are read by their lifetime, under every name and on both inclusive wires', () => {
+test('C1 money.md 1 a cache writes are read by their lifetime, under every name and on both wires with inclusive counts', () => {
   const lifetimes = [
     { cache_write_tokens_details: { ttl_30m_tokens: 200, ttl_12h_tokens: 800 } },
     { cache_creation_token_details: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 800 } },
@@ -95,7 +95,7 @@ test('C1 money.md 1 a cache writes are read by their lifetime, under every name 
   assert.deepEqual(read({ ttl_12h_tokens: -1 }).flags, ['usage_invalid'])
 })
 
-test('translation 3.1 the quirks of reports are read', () => {
+test('translation 3.1 the peculiarities of usage reports are read', () => {
   assert.equal(
     chat({ prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 6 }, 'cache_hit_fields').cacheReadTokens,
     6,
@@ -118,7 +118,7 @@ test('translation 3.1 the quirks of reports are read', () => {
   )
 })
 
-test('I9 zeros have not been counted yet and take nothing back', () => {
+test('I9 zeros mean not counted yet, and replace no earlier count', () => {
   assert.deepEqual(chat({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, 'none'), {})
   assert.deepEqual(messages({ input_tokens: 0, output_tokens: 0 }), {})
   const start = messages({ input_tokens: 3, cache_read_input_tokens: 90, output_tokens: 1 })
@@ -136,7 +136,7 @@ test('I9 zeros have not been counted yet and take nothing back', () => {
   })
 })
 
-test('I9 a report of nothing but zeros takes nothing back from a real one', () => {
+test('I9 a report of only zeros replaces no count of a real one', () => {
   const real = { inputTokens: 3, cacheReadTokens: 90, outputTokens: 12 }
   const zeros = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 }
   assert.deepEqual(mergeUsage(real, zeros), real)
@@ -150,7 +150,7 @@ test('I9 a report of nothing but zeros takes nothing back from a real one', () =
   assert.deepEqual(mergeUsage({}, zeros), zeros)
 })
 
-test('C6 a report that is ignored makes no figure from under way a final one', () => {
+test('C6 an ignored report does not make a partial count final', () => {
   const start = { inputTokens: 900, outputTokens: 1, isOutputPartial: true }
   const ignored = messages({ input_tokens: -1, output_tokens: 0 })
   assert.deepEqual(mergeUsage(start, ignored), { ...start, flags: ['usage_invalid'] })
@@ -178,7 +178,7 @@ test('C1 writes for an hour, thinking and compactions of a messages model are co
   )
 })
 
-test('C6 what is no report says nothing', () => {
+test('C6 a report that is not an object is ignored', () => {
   for (const raw of [undefined, null, 7, 'x', []]) {
     assert.deepEqual([chat(raw, 'none'), messages(raw), responses(raw, 'none')], [{}, {}, {}])
   }

@@ -128,7 +128,7 @@ function isWholeTwice(text: string): boolean {
   return typeof meaning === 'object' && meaning !== null && !Array.isArray(meaning)
 }
 
-test('Y5 a messages stream ends in an error, or its call has the arguments that the model wrote, however they are cut', () => {
+test('Y5 a messages stream ends in an error, or its call has the model’s exact arguments, however they are cut', () => {
   const seen = new Map<string, number>()
   fc.assert(
     fc.property(
@@ -166,7 +166,7 @@ test('Y5 a messages stream ends in an error, or its call has the arguments that 
   assert.equal(seen.size, 6)
 })
 
-test('Y4 Y5 whole arguments may come again as a whole; the beginning of a repetition alone breaks them', () => {
+test('Y4 Y5 whole arguments may be repeated as a whole; an incomplete repetition breaks them', () => {
   const whole = '{"a":1}'
   const openEnded: Record<ClientWire, (pieces: readonly string[]) => string> = {
     ...streams,
@@ -293,14 +293,14 @@ const odd: [what: string, script: string, isWhole: boolean, stops: number][] = [
 ]
 
 for (const [what, script, isWhole, stops] of odd) {
-  test(`Y5 U7 of calls on the same wire, no client is told that a broken one is over: ${what}`, () => {
+  test(`Y5 U7 on the same wire, a broken call is never reported as finished to a client: ${what}`, () => {
     const told = eventsOf(play(start + script))
     assert.equal(told.at(-1)!.type, isWhole ? 'message_stop' : 'error')
     assert.equal(stoppedInputs(told).length, stops)
   })
 }
 
-test('Y5 B10 arguments without an end are not kept', () => {
+test('Y5 B10 unfinished arguments are not kept', () => {
   const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
   const relay = spoken.messages.native.openStream({ ...head, model: modelOf('messages') })
   relay.push(Buffer.from(start + open(0) + piece(0, '{"a":"')))

@@ -43,7 +43,7 @@ export const cases: readonly Case[] = [
   row('A01', 'text in two deltas becomes one text block with its counters', hello, { answer: helloAnswer }),
   row(
     'A02',
-    'cached tokens are taken out of the input',
+    'cached tokens are subtracted from the input',
     text('a') + reason('stop') + usage(counts(9, 2, { prompt_tokens_details: { cached_tokens: 6 } })) + done,
     {
       answer: { usage: { input_tokens: 3, cache_read_input_tokens: 6, output_tokens: 2 } },
@@ -51,7 +51,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A03',
-    'tokens read from and written to the cache are both taken out of the input',
+    'tokens read from and written to the cache are both subtracted from the input',
     text('a') +
       reason('stop') +
       usage(counts(100, 2, { prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } })) +
@@ -71,7 +71,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A05',
-    'of usage on every chunk the last that is not zero counts',
+    'if every chunk has usage, the last one that is not zero counts',
     delta({ content: 'Hel' }, { usage: counts(0, 0) }) +
       delta({ content: 'lo' }, { usage: counts(9, 2) }) +
       reason('stop', { usage: counts(0, 0) }) +
@@ -97,7 +97,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A09',
-    'reasoning beyond the completion is counted beside it',
+    'reasoning tokens beyond the completion are added to it',
     text('a') +
       reason('stop') +
       usage({ prompt_tokens: 9, completion_tokens: 64, completion_tokens_details: { reasoning_tokens: 79 } }) +
@@ -162,7 +162,7 @@ export const cases: readonly Case[] = [
     text('<thi') + text('nk>r</th') + text('ink>a') + reason('stop') + end,
     { options: thinkTags(), answer: thoughtful },
   ),
-  row('A17', 'a think tag behind text is literal text', text('x <think>y') + reason('stop') + end, {
+  row('A17', 'a think tag after text is literal text', text('x <think>y') + reason('stop') + end, {
     options: thinkTags(),
     answer: { content: [{ type: 'text', text: 'x <think>y' }] },
   }),
@@ -232,7 +232,7 @@ export const cases: readonly Case[] = [
   }),
   row(
     'A24',
-    "the upstream's call id is not seen",
+    "the upstream's call id is not visible",
     call([0, 'chatcmpl-tool-hosted', 'f', '{}']) + reason('tool_calls') + end,
     {
       check: (told) => assert.doesNotMatch(told.text, /chatcmpl-tool/),
@@ -246,7 +246,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A26',
-    'of two calls in turn the first stops before the second starts, and the second streams live',
+    'of two consecutive calls, the first stops before the second starts, and the second streams live',
     call([0, 'c', 'f', '{}']) +
       call([1, 'd', 'g', '{"y":']) +
       call([1, undefined, undefined, '2}']) +
@@ -292,7 +292,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A28',
-    'three calls that all have index 0 are told apart by their ids',
+    'three calls that all have index 0 are distinguished by their ids',
     call([0, 'a', 'f', '{}']) + call([0, 'b', 'g', '{}']) + call([0, 'c', 'h', '{"z":3}']) + reason('tool_calls') + end,
     {
       answer: {
@@ -428,7 +428,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A44',
-    'a stop sequence that the upstream names is named',
+    'a stop sequence that the upstream reports is returned',
     text('a') + reason('stop', { stop_reason: 'END' }) + end,
     {
       options: { stops: ['END'] },
@@ -437,7 +437,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A45',
-    'T15 C12 a sixth stop sequence is found across two deltas; what the model says behind it is its figures',
+    'T15 C12 a sixth stop sequence is found across two deltas; after it only usage figures are read',
     text('one ST') + text('OP6 two') + text('never') + reason('stop') + end,
     {
       options: { stops: ['1', '2', '3', '4', '5', 'STOP6'], localStops: ['5', 'STOP6'] },
@@ -450,7 +450,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A45b',
-    'T15 C12 a model that breaks off behind a stop of ours has told none: the evidence is billed',
+    'T15 C12 a model that breaks off after a stop of ours reported no usage: the evidence is billed',
     text('one ST') + text('OP6 two') + text('never'),
     {
       options: { stops: ['1', '2', '3', '4', '5', 'STOP6'], localStops: ['5', 'STOP6'] },
@@ -476,7 +476,7 @@ export const cases: readonly Case[] = [
     text('Hello') + reason('stop', { usage: counts(9, 2) }),
     { answer: helloAnswer },
   ),
-  row('A48', '[DONE] behind text is complete without a reason', text('Hello') + end, { answer: helloAnswer }),
+  row('A48', '[DONE] after text is complete without a reason', text('Hello') + end, { answer: helloAnswer }),
   row('A49', 'T4 an end after some text is an error event and no message_stop', text('a'), {
     fault: { kind: 'truncated' },
     check: noMessageStop,
@@ -525,7 +525,7 @@ export const cases: readonly Case[] = [
   }),
   row(
     'A55',
-    'comments are not seen',
+    'comments are not forwarded',
     `: hosted PROCESSING\n\n${text('Hel')}: hosted PROCESSING\n\n${text('lo')}${reason('stop')}${end}`,
     { answer: helloAnswer },
   ),
@@ -559,7 +559,7 @@ export const cases: readonly Case[] = [
     text('Hel') + delta({ content: 'X' }, { index: 1 }) + text('lo') + reason('stop') + end,
     { answer: helloAnswer },
   ),
-  row('A60', 'a JSON answer where a stream was asked becomes a stream', completion({ content: 'Hello' }), {
+  row('A60', 'a JSON answer to a stream request becomes a stream', completion({ content: 'Hello' }), {
     isJson: true,
     answer: helloAnswer,
   }),

@@ -71,7 +71,7 @@ const row = (id: string, says: string, script: Json[], rest: Partial<Case> = {})
 })
 
 export const cases: readonly Case[] = [
-  row('A64', 'a message item becomes text, cached tokens are taken out of the input', hello, {
+  row('A64', 'a message item becomes text, and cached tokens are subtracted from the input', hello, {
     answer: {
       content: [{ type: 'text', text: 'Hello' }],
       stop_reason: 'end_turn',
@@ -124,7 +124,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A68',
-    'arguments that come only in their done event are told',
+    'arguments that come only in their done event are sent',
     [
       created,
       openCall,
@@ -136,19 +136,19 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A69',
-    'arguments that come only with the done item are told',
+    'arguments that come only with the done item are sent',
     [created, openCall, itemDone(0, functionCall(0, 'f', '{"a":1}')), terminal('completed')],
     { answer: oneCall({ a: 1 }) },
   ),
   row(
     'A70',
-    'a call that stands only in the terminal event is told',
+    'a call that is only in the terminal event is sent',
     [created, terminal('completed', [functionCall(0, 'f', '{"a":1}')])],
     { answer: oneCall({ a: 1 }) },
   ),
   row(
     'A71',
-    'arguments told by deltas are not told again',
+    'arguments sent by deltas are not sent again',
     [created, ...wholeCall(0, 'f', '{"a"', ':1}'), terminal('completed', [functionCall(0, 'f', '{"a":1}')])],
     {
       answer: oneCall({ a: 1 }),
@@ -157,7 +157,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A72',
-    'what a done event has beyond the deltas is told',
+    'text of a done event that the deltas lack is sent',
     [
       created,
       openCall,
@@ -258,7 +258,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'I7',
-    'text and refusal of a message that is told at its end come in the order of its parts',
+    'text and refusal of a message that comes only at its end are in the order of its parts',
     [created, itemDone(0, mixed), terminal('completed', [mixed])],
     { answer: mixedTexts },
   ),
@@ -289,7 +289,7 @@ export const cases: readonly Case[] = [
   ),
   {
     id: 'R-ID',
-    says: 'items of a JSON answer that share an id are all told',
+    says: 'all items of a JSON answer that share an id are sent',
     upstream: 'responses',
     client: 'messages',
     isJson: true,
@@ -305,7 +305,7 @@ export const cases: readonly Case[] = [
   ),
   {
     id: 'A119',
-    says: 'a JSON answer of a responses model is told like its stream',
+    says: 'a JSON answer of a responses model has the same result as its stream',
     upstream: 'responses',
     client: 'messages',
     isJson: true,

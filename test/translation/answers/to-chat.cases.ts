@@ -77,7 +77,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A80',
-    'counters that stand only in message_start are kept',
+    'counters that are only in message_start are kept',
     messageStart(cached) + textBlock(0, 'a') + messageDelta('end_turn', { output_tokens: 12 }) + messageStop,
     { answer: { usage: counted } },
   ),
@@ -113,7 +113,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A84',
-    'signatures and redacted thinking are not seen',
+    'signatures and redacted thinking are not sent',
     messageStart() +
       thinkingBlock(0, 'r', 'hosted-signature') +
       blockStart(1, { type: 'redacted_thinking', data: 'hosted-data' }) +
@@ -159,11 +159,11 @@ export const cases: readonly Case[] = [
       answer: answered({ content: null, tool_calls: [{ function: { name: 'f', arguments: '{}' } }] }, 'tool_calls'),
     },
   ),
-  row('A87', 'input in the start event is told once', oneCall({ a: 1 }), { answer: calledWithOne }),
-  row('R-ARGS', 'input that came as a text is that text, and never none', oneCall('{"a":1}'), {
+  row('A87', 'input in the start event is sent once', oneCall({ a: 1 }), { answer: calledWithOne }),
+  row('R-ARGS', 'input that came as a text stays that text, and is never dropped', oneCall('{"a":1}'), {
     answer: calledWithOne,
   }),
-  row('R-ARGS', 'a piece of arguments that came as an object is told, and never as none', oneCall({}, { a: 1 }), {
+  row('R-ARGS', 'a piece of arguments that came as an object is sent, and never dropped', oneCall({}, { a: 1 }), {
     answer: calledWithOne,
   }),
   row(
@@ -355,7 +355,7 @@ export const cases: readonly Case[] = [
   ),
   fromResponses(
     'A100',
-    'reasoning tokens are told',
+    'reasoning tokens are reported',
     [
       created,
       ...wholeMessage(0, 'a'),
@@ -374,7 +374,7 @@ export const cases: readonly Case[] = [
   ),
   {
     id: 'A119',
-    says: 'a JSON answer of a responses model is told to a chat client like its stream',
+    says: 'a JSON answer of a responses model has the same result for a chat client as its stream',
     upstream: 'responses',
     client: 'chat',
     isJson: true,

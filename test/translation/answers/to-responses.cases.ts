@@ -96,7 +96,7 @@ export const cases: readonly Case[] = [
   ),
   row(
     'A104',
-    'with a summary the reasoning is item 0 and the message item 1',
+    'with a summary, the reasoning is item 0 and the message is item 1',
     reasoning('r') + text('a') + reason('stop') + end,
     {
       options: shown,
@@ -180,7 +180,7 @@ export const cases: readonly Case[] = [
   }),
   row(
     'A110',
-    'T4 T24 an end within text is response.failed and nothing more; the item is incomplete there and was never done',
+    'T4 T24 an end within text is only response.failed; its item is incomplete and was never done',
     text('a'),
     {
       fault: { kind: 'truncated' },
