@@ -24,7 +24,7 @@ function createBooks(t: TestContext) {
   return { path, store, a }
 }
 
-test('issue 48 ledger archive: export, detach, list, attach, with what each tells', async (t) => {
+test('issue 48 ledger archive: export, detach, list, attach, with the output of each', async (t) => {
   const { path, store } = createBooks(t)
   const ask = async (...args: string[]) => {
     const { code, stdout, stderr } = await runWarm([...args, '--store', path, '--json'])
@@ -71,7 +71,7 @@ test('issue 48 ledger archive: export, detach, list, attach, with what each tell
   assert.equal((await ask('ledger', 'verify')).told.ok, true)
 })
 
-test('issue 48 ledger verify finds a forged archive file, and notes one that is elsewhere', async (t) => {
+test('issue 48 ledger verify detects a forged archive file, and notes one that is elsewhere', async (t) => {
   const { path } = createBooks(t)
   const file = `${createPath(t)}.elsewhere`
   await runWarm(['ledger', 'archive', 'detach', '2025-01', '--file', file, '--store', path])
@@ -88,7 +88,7 @@ test('issue 48 ledger verify finds a forged archive file, and notes one that is 
   assert.match(attached.stderr, /the archive of 2025-01, does not exist: name its path with --file/)
 })
 
-test('issue 48 ledger archive in words, with a mistake of each kind', async (t) => {
+test('issue 48 ledger archive as text, with one error of each kind', async (t) => {
   const { path } = createBooks(t)
   const said = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(['ledger', 'archive', ...args, '--store', path])

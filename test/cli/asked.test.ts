@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { asksToServe, wordsOf } from '../../src/cli/options.ts'
 
-test('issue 14 a start of the server reads no other command; whoever asks about them, or types none of them right, gets all', () => {
+test('issue 14 the server starts without reading other commands; help or a mistyped command reads them all', () => {
   for (const line of [
     '',
     'serve',
@@ -24,6 +24,6 @@ test('issue 14 a start of the server reads no other command; whoever asks about 
     assert.ok(!asksToServe(line.split(' ')), line)
 })
 
-test('issue 14 the value of an option is no word', () => {
+test('issue 14 the value of an option is not taken as a command word', () => {
   assert.deepEqual(wordsOf(['--config', 'a.yaml', 'key', '--json', 'create', 'acme']), ['key', 'create', 'acme'])
 })

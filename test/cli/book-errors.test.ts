@@ -6,7 +6,7 @@ import { createPath } from '../store/fixtures.ts'
 import { openStore } from '../support/operator.ts'
 import { runWarm } from './run.ts'
 
-test('each rule of the books is told at the command line in a sentence with its cure', () => {
+test('each rule of the books is reported at the command line in a sentence with its cure', () => {
   const told: [code: BookErrorCode, subject: string, sentence: string][] = [
     [
       'name_invalid',
@@ -57,7 +57,7 @@ test('each rule of the books is told at the command line in a sentence with its 
   }
 })
 
-test('what is no rule of the books is told as it is', () => {
+test('an error that is not a rule of the books is reported unchanged', () => {
   const error = new Error('the disk is full')
   assert.equal(explainBookError(error), error)
 })

@@ -8,7 +8,7 @@ import { presets } from '../../src/catalog/presets.ts'
 import { testFolder } from '../support/folder.ts'
 import { run, runWarm } from './run.ts'
 
-test('X15 catalog add shows what it will write, asks, and writes a file that check takes as soon as the key is set', async () => {
+test('X15 catalog add shows what it will write, asks, and writes a file that check accepts once the key is set', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')
   const unasked = await runWarm(['catalog', 'add', 'anthropic'], { cwd })
@@ -30,7 +30,7 @@ test('X15 catalog add shows what it will write, asks, and writes a file that che
   assert.deepEqual(checked.json.warnings as unknown, [])
 })
 
-test('NEW-10 what catalog add writes passes check without a warning, each preset alone and all in one file', async () => {
+test('NEW-10 the output of catalog add passes check without a warning, each preset alone and all in one file', async () => {
   const known = Object.entries(presets).filter(([, { models }]) => models.length > 0)
   const named = JSON.stringify(presets).matchAll(/\$\{(\w+)\}/g)
   const variables = [
@@ -60,7 +60,7 @@ test('NEW-10 what catalog add writes passes check without a warning, each preset
     }
 })
 
-test('X15 what is there already, or has no price with a day, is left and told; --price gives it', async () => {
+test('X15 an existing model, or one without a dated price, is skipped and reported; --price supplies the price', async () => {
   const cwd = testFolder('cli')
   assert.equal((await runWarm(['catalog', 'add', 'openai', 'gpt-6-luna', '--yes'], { cwd })).code, 0)
   const [again, priced, unknown] = await Promise.all([
@@ -80,7 +80,7 @@ test('X15 what is there already, or has no price with a day, is left and told; -
   assert.match(unknown.stderr, /no preset 'nobody': name one of anthropic, openai, gemini, deepseek/)
 })
 
-test('N-F18 X15 as JSON the whole change is told, nobody is asked, and a file that is named need not be there', async () => {
+test('N-F18 X15 with --json the whole change is printed, nobody is asked, and a named file need not exist', async () => {
   const cwd = testFolder('cli')
   const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--config', 'new.yaml', '--json']
   const dry = await runWarm([...add, '--dry-run'], { cwd })
@@ -96,7 +96,7 @@ test('N-F18 X15 as JSON the whole change is told, nobody is asked, and a file th
   assert.equal(changes.map((line) => line.slice(2)).join('\n'), text.trimEnd())
 })
 
-test('X15 nothing is written that check would refuse; mistakes that were there are another matter', async () => {
+test('X15 nothing is written that check would refuse, unless the mistake was there before', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')
   const add = ['catalog', 'add', 'openai', 'gpt-6-luna', '--yes']
@@ -113,7 +113,7 @@ test('X15 nothing is written that check would refuse; mistakes that were there a
   assert.match(readFileSync(path, 'utf8'), /^limitz: \{\}\ncatalog:\n/)
 })
 
-test('X13 X15 a configuration that is no file is not written beside it', async () => {
+test('X13 X15 if the configuration is not a file, no file is written beside it', async () => {
   const cwd = testFolder('cli')
   const inText = await runWarm(['catalog', 'add', 'openai', '--yes'], { cwd, env: { TRIWIRE_CONFIG_YAML: 'log: {}' } })
   assert.match(inText.stderr, /^triwire: TRIWIRE_CONFIG_YAML holds the configuration: change it there, or name a file/)
@@ -155,7 +155,7 @@ const priceFile = {
   'far/new-1': model('far', 3e-6, 1.5e-5, { max_input_tokens: 64_000 }),
 }
 
-test('catalog import says of each model that it cannot take why, and what may be done', async () => {
+test('catalog import says why it cannot import a model, and what may be done', async () => {
   const cwd = testFolder('cli')
   writeFileSync(join(cwd, 'triwire.yaml'), file)
   const { max_output_tokens: _, ...open } = model('far', 1e-6, 2e-6)
@@ -184,7 +184,7 @@ test('catalog import says of each model that it cannot take why, and what may be
   )
 })
 
-test('money.md 1 c two names that end the same are both imported, each from its own provider, and what is left out is said', async () => {
+test('money.md 1 c two names with the same ending are imported, each from its own provider, and what is left out is reported', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')
   writeFileSync(path, file)
@@ -230,7 +230,7 @@ test('money.md 1 c two names that end the same are both imported, each from its 
   assert.deepEqual(updated, { ...prices, 'gpt-6-luna': '0.7', 'openai/gpt-6-luna': '0.8' })
 })
 
-test('catalog import brings the known models up to date by their own provider, keeps a smaller maximum, and adds the named', async () => {
+test('catalog import updates the known models by their own provider, keeps a smaller maximum, and adds the named ones', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')
   writeFileSync(path, file)

@@ -53,7 +53,7 @@ function configWith(path: string): unknown {
   )
 }
 
-test('issue 50 check --for 0.2 knows each key that came since, and takes none that was there for new', () => {
+test('issue 50 check --for 0.2 recognises each key that was added since, and reports no older one as new', () => {
   const old = new Set(readFileSync(new URL('test/fixtures/releases/keys-0.2.txt', root), 'utf8').trim().split('\n'))
   const now = keysOf(JSON.parse(readFileSync(new URL('triwire.schema.json', root), 'utf8')))
   assert.ok(now.size > old.size)
@@ -89,7 +89,7 @@ const ignores = [
   '2 persons: entries of that time name none, and their budgets do not count',
 ]
 
-test('issue 50 check --for 0.2 names newer keys and values, what the store has that 0.2 ignores, and form 3', async () => {
+test('issue 50 check --for 0.2 names newer keys and values, data of the store that 0.2 ignores, and form 3', async () => {
   const cwd = testFolder('cli')
   mkdirSync(cwd, { recursive: true })
   const file = join(cwd, 'triwire.yaml')
@@ -120,7 +120,7 @@ test('issue 50 check --for 0.2 names newer keys and values, what the store has t
   assert.equal((await runWarm(['check', '--for', '0.9'], { cwd })).code, 2)
 })
 
-test('issue 50 check --for 0.2 looks into a database', { skip: withoutPostgres() }, async () => {
+test('issue 50 check --for 0.2 reads a database too', { skip: withoutPostgres() }, async () => {
   const cwd = testFolder('cli')
   mkdirSync(cwd, { recursive: true })
   const url = cluster().createDatabase('older')

@@ -74,7 +74,7 @@ const refusing = (status: number, error: Record<string, unknown> | string, type 
     response.end(typeof error === 'string' ? error : JSON.stringify({ error }))
   })
 
-test('N-F14 check --online asks each account once, by the paths of production, and says what is wrong in the words of who keeps the file', async () => {
+test('N-F14 check --online asks each account once, by the production paths, and words errors for the person who maintains the file', async () => {
   const simulator = await startSimulator({ record: true })
   atEnd(simulator.close)
   const { url: good } = simulator
@@ -340,7 +340,7 @@ async function startProvider(path: string): Promise<string> {
   })
 }
 
-test('P8 N-F3 every preset of the catalog is asked where its provider is, and five mistakes in each are told', async () => {
+test('P8 N-F3 every preset of the catalog is asked at its provider, and five mistakes in each are reported', async () => {
   const mistakes: [name: string, trouble: string | null][] = [
     ['right', null],
     ['host', 'connection'],
@@ -383,7 +383,7 @@ test('P8 N-F3 every preset of the catalog is asked where its provider is, and fi
   )
 })
 
-test('clouds check --online shows whom a credential stands for, when it ends, and the difference of the clocks, and no secret', async () => {
+test('clouds check --online shows the identity and end of a credential and the clock difference, and no secret', async () => {
   const simulator = await startSimulator({ record: true })
   atEnd(simulator.close)
   const cloud = await startCloud(Date.now)

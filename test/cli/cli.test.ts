@@ -10,7 +10,7 @@ import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 import { run, runWarm } from './run.ts'
 
-test('an account from its making to its suspension, as data', async (t) => {
+test('an account from its creation to its suspension, as JSON', async (t) => {
   const store = ['--store', createPath(t), '--json']
   const made = await run(['account', 'create', 'one', '--credit', '12.5', ...store])
   const { id } = made.json
@@ -33,7 +33,7 @@ test('an account from its making to its suspension, as data', async (t) => {
   assert.match(String(head), /^1[/]/)
 })
 
-test('C8 two processes racing with one reference give one credit', async (t) => {
+test('C8 two concurrent processes with one reference post one credit', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -54,7 +54,7 @@ test('C8 two processes racing with one reference give one credit', async (t) => 
   )
 })
 
-test('F-C45 what the command line changes counts in a running server', async (t) => {
+test('F-C45 a change by the command line takes effect in a running server', async (t) => {
   const path = createPath(t)
   const { directory, balances } = await open(t, path, { pollMs: 200 })
   const { id } = (await runWarm(['account', 'create', 'one', '--credit', '1', '--store', path, '--json'])).json
@@ -123,7 +123,7 @@ test('the ledger is shown, exported and compared with the access log', async (t)
   })
 })
 
-test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on stderr with the cure', async (t) => {
+test('exit codes: 1 for a failure, 2 for an invalid command line, and one line on stderr with the cure', async (t) => {
   const path = createPath(t)
   const wrong: [args: string[], code: number, stderr: RegExp][] = [
     [['account', 'list', '--store', path], 1, /^triwire: There is no store at .*--store, or create an account\n$/],
@@ -148,7 +148,7 @@ test('exit codes: 1 for what failed, 2 for what was asked wrongly, one line on s
   assert.deepEqual([help.code, help.stderr], [0, ''])
 })
 
-test('X4 the flag beats the variable', async (t) => {
+test('X4 the option takes precedence over the variable', async (t) => {
   const [flag, variable] = [createPath(t), createPath(t)]
   const env = { TRIWIRE_STORE: variable }
   await runWarm(['account', 'create', 'one', '--store', flag], { env })
@@ -161,7 +161,7 @@ test('X4 the flag beats the variable', async (t) => {
   )
 })
 
-test('setup prints the settings each client needs, with what must be switched off', async () => {
+test('setup prints the settings that each client needs, and the features that must be switched off', async () => {
   const cwd = testFolder('cli')
   const setup = async (how: typeof run, ...args: string[]) =>
     (await how(['setup', ...args, '--key', 'sk-tri-k'], { cwd })).stdout
@@ -178,7 +178,7 @@ test('setup prints the settings each client needs, with what must be switched of
   assert.match(node, /baseURL: 'http:\/\/127\.0\.0\.1:8080\/v1', apiKey: 'sk-tri-k'/)
 })
 
-test('setup --write merges into a JSON file, keeps the old one and does not change one unasked', async () => {
+test('setup --write merges into a JSON file, keeps a backup, and changes no file unasked', async () => {
   const cwd = testFolder('cli')
   const setup = (...args: string[]) => runWarm(['setup', ...args, '--write'], { cwd, env: { HOME: cwd } })
   const file = join(cwd, '.claude', 'settings.json')
@@ -207,7 +207,7 @@ test('setup --write merges into a JSON file, keeps the old one and does not chan
   assert.equal((await setup('copilot', '--yes')).code, 2)
 })
 
-test('setup refuses a wire that the client does not speak, and takes the one of the model where it does', async () => {
+test('setup refuses a wire that the client does not speak, and uses that of the model if the client speaks it', async () => {
   const cwd = testFolder('cli')
   const setup = (...args: string[]) => runWarm(['setup', ...args, '--json'], { cwd })
   assert.match((await setup('codex', '--wire', 'chat')).stderr, /codex speaks responses and not chat/)
@@ -216,7 +216,7 @@ test('setup refuses a wire that the client does not speak, and takes the one of 
   assert.equal((await setup('codex', '--model', 'sim-chat')).json['wire'], 'responses')
 })
 
-test('A2 T5 U12 check tells of cache marks without a price for writing, and of private servers that would fetch media', async () => {
+test('A2 T5 U12 check reports cache marks without a price for writing, and private servers that would fetch media', async () => {
   const cwd = testFolder('cli')
   const model = (id: string, upstream: string, more: string, wire = 'messages') =>
     `    - {id: ${id}, wire: ${wire}, upstream: ${upstream}, max_output_tokens: 9, prices: {input: "3", output: "15"${more}`
@@ -251,7 +251,7 @@ test('A2 T5 U12 check tells of cache marks without a price for writing, and of p
   assert.match(said.stderr, /warning: line 8: catalog\.models\[3\] has an upstream in a private network/)
 })
 
-test('a mistake in the configuration is told line by line, and does not stand in the way of the store', async () => {
+test('a mistake in the configuration is reported line by line, and does not prevent commands on the store', async () => {
   const cwd = testFolder('cli')
   writeFileSync(join(cwd, 'triwire.yaml'), 'listen: 127.0.0.1:8080\nunknown_key: 1\n')
   const checked = await runWarm(['check'], { cwd })
@@ -260,7 +260,7 @@ test('a mistake in the configuration is told line by line, and does not stand in
   assert.equal((await runWarm(['account', 'create', 'one', '--store', 'a.db'], { cwd })).code, 0)
 })
 
-test('X4 commands on the store do not need the keys of upstreams, which are set where the server runs', async () => {
+test('X4 commands on the store do not need the upstream keys, which are set on the server', async () => {
   const cwd = testFolder('cli')
   const accounts = `[{name: main, key: "\${NO_SUCH_KEY}"}]`
   writeFileSync(
@@ -277,7 +277,7 @@ test('X4 commands on the store do not need the keys of upstreams, which are set 
   assert.match(nowhere.stderr, /store needs the environment variable NO_SUCH_STORE/)
 })
 
-test('X8 no command is the gateway, whatever options stand there; a word that is none is told as a typing error', async (t) => {
+test('X8 a line without a command starts the gateway, whatever its options; an unknown word is reported as a typing error', async (t) => {
   const flags = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
   const gateway = runTriwire(t, ['--store', createPath(t), ...flags], testFolder('no-command'))
   await gateway.said(/triwire listens on http.*\n(?:.*\n)+\s+sk-tri-/)

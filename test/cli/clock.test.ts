@@ -8,7 +8,7 @@ import { run, runWarm } from './run.ts'
 
 const dayMs = 86_400_000
 
-test('Y15 the command line credits nobody by a clock that is years past the newest entry, names the cure, and is helped by it', async (t) => {
+test('Y15 the command line posts no credit while the clock is years past the newest entry; it names the cure, which works', async (t) => {
   const path = createPath(t)
   const old = openStore(path, { nowMs: () => Date.now() - 730 * dayMs })
   t.after(() => old.close())
@@ -33,7 +33,7 @@ test('Y15 the command line credits nobody by a clock that is years past the newe
   assert.deepEqual([json[0]!['operation'], json[0]!['object']], ['clock.confirm', 'clock'])
 })
 
-test('Y15 what is confirmed at the command line counts in a running server', async (t) => {
+test('Y15 a clock confirmed at the command line takes effect in a running server', async (t) => {
   const path = createPath(t)
   const old = openStore(path, { nowMs: () => Date.now() - 730 * dayMs })
   t.after(() => old.close())
@@ -44,7 +44,7 @@ test('Y15 what is confirmed at the command line counts in a running server', asy
   await until(() => ledger.whyBlocked() === undefined)
 })
 
-test('Y15 verify tells of entries that are to come at its first run, and fails', async (t) => {
+test('Y15 verify reports entries with future dates at its first run, and fails', async (t) => {
   const path = createPath(t)
   const ahead = openStore(path, { nowMs: () => Date.now() + 2 * dayMs })
   t.after(() => ahead.close())

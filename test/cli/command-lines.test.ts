@@ -343,7 +343,7 @@ async function ask(line: string) {
   return runWarm(args, { cwd: folder, env: { TRIWIRE_KEY: '', TRIWIRE_STORE: '', TRIWIRE_CONFIG: '' } })
 }
 
-test('N-F18 what was asked rightly is told on stdout, and its notes on stderr', async () => {
+test('N-F18 a valid command prints its result to stdout, and its notes to stderr', async () => {
   for (const [line, code, told] of [...done, ...catalog]) {
     const { code: exit, stdout, stderr } = await ask(line)
     assert.equal(exit, code, `${line}: ${stderr}`)
@@ -352,7 +352,7 @@ test('N-F18 what was asked rightly is told on stdout, and its notes on stderr', 
   }
 })
 
-test('N-F18 what was asked wrongly, or cannot be, is told on stderr with its cure, without a stack and without a key', async () => {
+test('N-F18 an invalid or impossible command is reported on stderr with its cure, without a stack trace or a key', async () => {
   for (const [line, code, told] of refused) {
     const { code: exit, stdout, stderr } = await ask(line)
     assert.deepEqual([exit, stdout], [code, ''], `${line}: ${stderr}`)
@@ -371,7 +371,7 @@ function isJsonLine(line: string): boolean {
   }
 }
 
-test('N-F18 with --json all of them print JSON and nothing else, refusals and notes too, and end as they did', async () => {
+test('N-F18 with --json every command prints only JSON, also errors and notes, and has the same exit code', async () => {
   // What is shown for people only, and what would be done a second time.
   const isOther = (line: string) => /--json|--csv|^(?:-|help)|--help|create|revoke|rotate|rename/.test(line)
   for (const [line, code] of [...done, ...catalog, ...refused].filter(([line]) => !isOther(line))) {
@@ -383,12 +383,12 @@ test('N-F18 with --json all of them print JSON and nothing else, refusals and no
   }
 })
 
-test('N-F18 the tables hold at least 110 command lines', () => {
+test('N-F18 the tables have at least 110 command lines', () => {
   assert.ok(done.length + refused.length >= 110, `${done.length} and ${refused.length}`)
   assert.ok(prefix)
 })
 
-test('NEW-8 a key for a model that the configuration lacks is made, and it says so with what was meant', async () => {
+test('NEW-8 a key for a model that the configuration lacks is made, with a note and a suggestion', async () => {
   const notes = async (line: string) => (await runWarm(line.split(' '), { cwd: folder })).stderr
   const base = 'key create acme --config c.yaml --store s.db --models'
   assert.equal(await notes(`${base} m`), '')

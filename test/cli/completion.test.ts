@@ -43,7 +43,7 @@ test('N-F18 bash completes commands, options, words of options, and files', asyn
   }
 })
 
-test('N-F18 the scripts of zsh and fish know the same places', async () => {
+test('N-F18 the scripts of zsh and fish complete at the same places', async () => {
   const zsh = (await runWarm(['completion', 'zsh'])).stdout
   assert.match(zsh, /^#compdef triwire\n/)
   assert.match(

@@ -23,13 +23,13 @@ async function answer(typed: string | undefined, { isTTY = true, args = [] as st
   return { thrown, shown: `${stderr.read() ?? ''}` }
 }
 
-test('X15 a person is asked, and only yes is one', async () => {
+test('X15 a person is asked, and only yes means yes', async () => {
   for (const typed of ['y\n', 'Y\n', ' yes \n'])
     assert.deepEqual(await answer(typed), { thrown: undefined, shown: 'Write a.yaml? [y/N] ' })
   for (const typed of ['\n', 'n\n', 'yep\n', undefined]) assert.equal((await answer(typed)).thrown, told[0], `${typed}`)
 })
 
-test('X15 whoever cannot be asked is told how to say yes, and nobody is asked where all is JSON', async () => {
+test('X15 without a terminal the command names the option for yes; with JSON output nobody is asked', async () => {
   const how = { thrown: `${told[0]}: ${told[1]}`, shown: '' }
   assert.deepEqual(await answer('y\n', { isTTY: false }), how)
   assert.deepEqual(await answer('y\n', { args: ['--json'] }), how)

@@ -11,7 +11,7 @@ async function choose(ids: readonly string[], named: readonly string[] = [], mod
   return chooseModels({ origin, key: 'sk', named, modelsMax, timeoutMs: 60_000 })
 }
 
-test('doctor asks the models of the built-in catalog that behave', async () => {
+test('doctor asks the well-behaved models of the built-in catalog', async () => {
   const { models, skipped } = await choose(builtInScripts.map(({ id }) => id))
   assert.deepEqual(models, ['sim-messages', 'sim-chat', 'sim-responses'])
   assert.equal(skipped, 0)
@@ -21,11 +21,11 @@ test('doctor asks the first of a long list and says how many are left', async ()
   assert.deepEqual(await choose(['a', 'b', 'c'], [], 2), { models: ['a', 'b'], skipped: 1, isPeer: true })
 })
 
-test('doctor asks each named model once, however many there may be', async () => {
+test('doctor asks each named model once, however many there are', async () => {
   assert.deepEqual(await choose(['a', 'b', 'c'], ['c', 'b', 'c'], 1), { models: ['c', 'b'], skipped: 0, isPeer: true })
 })
 
-test('doctor passes over ids that would move the cursor of a terminal', async () => {
+test('doctor skips ids that would move the cursor of a terminal', async () => {
   assert.deepEqual((await choose(['a', 'b\u001b[2J'])).models, ['a'])
 })
 

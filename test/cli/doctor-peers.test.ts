@@ -11,7 +11,7 @@ async function serve(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${await listen(createServer(answer))}`
 }
 
-test('issue 51: a server that does not count cached tokens fails no probe, as the types of the wires allow it; triwire does', async () => {
+test('issue 51: a server that does not count cached tokens fails no probe, as the wires’ types allow it; triwire counts them', async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 }
   const message = { role: 'assistant', content: 'Hello.' }
   const origin = await serve((_, response) => {
@@ -28,7 +28,7 @@ test('issue 51: a server that does not count cached tokens fails no probe, as th
   }
 })
 
-test('issue 51: a stream that breaks off names the error that its wire has in an event', () => {
+test('issue 51: a stream that breaks off is reported with the error that its wire sends in an event', () => {
   const events = {
     chat: { error: { message: 'Overloaded', type: 'server_error' } },
     messages: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
@@ -47,7 +47,7 @@ test('issue 51: a stream that breaks off names the error that its wire has in an
   }
 })
 
-test('issue 51: a connection that breaks within an answer is not taken for one that speaks no HTTP', async () => {
+test('issue 51: a connection that breaks within an answer is not reported as one that does not speak HTTP', async () => {
   const url = await serve((_, response) => {
     response.write('12345', () => setImmediate(() => response.destroy()))
   })

@@ -17,7 +17,7 @@ const rowsOf = (json: unknown) =>
   (json as { findings: Row[] }).findings.map(({ probe, result, note }) => [probe, result, note])
 const wellKnown = '/.well-known/oauth-authorization-server'
 
-test('issue 47 doctor --sign-in needs no key and bills nothing: a gateway on loopback in which all is well', async () => {
+test('issue 47 doctor --sign-in needs no key and bills nothing: a correct gateway on loopback', async () => {
   const server = await startSignInServer()
   const { code, stdout, stderr } = await runWarm(['doctor', '--sign-in', '--base-url', server.url], { env: env() })
   assert.deepEqual([code, stderr], [0, ''])
@@ -87,7 +87,7 @@ test('issue 47 doctor --sign-in: http to another machine, and a name that does n
   assert.match(rows[1]![2]!, /there is no such host/)
 })
 
-test('issue 47 doctor --sign-in: a public address is no fault, and the row says how Claude Code signs in then', async () => {
+test('issue 47 doctor --sign-in: a public address is no fault, and its row says how Claude Code then signs in', async () => {
   const findings = await checkSignIn({ origin: 'https://203.0.113.5', timeoutMs: 1 })
   const { result, note } = findings.find(({ probe }) => probe === 'sign-in network')!
   assert.equal(result, 'none')
@@ -158,7 +158,7 @@ test('issue 47 doctor --sign-in: clocks that differ by more than a minute', asyn
   }
 })
 
-test('issue 47 doctor asks with the token of a person who has signed in', async () => {
+test('issue 47 doctor asks with the token of a signed-in person', async () => {
   const server = await startSignInServer()
   const place = env()
   const folder = join(place.XDG_STATE_HOME, 'triwire/sign-ins')

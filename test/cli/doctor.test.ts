@@ -50,7 +50,7 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
-test('R18 doctor comes again where a gateway asks for a moment, once, as clients do', async () => {
+test('R18 doctor asks once more if a gateway asks it to wait a moment, as clients do', async () => {
   let times = 0
   const port = await listen(
     createServer(async (request, response) => {
@@ -70,7 +70,7 @@ test('R18 doctor comes again where a gateway asks for a moment, once, as clients
   assert.deepEqual([code, failed, times], [0, [], 2])
 })
 
-test('N-F4 N-F15 doctor asks a gateway beyond a proxy through it', async () => {
+test('N-F4 N-F15 doctor asks a gateway behind a proxy through that proxy', async () => {
   const there = 'gateway.example'
   const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
   const args = ['doctor', '--key', gateway.key, '--model', 'well-chat', '--base-url', `http://${there}`]
@@ -83,7 +83,7 @@ test('N-F4 N-F15 doctor asks a gateway beyond a proxy through it', async () => {
   assert.match(refused.stderr, /gateway\.example cannot be reached: the proxy of HTTP_PROXY wants other credentials\. /)
 })
 
-test('doctor says which streams end without their terminator, and exits 1', async () => {
+test('doctor reports streams that end without their terminator, and exits with 1', async () => {
   const { code, failed, findings } = await doctor('cut')
   assert.equal(code, 1)
   assert.deepEqual(failed.slice(0, 4), ['messages text', 'messages stream', 'messages tool call', 'messages reasoning'])
@@ -91,13 +91,13 @@ test('doctor says which streams end without their terminator, and exits 1', asyn
   assert.match(stream!.note, /^the stream ended without its terminator/)
 })
 
-test('doctor says where a model does not call the tool that it must', async () => {
+test('doctor reports a model that does not call a forced tool', async () => {
   const { code, failed } = await doctor('deaf')
   assert.equal(code, 1)
   assert.deepEqual(failed, ['messages tool call', 'chat tool call', 'responses tool call'])
 })
 
-test('doctor works against any base URL, and tells a server that is no gateway', async () => {
+test('doctor works with any base URL, and reports a server that is not a gateway', async () => {
   const server = createServer((_request, response) => response.end('hello'))
   const strange = await doctor('any', `http://127.0.0.1:${await listen(server)}/v1/`)
   assert.equal(strange.code, 1)
@@ -106,7 +106,7 @@ test('doctor works against any base URL, and tells a server that is no gateway',
   assert.match(strange.findings[0]!.note, /not a JSON object: is this base URL a gateway/)
 })
 
-test('doctor without a model asks all that are listed, up to --models-max, and prints a table with the cost', async () => {
+test('doctor without a model asks all listed ones, up to --models-max, and prints a table with the cost', async () => {
   const args = ['doctor', '--base-url', gateway.url, '--models-max', '2']
   const { code, stdout, stderr } = await run(args, { env: { TRIWIRE_KEY: gateway.key } })
   assert.equal(code, 0)
@@ -120,7 +120,7 @@ test('doctor without a model asks all that are listed, up to --models-max, and p
   assert.equal(stderr, 'note: 4 more models are listed: --models-max or --model asks them too\n')
 })
 
-test('doctor counts as tokens what the ledger billed', async () => {
+test('doctor reports the tokens that the ledger billed', async () => {
   const { key } = gateway.store.createKey(gateway.store.createAccount('doctor-cost', 10_000_000_000n).id)
   const args = ['doctor', '--key', key, '--model', 'well-messages', '--model', 'well-chat', '--base-url', gateway.url]
   const { json } = await runWarm([...args, '--json'])
@@ -150,7 +150,7 @@ test('doctor names a failing gateway answer, its cure and its request id', async
   assert.match(text!.note, /^status 502: .*[^.]; look for req_\w+ in the gateway's log$/)
 })
 
-test('doctor finds what a broken server does wrong, and never prints the key that it echoes', async () => {
+test('doctor reports the errors of a broken server, and never prints a key that the server echoes', async () => {
   const url = await startBrokenServer()
   const { code, stdout, stderr } = await runWarm(['doctor', '--key', 'sk-secret-1', '--base-url', url, '--json'])
   assert.equal(code, 1)
@@ -175,13 +175,13 @@ test('doctor finds what a broken server does wrong, and never prints the key tha
   assert.doesNotMatch(stdout + stderr, /sk-secret-1/)
 })
 
-test('doctor says that nobody listens, in one line', async () => {
+test('doctor reports in one line that no server listens', async () => {
   const { code, stderr } = await runWarm(['doctor', '--key', 'sk', '--base-url', 'http://127.0.0.1:1'])
   assert.equal(code, 1)
   assert.match(stderr, /^triwire: http:\/\/127\.0\.0\.1:1 cannot be reached: .*--base-url\n$/)
 })
 
-test('doctor with a wrong key stops at once and says how to get a right one', async () => {
+test('doctor with a wrong key stops at once and says how to get a valid one', async () => {
   const { code, stdout, stderr } = await runWarm(['doctor', '--key', 'sk-wrong', '--base-url', gateway.url])
   assert.deepEqual([code, stdout], [1, ''])
   assert.match(
@@ -191,7 +191,7 @@ test('doctor with a wrong key stops at once and says how to get a right one', as
   assert.doesNotMatch(stderr, /sk-wrong/)
 })
 
-test('N-F15 doctor asks the list with the key, and our own simulator and a vendor of one wire pass', async () => {
+test('N-F15 doctor asks for the list with the key; our own simulator and a vendor with one wire pass', async () => {
   const { code, failed, findings } = await doctor('sim', gateway.simulator.url)
   assert.deepEqual([code, failed], [0, []])
   assert.match(findings.find(({ probe }) => probe === 'count tokens')!.note, /^\d+ tokens$/)
@@ -211,7 +211,7 @@ test('N-F15 doctor asks the list with the key, and our own simulator and a vendo
   )
 })
 
-test('N-F15 doctor of a server that takes its key in x-api-key only', async () => {
+test('N-F15 doctor works with a server that takes its key only in x-api-key', async () => {
   const server = createServer((request, response) => {
     const isKnown = request.headers['x-api-key'] === 'sk' && request.headers['anthropic-version'] !== undefined
     response.statusCode = isKnown ? 200 : 401
@@ -225,7 +225,7 @@ test('N-F15 doctor of a server that takes its key in x-api-key only', async () =
   assert.match(wrong.stderr, /^triwire: the gateway refuses the key: Who are you\?/)
 })
 
-test('N-F15 doctor says in one line that an account has no credit, and that TLS is not spoken where https:// was written', async () => {
+test('N-F15 doctor reports in one line an account without credit, and a server without TLS behind https://', async () => {
   const { key } = gateway.store.createKey(gateway.store.createAccount('doctor-poor').id)
   await gateway.untilKnown(key)
   const poor = await runWarm(['doctor', '--key', key, '--base-url', gateway.url])
@@ -241,7 +241,7 @@ test('N-F15 doctor says in one line that an account has no credit, and that TLS 
   )
 })
 
-test('doctor with a model that is not listed names some that are', async () => {
+test('doctor with an unlisted model names some listed ones', async () => {
   const { code, stderr } = await doctor('no-such')
   assert.equal(code, 1)
   assert.match(stderr, /lists no model \\"no-such\\"\. Name one of well-messages, well-chat, .*\n$/)

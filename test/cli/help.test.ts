@@ -17,7 +17,7 @@ const groups = [
   addTranslateCommand,
 ]
 
-test('X4 every command has a help that can be printed and says what the command and each of its words do', () => {
+test('X4 every command has a printable help that explains the command and each of its words', () => {
   const program = new Command('triwire')
   for (const add of groups) add(program)
   const commands = [...program.commands]

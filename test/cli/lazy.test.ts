@@ -6,7 +6,7 @@ import { Command } from 'commander'
 import { addOperationCommands } from '../../src/cli/operations.ts'
 import { tableCommands } from '../../src/cli/table-commands.ts'
 
-test('X4 the names of the commands that are not loaded are those of the table, with what it says of them', () => {
+test('X4 the names and summaries of commands that are not yet loaded match the table', () => {
   const program = new Command('triwire')
   addOperationCommands(program)
   assert.deepEqual(
@@ -15,7 +15,7 @@ test('X4 the names of the commands that are not loaded are those of the table, w
   )
 })
 
-test('X4 --help, setup, reload and the like load none of the libraries that take time', () => {
+test('X4 --help, setup, reload and similar commands load none of the slow libraries', () => {
   const { seen, packages } = reach('src/cli/cli.ts', 'src/cli/commands.ts')
   assert.ok(seen.length > 20)
   for (const name of ['zod', 'yaml', 'pg']) assert.ok(!packages.has(name), name)
@@ -35,18 +35,18 @@ test('issue 47 triwire token loads no configuration, no store, no command and no
   assert.ok(!seen.includes('src/cli/login/exchange.ts'), 'a refresh loads its requests when it comes to it')
 })
 
-test('issue 14 the program begins without its other commands, and its server is read while the ledger starts', () => {
+test('issue 14 the program starts without its other commands, and its server is loaded while the ledger starts', () => {
   assert.ok(!reach('src/cli/cli.ts').seen.includes('src/cli/commands.ts'))
   assert.ok(!reach('src/process/main.ts').seen.includes('src/process/server.ts'))
 })
 
-test('issue 14 a server begins without Node’s HTTP, fetch and TLS, and so does the simulator', () => {
+test('issue 14 the server and the simulator start without Node’s HTTP, fetch and TLS', () => {
   const { seen, packages } = reach('src/process/main.ts', 'src/process/server.ts', 'src/simulator/simulator.ts')
   assert.ok(seen.includes('src/upstream/http-fetch.ts') && packages.has('node:net'))
   for (const name of ['node:http', 'node:https', 'node:tls']) assert.ok(!packages.has(name), name)
 })
 
-test('X4 a server loads the table of operations when somebody first asks for it', () => {
+test('X4 a server loads the table of operations when it is first asked for', () => {
   const { seen } = reach('src/process/main.ts', 'src/process/server.ts')
   const loaded = ['src/operations/table.ts', 'src/operations/fields.ts', 'src/operations/live-shapes.ts']
   assert.ok(seen.includes('src/process/admin-api.ts'))

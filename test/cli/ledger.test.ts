@@ -37,7 +37,7 @@ function createBooks(t: TestContext): Books {
   return { store, path, a, b, laptop, ci, prefix }
 }
 
-test('X12: bare dates are days of the zone that the store has recorded, whatever a configuration says', async (t) => {
+test('X12: bare dates are days of the store’s recorded time zone, whatever a configuration says', async (t) => {
   const { path, store } = createBooks(t)
   const told = async (...args: string[]) => {
     const { code, stdout, stderr } = await runWarm(['ledger', ...args, '--store', path, '--json'])
@@ -68,7 +68,7 @@ test('X12: bare dates are days of the zone that the store has recorded, whatever
   assert.deepEqual(ends.filter(Boolean), [Date.parse('2040-01-30T23:00:00Z')])
 })
 
-test('X12: reporting rezone changes whose days they are while no server runs, and says what it changed', async (t) => {
+test('X12: reporting rezone changes the time zone of days while no server runs, and reports the change', async (t) => {
   const { path } = createBooks(t)
   const rezone = (zone: string, ...more: string[]) => runWarm(['reporting', 'rezone', zone, '--store', path, ...more])
   const first = await rezone('Europe/Berlin')
@@ -101,7 +101,7 @@ test('X12: reporting rezone changes whose days they are while no server runs, an
   assert.match(running.stderr, /^triwire: Another triwire server is running on /)
 })
 
-test('ledger list takes account, key, model and times, the newest first', async (t) => {
+test('ledger list filters by account, key, model and times, and lists the newest first', async (t) => {
   const { path, a, laptop, prefix } = createBooks(t)
   const cases: [args: string[], ids: string[]][] = [
     [['--account', 'two'], ['req_3']],
@@ -160,7 +160,7 @@ test('ledger list takes account, key, model and times, the newest first', async 
   }
 })
 
-test('a filter that names nothing is an error with its option and the cure', async (t) => {
+test('a filter that matches no account, key or model is an error with its option and the cure', async (t) => {
   const { path, store } = createBooks(t)
   store.createKey('two', { label: 'ci' })
   const cases: [args: string[], code: number, stderr: RegExp][] = [
@@ -210,7 +210,7 @@ test('C9 entries name key, wires and upstream in JSON', async (t) => {
   assert.match(listed!['digest']!, /^1:/)
 })
 
-test('C13 a return is listed as a credit that is waived, with the key and model of its debit, and leaves the totals', async (t) => {
+test('C13 a refund is listed as a waived credit, with the key and model of its debit, and does not count in the totals', async (t) => {
   const { path, store, laptop } = createBooks(t)
   store.postReturns(['req_5'])
   const { json } = await runWarm(['ledger', 'list', '--key', 'laptop', '--limit', '1', '--store', path, '--json'])
@@ -226,7 +226,7 @@ test('C13 a return is listed as a credit that is waived, with the key and model 
   )
 })
 
-test('ledger totals sums by any of day, model, account and key, with the same filters', async (t) => {
+test('ledger totals sums by day, model, account and key in any combination, with the same filters', async (t) => {
   const { path, a, b, laptop, ci } = createBooks(t)
   const totals = async (...args: string[]) =>
     (await runWarm(['ledger', 'totals', ...args, '--store', path, '--json'])).json as unknown as Record<
@@ -297,7 +297,7 @@ function creditAsBefore(store: Operator, accountId: string, amountNanos: bigint,
   })
 }
 
-test('ledger export has names beside ids, takes the filters, and no cell of text is a formula', async (t) => {
+test('ledger export has names beside ids, accepts the filters, and no text cell is a formula', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -329,7 +329,7 @@ test('ledger export has names beside ids, takes the filters, and no cell of text
   assert.equal((await csv('--key', '@home, "mine"')).split('\r\n').length, 3)
 })
 
-test('ledger export: what a spreadsheet takes away before it looks for a formula does not hide one', async (t) => {
+test('ledger export: characters that a spreadsheet strips before it looks for a formula do not hide one', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -366,7 +366,7 @@ test('C15 ledger verify prints a head, and proves a grown ledger against it', as
   assert.match(wrong.stderr, /is not a head: copy the whole line/)
 })
 
-test('C15 ledger verify --log compares account, key, upstream, tokens and amount where a line has them', async (t) => {
+test('C15 ledger verify --log compares account, key, upstream, tokens and amount if a line has them', async (t) => {
   const { path, store, a, laptop, prefix } = createBooks(t)
   const file = join(dirname(path), 'access.log')
   const usage = { input: 100, cache_read: 10, cache_write: 6, cache_write_1h: 2, output: 20, reasoning: 5 }
@@ -401,7 +401,7 @@ test('C15 ledger verify --log compares account, key, upstream, tokens and amount
   }
 })
 
-test('key create --label is shown by key list, kept by rotate, and never a key', async (t) => {
+test('key create --label is shown by key list, kept by rotate, and is never taken as a key', async (t) => {
   const store = ['--store', createPath(t), '--json']
   await runWarm(['account', 'create', 'one', ...store])
   const made = await runWarm(['key', 'create', 'one', '--label', 'CI of team A', ...store])
@@ -420,7 +420,7 @@ test('key create --label is shown by key list, kept by rotate, and never a key',
   assert.equal(secret.stderr.includes(made.json['key']!), false)
 })
 
-test('C9 a command says which server to restart where the store is older than itself', async (t) => {
+test('C9 a command names the server to restart if the store is older than itself', async (t) => {
   const path = createPath(t)
   createFirstRelease(path, { acct_a: 'one' }, [])
   const unlock = lockStore(path)
@@ -434,7 +434,7 @@ test('C9 a command says which server to restart where the store is older than it
   assert.equal((await runWarm(['account', 'list', '--store', path])).code, 0)
 })
 
-test('B23 verify finds a damaged page, and a file that cannot be opened, and says the cure, as JSON too', async (t) => {
+test('B23 verify reports a damaged page, or a file that cannot be opened, and its cure, also as JSON', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one', 9_000_000n)
@@ -456,7 +456,7 @@ test('B23 verify finds a damaged page, and a file that cannot be opened, and say
   }
 })
 
-test('issue 46 ledger correct lists what is ahead, asks before it begins form 3, and cures it once', async (t) => {
+test('issue 46 ledger correct lists entries with future dates, asks before it starts form 3, and corrects them once', async (t) => {
   const path = createPath(t)
   let now = Date.now()
   const store = openStore(path, { nowMs: () => now })

@@ -52,7 +52,7 @@ const granted: Scripted = {
   },
 }
 
-test('issue 47 login by a code: the forms of the protocol, the code and the page are shown, the tokens kept', async () => {
+test('issue 47 login by a code: the requests follow the protocol, the code and the page are shown, and the tokens are stored', async () => {
   const server = await startSignInServer()
   server.script('/oauth/token', pending, granted)
   const state = testFolder('state')
@@ -123,7 +123,7 @@ for (const [name, { answers, pauses, error }] of Object.entries(polls))
     assert.deepEqual(readdirSync(join(state, 'triwire/sign-ins')).length, error ? 0 : 1)
   })
 
-test('issue 47 login by a code asks no longer than the code lives, if the server never says that it has expired', async () => {
+test('issue 47 login by a code polls no longer than the code lives, even if the server never reports its end', async () => {
   const server = await startSignInServer()
   const page = { verification_uri: `${server.url}/d`, expires_in: 0 }
   server.script('/oauth/device_authorization', { status: 200, body: { device_code: 'd', user_code: 'c', ...page } })
@@ -180,7 +180,7 @@ for (const [name, path, answer, error] of beginnings)
     assert.equal(server.formsOf('/oauth/token').length, 0)
   })
 
-test('issue 47 endpoints of another origin, missing ones and an empty document: those of the gateway itself are used', async () => {
+test('issue 47 endpoints of another origin, missing ones or an empty document: the gateway’s own endpoints are used', async () => {
   for (const body of [{}, '', { token_endpoint: 'https://other.test/t', device_authorization_endpoint: 7 }]) {
     const server = await startSignInServer()
     server.script(wellKnown, { status: 200, body })
@@ -189,7 +189,7 @@ test('issue 47 endpoints of another origin, missing ones and an empty document: 
   }
 })
 
-test('issue 47 what a server says cannot act on the terminal', async () => {
+test('issue 47 text from a server cannot control the terminal', async () => {
   const server = await startSignInServer()
   server.script(begin, device({ user_code: 'A\u001b[31mB', login_notice: 'read\r\u0007this' }))
   const { lines } = await byCode(server)
@@ -197,7 +197,7 @@ test('issue 47 what a server says cannot act on the terminal', async () => {
   assert.ok(lines.includes('read this'))
 })
 
-test('issue 47 a second login replaces the first, whose session is revoked; a damaged file is replaced too', async () => {
+test('issue 47 a second login replaces the first and revokes its session; a damaged file is replaced too', async () => {
   const server = await startSignInServer()
   const state = testFolder('state')
   await byCode(server, state)
@@ -213,7 +213,7 @@ test('issue 47 a second login replaces the first, whose session is revoked; a da
   assert.equal((await byCode(server, state)).error, undefined)
 })
 
-test('issue 47 a folder that cannot be written is reported before anybody goes to a browser', async () => {
+test('issue 47 a folder that cannot be written is reported before a person is sent to a browser', async () => {
   const server = await startSignInServer()
   const state = testFolder('state')
   writeFileSync(join(state, 'triwire'), '')
@@ -305,7 +305,7 @@ test('issue 47 a browser that cannot be started, SSH, and --device: the code is 
   }
 })
 
-test('issue 47 Ctrl-C ends a login that waits', async (t) => {
+test('issue 47 Ctrl-C ends a waiting login', async (t) => {
   const server = await startSignInServer()
   server.script('/oauth/token', pending)
   const state = testFolder('state')
@@ -315,7 +315,7 @@ test('issue 47 Ctrl-C ends a login that waits', async (t) => {
   await until(() => running.process.signalCode === 'SIGINT', 'it ends')
 })
 
-test('issue 47 the address of a gateway as people type it; http is for this machine alone', async () => {
+test('issue 47 a gateway’s address may be typed in common forms; http is accepted only for this machine', async () => {
   const env = { XDG_STATE_HOME: testFolder('state') }
   for (const wrong of [
     'http://gw.corp.test',
@@ -354,7 +354,7 @@ for (const [name, answer] of [
     assert.deepEqual(readdirSync(join(state, 'triwire/sign-ins')), [])
   })
 
-test('issue 47 logout without a sign-in, of one that has ended, and as JSON', async () => {
+test('issue 47 logout without a sign-in, with one that has ended, and as JSON', async () => {
   const server = await startSignInServer()
   const state = testFolder('state')
   const env = { XDG_STATE_HOME: state }
@@ -370,7 +370,7 @@ test('issue 47 logout without a sign-in, of one that has ended, and as JSON', as
   assert.equal(server.asked.length, 0)
 })
 
-test('issue 47 tokens stand in no argument, title or environment of a process', async (t) => {
+test('issue 47 tokens are in no argument, title or environment of a process', async (t) => {
   const server = await startSignInServer()
   const state = testFolder('state')
   await byCode(server, state)

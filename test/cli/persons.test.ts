@@ -21,7 +21,7 @@ async function begin() {
   return { store, ask, json, importList }
 }
 
-test('Y21 a list of people is brought in, and again, and keys are theirs until they are erased', async () => {
+test('Y21 a list of people can be imported repeatedly, and keys belong to them until they are erased', async () => {
   const { store, ask, json, importList } = await begin()
   const list = '\ufeffName, external_id,email,account\r\n"Hopper, Grace",u-1,grace@x,acme\r\n\r\n"Ada ""K""",u-2,,\r\n'
   const first = await importList(list)
@@ -67,7 +67,7 @@ test('Y21 a list of people is brought in, and again, and keys are theirs until t
 
 const head = 'name,external_id,email,account\n'
 
-test('Y21 a list with a mistake is refused with the line and the cure, and nothing of it is brought in', async () => {
+test('Y21 a list with a mistake is refused with the line and the cure, and nothing of it is imported', async () => {
   const { ask, json, importList } = await begin()
   const cases: readonly [string | Buffer, RegExp][] = [
     ['name,phone\nA,1\n', /line 1: no column is called "phone".*any of name, external_id, email, account/],
@@ -98,7 +98,7 @@ test('Y21 a list with a mistake is refused with the line and the cure, and nothi
   )
 })
 
-test('Y20 bounds of a person are set, listed, brought in by a list, shown with their keys, and taken away', async () => {
+test('Y20 limits of a person are set, listed, imported from a list, shown with their keys, and removed', async () => {
   const { ask, json, importList } = await begin()
   const bounded = ['--account', 'acme', '--budget', '50/month', '--rpm', '60']
   const { id } = await json('person', 'create', 'Ada', ...bounded)
@@ -141,7 +141,7 @@ test('Y20 bounds of a person are set, listed, brought in by a list, shown with t
   assert.equal((await json('person', 'set', 'Ada', '--rpm', 'none'))['rpm'], null)
 })
 
-test('Y21 a key has labels and dimensions to choose in that the configuration declares, and no others', async () => {
+test('Y21 a key may have the labels and selectable dimensions that the configuration declares, and no others', async () => {
   const { ask, json } = await begin()
   const folder = dirname(createPath())
   const config = join(folder, 'labels.yaml')

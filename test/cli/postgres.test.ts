@@ -71,7 +71,7 @@ test('X7 X13 every command of the books works on PostgreSQL', { skip }, async ()
   assert.match((await on(`ledger show ${request}`)).stderr, /^triwire: There is no debit of request/)
 })
 
-test('X13 the database’s own variables work, and its URL may stand in the configuration', { skip }, async () => {
+test('X13 the database’s own variables work, and its URL may be in the configuration', { skip }, async () => {
   demandPassword()
   runEach(`CREATE ROLE asks LOGIN PASSWORD 'secret-of-this-test'`, 'CREATE DATABASE asked OWNER asks')
   const place = `postgres://asks@127.0.0.1:${postgres.port}/asked`
@@ -111,7 +111,7 @@ function demandPassword(): void {
   postgres.run('SELECT pg_reload_conf()')
 }
 
-test('X13 what is wrong with a database is told in words, with its cure and without its password', {
+test('X13 a database error is reported with its cure and without its password', {
   skip,
 }, async () => {
   runEach('CREATE ROLE poor LOGIN', 'CREATE DATABASE rich')
@@ -145,7 +145,7 @@ test('X13 what is wrong with a database is told in words, with its cure and with
   }
 })
 
-test('X13 a URL that was typed where it does not belong is told without its password', async () => {
+test('X13 a URL typed in a wrong place is reported without its password', async () => {
   for (const args of [
     ['postgres://u:secret-of-this-test@h/d'],
     ['account', 'list', 'postgres://u:secret-of-this-test@h/d'],
@@ -158,7 +158,7 @@ test('X13 a URL that was typed where it does not belong is told without its pass
   }
 })
 
-test('X7 who shares a store is listed, and a file is shared by nobody', { skip }, async () => {
+test('X7 the servers that share a store are listed; a file is not shared', { skip }, async () => {
   const columns = 'name, version, config_digest, seal_fingerprint, started_ms, seen_ms, left_ms'
   postgres.run(
     `INSERT INTO triwire.replicas (${columns}) VALUES ('a:1', '0.2.0', 'c1', 's', 1000, 2000, NULL), ('b:2', '0.2.0', 'c2', 's', 1000, 2000, 3000);
@@ -203,7 +203,7 @@ test('X7 who shares a store is listed, and a file is shared by nobody', { skip }
   )
 })
 
-test('X7 a store is moved by the command line, which tells the proof and what to do next', { skip }, async () => {
+test('X7 the command line moves a store, and prints the proof and the next steps', { skip }, async () => {
   const [file, back] = [join(folder, 'moved.db'), join(folder, 'back.db')]
   await on('account create one --credit 3', file)
   writeFileSync(`${file}.seal`, Buffer.alloc(32, 'canary-seal').toString('base64'), { mode: 0o600 })
@@ -253,7 +253,7 @@ test('X7 a store is moved by the command line, which tells the proof and what to
   assert.equal(same.stderr, `triwire: ${back} is the store itself: name another place with --to\n`)
 })
 
-test('X7 X13 a store that a server has in PostgreSQL is moved when that has stopped, and refuses it afterwards', {
+test('X7 X13 a store in PostgreSQL is moved when its server has stopped, and refuses that server afterwards', {
   skip,
 }, async () => {
   const to = postgres.createDatabase('served')

@@ -21,7 +21,7 @@ function write(cwd: string, name: string, value: unknown): string {
   return name
 }
 
-test('C11 catalog add writes schedules and dates, and the calendars that they name', async () => {
+test('C11 catalog add writes schedules and dates, and the calendars that they refer to', async () => {
   const cwd = testFolder('cli')
   for (const [preset, id] of [
     ['deepseek', 'deepseek-flash'],
@@ -44,7 +44,7 @@ test('C11 catalog add writes schedules and dates, and the calendars that they na
   assert.equal(again.code, 0, again.stderr)
 })
 
-test('issue 46 catalog update puts a data file beside the configuration, which add and check then read', async () => {
+test('issue 46 catalog update writes a data file beside the configuration, which add and check then read', async () => {
   const cwd = testFolder('cli')
   const file = write(
     cwd,
@@ -88,7 +88,7 @@ test('issue 46 catalog update puts a data file beside the configuration, which a
   )
 })
 
-test('issue 46 a data file that is none is refused with its place', async () => {
+test('issue 46 an invalid data file is refused with the place of the error', async () => {
   const cwd = testFolder('cli')
   const cases: [file: unknown, message: RegExp][] = [
     ['{', /is not JSON: name a data file of presets/],
@@ -147,7 +147,7 @@ test('BRK-6 a data file of presets cannot write configuration, nor read variable
     }
 })
 
-test('X15 a provider of which no model is known is reported with its cure', async () => {
+test('X15 a provider without known models is reported with its cure', async () => {
   const cwd = testFolder('cli')
   const file = fileOf()
   write(cwd, 'triwire.presets.json', {
@@ -159,7 +159,7 @@ test('X15 a provider of which no model is known is reported with its cure', asyn
   assert.match(stderr, /^triwire: Of xai no model is known here with a dated price: take its models from a price file/)
 })
 
-test('issue 46 check reports presets that were read more than 60 days ago, and changes within 30 days that the file lacks', async () => {
+test('issue 46 check reports presets read more than 60 days ago, and changes within 30 days that the file lacks', async () => {
   const cwd = testFolder('cli')
   const dayAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
   const row = { input: '1', output: '2' }

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { readPriceFile, toDecimal } from '../../src/cli/catalog/price-files.ts'
 import { diffLines } from '../../src/cli/diff.ts'
 
-test('C1 a price per token becomes one per million with no rounding in between, and what is too fine is rounded up', () => {
+test('C1 a price per token is converted to one per million without rounding in between; excess digits are rounded up', () => {
   const told: [number, number, string][] = [
     [3e-6, 6, '3'],
     [1.25e-7, 6, '0.125'],
@@ -54,7 +54,7 @@ const litellm = {
   'far/embed': { litellm_provider: 'far', mode: 'embedding', input_cost_per_token: 1e-6 },
 }
 
-test("LiteLLM's price file: steps in the names of keys, batches left out, nothings that are no prices", () => {
+test("LiteLLM's price file: steps in the names of keys are read, batches left out, and empty values are not prices", () => {
   const [small, plain, free, ...rest] = readPriceFile(litellm)!
   assert.deepEqual(small, {
     id: 'small-1',
@@ -83,7 +83,7 @@ test("LiteLLM's price file: steps in the names of keys, batches left out, nothin
   assert.deepEqual(rest, [])
 })
 
-test("models.dev's price file: tiers win over what is above 200k", () => {
+test("models.dev's price file: tiers take precedence over the price above 200k", () => {
   const cost = { input: 2, output: 10, cache_read: 0.1, context_over_200k: { input: 9, output: 9 } }
   const tier = { input: 4, output: 15, cache_read: 0.2, tier: { type: 'context', size: 272_000 } }
   const model = (more: object) => ({ reasoning: true, limit: { context: 1000, output: 100 }, cost, ...more })
@@ -98,7 +98,7 @@ test("models.dev's price file: tiers win over what is above 200k", () => {
   assert.deepEqual([bare!.prices, bare!.samples], [undefined, false])
 })
 
-test('money.md 1 c every price that is not taken is named, and nothing else', () => {
+test('money.md 1 c every price that is not imported is named, and nothing else', () => {
   const rates = { input_cost_per_token: 1e-6, output_cost_per_token: 5e-6, cache_read_input_token_cost: 1e-7 }
   const left = {
     off_peak_pricing: { timezone: 'UTC', windows: [{ start: '16:30', end: '00:30' }], input_cost_per_token: 5e-7 },
@@ -151,7 +151,7 @@ test('money.md 1 c every price that is not taken is named, and nothing else', ()
   )
 })
 
-test('money.md 1 c tiers, speeds, geographies and hours are taken as factors where they are exact, else written out', () => {
+test('money.md 1 c tiers, speeds, geographies and hours are imported as factors if these are exact, else written out', () => {
   const rates = { input_cost_per_token: 1e-6, output_cost_per_token: 5e-6, cache_read_input_token_cost: 1e-7 }
   const step = { input_cost_per_token_above_200k_tokens: 2e-6, output_cost_per_token_above_200k_tokens: 7.5e-6 }
   const of = (more: object) => readPriceFile({ m: { litellm_provider: 'p', mode: 'chat', ...rates, ...more } })![0]!
@@ -205,11 +205,11 @@ test('money.md 1 c tiers, speeds, geographies and hours are taken as factors whe
   assert.deepEqual([dev!.prices!.tiers, dev!.leftOut], [{ priority: '2' }, []])
 })
 
-test('a file of another kind is none', () => {
+test('a file of another kind is rejected', () => {
   for (const value of [[], {}, 'x', { a: { b: 1 } }]) assert.equal(readPriceFile(value), undefined)
 })
 
-test('lines that differ are told in the order of the new text, the others are not', () => {
+test('a diff lists the differing lines in the order of the new text, and no others', () => {
   assert.deepEqual(diffLines('', 'a\nb\n'), ['+ a', '+ b'])
   assert.deepEqual(diffLines('a\nb\nc\nd\n', 'a\nB\nc\nx\nd\n'), ['- b', '+ B', '+ x'])
   assert.deepEqual(diffLines('a\n', 'a\n'), [])

@@ -103,7 +103,7 @@ test('C11 price takes a day of the reporting zone, a tier, a geography and token
   ])
 })
 
-test('C11 price says it in words, and what is wrong with the question', async () => {
+test('C11 price prints text, and reports errors in the question', async () => {
   const ask = (...args: string[]) => runWarm(['price', ...args, ...ofTest])
   const { stdout } = await ask('m', '--at', '2026-11-27T02:00:00Z', '--tier', 'flex')
   for (const line of [
@@ -128,7 +128,7 @@ test('C11 price says it in words, and what is wrong with the question', async ()
   }
 })
 
-test('C11 check shows what models cost now whose prices change, and their next changes', async () => {
+test('C11 check shows the current cost of models whose prices change, and their next changes', async () => {
   const from = new Date(Date.now() + 86_400_000).toISOString()
   const later = new Date(Date.now() + 2 * 86_400_000).toISOString()
   const dated = configFile(

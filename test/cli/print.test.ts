@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { formatTable, withoutSecrets, withoutSecretsIn } from '../../src/cli/print.ts'
 
-test('a table has as many rows as there are', () => {
+test('a table has one row for each item', () => {
   const rows = Array.from({ length: 200_000 }, (_, at) => [`${at}`])
   assert.equal(formatTable(['name'], rows).split('\n').length, 200_001)
 })
 
-test('U5 X13 what was typed is shown without its secrets, and all else of it', () => {
+test('U5 X13 a typed command line is shown in full except for its secrets', () => {
   for (const [typed, shown] of [
     ['sk-ant-api03-abcdefghijklmnop', 'sk-…'],
     ['gsk_abcdefghijklmnop', 'gsk_…'],

@@ -6,7 +6,7 @@ import { createDebitRow, createPath, usage } from '../store/fixtures.ts'
 import { openStore } from '../support/operator.ts'
 import { runWarm } from './run.ts'
 
-test('issue 46.9 reconcile compares a file with the ledger, fails on what it cannot explain, and writes nothing', async (t) => {
+test('issue 46.9 reconcile compares a file with the ledger, fails on unexplained differences, and writes nothing', async (t) => {
   const path = createPath(t)
   const nowMs = Date.parse('2026-11-19T10:30:00Z')
   const store = openStore(path, { nowMs: () => nowMs })

@@ -7,7 +7,7 @@ import { atEnd } from '../support/at-end.ts'
 import { lives } from '../support/sessions.ts'
 import { runWarm } from './run.ts'
 
-test('Y20 session list shows where people are signed in, session end ends one, and key list leaves them out', async () => {
+test('Y20 session list shows where people are signed in, session end ends a session, and key list omits them', async () => {
   const path = createPath()
   const store = ['--store', path]
   const ask = (...args: string[]) => runWarm([...args, ...store])

@@ -151,7 +151,7 @@ const jsonCases: [name: string, before: string, after: string][] = [
   ],
 ]
 
-describe('N-F7, X15: settings are put into a file of a person, and all else stays', () => {
+describe('N-F7, X15: settings are added to a user’s file, and everything else stays', () => {
   for (const [file, cases] of [
     [toml, tomlCases],
     [json, jsonCases],
@@ -235,7 +235,7 @@ function comments(text: string): string[] {
   return text.split(/\r?\n/).filter((one) => /^\s*#/.test(one))
 }
 
-test('N-F7: whatever TOML a person has, our settings hold in it, every comment and other value stays, and a second run does nothing', () => {
+test('N-F7: in any TOML file of a user our settings take effect, all else stays, and a second run does nothing', () => {
   let edited = 0
   const numRuns = runsUpTo(150)
   fc.assert(
@@ -257,7 +257,7 @@ test('N-F7: whatever TOML a person has, our settings hold in it, every comment a
   assert.ok(edited > numRuns / 3, `${edited} of ${numRuns} were edited`)
 })
 
-test('N-F7: whatever JSON a person has, our settings hold in it, and a second run does nothing', () => {
+test('N-F7: in any JSON file of a user our settings take effect, and a second run does nothing', () => {
   fc.assert(
     fc.property(jsonText, (before) => {
       const plain = { ...json, lists: {} }

@@ -39,7 +39,7 @@ const unreadable: [what: string, make: (path: string) => void, why: RegExp][] = 
 ]
 
 for (const [what, make, why] of unreadable)
-  test(`BRK-11 settings that are ${what} are left as they are, and it says why`, () => {
+  test(`BRK-11 settings that are ${what} are left unchanged, and the reason is printed`, () => {
     const path = place()
     make(path)
     assert.throws(
@@ -48,7 +48,7 @@ for (const [what, make, why] of unreadable)
     )
   })
 
-test('BRK-11 a file that is written keeps its mode, its link and its backup, and leaves nothing else', async () => {
+test('BRK-11 a written file keeps its mode, its link and its backup, and no other file is left', async () => {
   const path = place()
   const [own, real] = [testFolder('dotfiles'), 'own.json']
   writeFileSync(join(own, real), '{"theirs":1}', { mode: 0o640 })
@@ -62,7 +62,7 @@ test('BRK-11 a file that is written keeps its mode, its link and its backup, and
   assert.deepEqual(readdirSync(dirname(path)), ['settings.json', 'settings.json.before-triwire'])
 })
 
-test('BRK-11 a link to a file that is not there yet stays a link, and files of other names beside it stay', () => {
+test('BRK-11 a link to a file that does not exist yet stays a link, and neighbouring files stay', () => {
   const path = place()
   writeFileSync(`${path}.new`, 'theirs')
   symlinkSync('between.json', path)
@@ -73,7 +73,7 @@ test('BRK-11 a link to a file that is not there yet stays a link, and files of o
   assert.ok(lstatSync(path).isSymbolicLink() && lstatSync(join(dirname(path), 'between.json')).isSymbolicLink())
 })
 
-test('BRK-11 a file that the disk does not take leaves the old text, and nothing else', () => {
+test('BRK-11 a file that the disk cannot take keeps the old text, and no other file is left', () => {
   const path = place()
   writeWhole(path, 'old')
   const program = `
@@ -90,7 +90,7 @@ test('BRK-11 a file that the disk does not take leaves the old text, and nothing
   }
 })
 
-test('BRK-11 a configuration that is a pipe, or in another encoding, is left as it is', async () => {
+test('BRK-11 a configuration that is a pipe, or in another encoding, is left unchanged', async () => {
   for (const [make, why] of [
     [(path: string) => execFileSync('mkfifo', [path]), /it is no file/],
     [(path: string) => writeFileSync(path, Buffer.from('# caf\xe9\n', 'latin1')), /it is not UTF-8/],
@@ -112,7 +112,7 @@ test('BRK-11 a data file of presets may come from a pipe, which is read once', a
   assert.deepEqual(JSON.parse(readFileSync(join(cwd, 'triwire.presets.json'), 'utf8')), builtInPresets)
 })
 
-test('BRK-11 a new file is its owner’s alone, and one whose folder takes no file stays as it was', {
+test('BRK-11 a new file is readable by its owner only, and one in a read-only folder stays unchanged', {
   skip: process.getuid?.() === 0 && 'root may write everywhere',
 }, () => {
   const path = place()

@@ -28,7 +28,7 @@ const home = testFolder('home')
 const env = { HOME: home, SHELL: '/bin/bash', PATH: process.env['PATH']! }
 const setup = (...args: string[]) => runWarm(['setup', ...args], { cwd: laptop, env })
 
-test('N-F6: with --url the gateway is asked for its models, and no file is needed', async () => {
+test('N-F6: with --url the gateway is asked for its models, and no configuration file is needed', async () => {
   const first = await setup('codex', ...there, '--json')
   assert.deepEqual([first.json['model'], first.json['base_url']], ['large', gateway.url])
   assert.match(first.stderr, /the model is large, of 4; --model names another/)
@@ -39,7 +39,7 @@ test('N-F6: with --url the gateway is asked for its models, and no file is neede
   assert.match(none.stderr, /There is no model "Large_2": did you mean large-2 or large\?/)
 })
 
-test('N-F6: figures come from the command, else from the presets, else it says that none is known', async () => {
+test('N-F6: figures come from the command, else from the presets; else it says that none are known', async () => {
   const told = await setup(
     'pi',
     ...there,
@@ -69,7 +69,7 @@ test('N-F6: figures come from the command, else from the presets, else it says t
   assert.doesNotMatch(unknown.json['text']!, /contextWindow/)
 })
 
-test('N-F5: beside the file of the operator its figures are told, and the whole line for a colleague, which needs no file', async () => {
+test('N-F5: with the operator’s file its figures are printed, and a complete command for a colleague without that file', async () => {
   const beside = ['--config', gateway.configPath, 'setup', 'claude-code', '--model', 'large', '--small-model', 'small']
   const { stdout, stderr } = await runWarm(beside, { cwd: laptop, env })
   for (const said of [
@@ -92,7 +92,7 @@ test('N-F5: beside the file of the operator its figures are told, and the whole 
   assert.equal(neutral(colleague.stdout), neutral(stdout))
 })
 
-test('N-F6: a gateway that gives no list is told with its reason; a model that is named is taken on trust', async () => {
+test('N-F6: if a gateway gives no list, the reason is printed, and a named model is used unchecked', async () => {
   const server = createServer((request, response) => {
     response.statusCode =
       request.headers.authorization === 'Bearer right' ? 200 : request.url!.startsWith('/no/') ? 404 : 401
@@ -126,7 +126,7 @@ test('N-F6: a gateway that gives no list is told with its reason; a model that i
   }
 })
 
-test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credentials, unless NO_PROXY spares it; never one of this machine', async () => {
+test('N-F4 N-F6: a remote gateway is asked through the proxy with its credentials unless NO_PROXY exempts it; a local one never', async () => {
   const there = 'gateway.example:8443'
   const proxy = await startEgressProxy({ [there]: new URL(gateway.url).host })
   const through = (variables: Record<string, string>, ...args: string[]) =>
@@ -166,7 +166,7 @@ test('N-F4 N-F6: a gateway beyond a proxy is asked through it, with its credenti
   }
 })
 
-test('N-F6: the key goes to the gateway that was named, and not where it redirects to', async () => {
+test('N-F6: the key is sent to the named gateway, and not to the target of a redirect', async () => {
   const keys: unknown[] = []
   const other = await listen(
     createServer(({ headers }, response) => {
@@ -186,7 +186,7 @@ test('N-F6: the key goes to the gateway that was named, and not where it redirec
 
 const mine = '# mine\napproval_policy = "never"\n\n[mcp_servers.a]\ncommand = "x" # keep\n'
 
-test('N-F7: it shows what it will change, asks, keeps a backup and all else', async () => {
+test('N-F7: setup shows its changes, asks, and keeps a backup and everything else', async () => {
   const path = join(home, '.codex/config.toml')
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, mine, { mode: 0o640 })
@@ -214,7 +214,7 @@ test('N-F7: it shows what it will change, asks, keeps a backup and all else', as
   assert.ok(!existsSync(`${path}.before-triwire-1`))
 })
 
-test('N-F7: what it cannot edit it leaves, and says so; keys are not shown; a folder that was moved is found', async () => {
+test('N-F7: a file that cannot be edited is left and reported; keys are not shown; a moved folder is found', async () => {
   const folder = testFolder('claude')
   const moved = { ...env, CLAUDE_CONFIG_DIR: folder }
   const path = join(folder, 'settings.json')
@@ -238,7 +238,7 @@ test('N-F7: what it cannot edit it leaves, and says so; keys are not shown; a fo
   assert.doesNotMatch(now, /CLAUDE_CODE_MAX_CONTEXT_TOKENS/)
 })
 
-test('N-F5: Codex gets an entry of the model, with the instructions that the installed one gives unknown models', async () => {
+test('N-F5: Codex gets an entry for the model, with the instructions that the installed Codex gives unknown models', async () => {
   const folder = testFolder('bin')
   const codex = join(folder, 'codex')
   writeFileSync(
@@ -269,7 +269,7 @@ fetch(base + '/responses', { method: 'POST', body: JSON.stringify({ input }) }).
   )
 })
 
-test('Y19 CON-3 beside a file with api_url the settings and the line for a colleague name it; --url goes before it', async () => {
+test('Y19 CON-3 the settings and the command for a colleague use api_url of the file; --url takes precedence', async () => {
   const path = join(laptop, 'public.yaml')
   writeFileSync(path, `api_url: https://llm.example/v1\n${readFileSync(gateway.configPath, 'utf8')}`)
   const beside = ['--config', path, 'setup', 'claude-code', '--model', 'large']

@@ -111,7 +111,7 @@ for (const [name, program] of Object.entries(programs))
     if (way === 'key') assert.equal(made[0]!.headers.authorization, `Bearer ${accessToken(1)}`)
   })
 
-test('issue 47 setup --login takes the way that it is given, if the client has it', async () => {
+test('issue 47 setup --login uses the given way of signing in if the client has it', async () => {
   const { server, setup, keep } = await machine()
   keep()
   const { json, stderr } = await setup('claude-code', '--login', 'command', '--url', server.url, '--json')
@@ -131,7 +131,7 @@ test('issue 47 setup --login takes the way that it is given, if the client has i
   }
 })
 
-test('issue 47 setup --login makes no key in a dry run, and prints why the gateway makes none', async () => {
+test('issue 47 setup --login makes no key in a dry run, and prints why a gateway makes none', async () => {
   const { server, setup, keep } = await machine()
   keep()
   const dry = await setup('qwen-code', '--login', '--url', server.url, '--dry-run')
@@ -150,7 +150,7 @@ test('issue 47 setup --login makes no key in a dry run, and prints why the gatew
   }
 })
 
-test('issue 47 setup --login signs the person in if nobody is; a gateway without sign-in is named', async () => {
+test('issue 47 setup --login signs in a person who is not; a gateway without sign-in is reported', async () => {
   const { server, setup } = await machine()
   const { code, stderr, json } = await setup('codex', '--login', '--url', server.url, '--json')
   assert.equal(code, 0, stderr)
@@ -163,7 +163,7 @@ test('issue 47 setup --login signs the person in if nobody is; a gateway without
   assert.deepEqual([none.code, none.stderr.includes('offers no sign-in')], [1, true])
 })
 
-test('issue 47 Claude Code gets the command for a gateway of the public network', () => {
+test('issue 47 Claude Code gets the token command for a gateway on the public network', () => {
   const tokenCommand = ['triwire', 'token', 'https://gw.example']
   const small = { model: 'm', contextWindow: undefined, outputTokensMax: undefined }
   const access: Access = {
@@ -185,7 +185,7 @@ test('issue 47 Claude Code gets the command for a gateway of the public network'
   assert.equal(env?.['ANTHROPIC_AUTH_TOKEN'], undefined)
 })
 
-test('issue 47 the addresses that Claude Code takes for private, and those beside them', () => {
+test('issue 47 the addresses that Claude Code treats as private, and their neighbours', () => {
   const inside = [
     '10.0.0.1',
     '172.16.0.1',
@@ -249,7 +249,7 @@ test('issue 47 one public address among many, or a public proxy, makes a gateway
     assert.deepEqual(await findNetwork(url, env, find), { isPrivate, reason })
 })
 
-test('issue 47 the token command names triwire if it is installed, never a folder of npm, and else this program', () => {
+test('issue 47 the token command names triwire if it is installed, never a folder of npm, and otherwise this program', () => {
   const folder = testFolder('path')
   for (const at of ['bin', 'node_modules/.bin', '_npx/1/node_modules/.bin']) {
     mkdirSync(join(folder, at), { recursive: true })

@@ -128,7 +128,7 @@ const candidate = (model: string, wire: Candidate['wire'], price?: number): Cand
   ...{ model, wire, price, contextWindow: undefined, outputTokensMax: undefined },
 })
 
-test('NEW-1 the default model is of a family, else it speaks a wire of the program, else it is the first', () => {
+test('NEW-1 the default model is one of a preferred family, else one with a wire of the program, else the first', () => {
   const list = [candidate('a', 'messages'), candidate('b', 'responses'), candidate('c', undefined)]
   const choose = (program: string, of = list) => chooseModel(programs[program]!, of)?.model
   assert.deepEqual(
@@ -139,7 +139,7 @@ test('NEW-1 the default model is of a family, else it speaks a wire of the progr
   assert.equal(choose('codex', []), undefined)
 })
 
-test('NEW-1 the small model is the cheapest with a known price; among equals the large one, then one of its wire', () => {
+test('NEW-1 the small model is the cheapest with a known price; among equals the large model, then one with its wire', () => {
   const small = (...list: Candidate[]) => chooseSmall(programs['opencode']!, list).model
   assert.equal(small(candidate('large', 'chat', 5), candidate('x', 'chat', 1), candidate('y', 'chat', 2)), 'x')
   assert.equal(small(candidate('large', 'chat', 1), candidate('x', 'chat', 1)), 'large')
@@ -151,7 +151,7 @@ test('NEW-1 the small model is the cheapest with a known price; among equals the
   assert.equal(findFamily('haiku', []), undefined)
 })
 
-test('NEW-1 a list without the file of the operator takes prices and wires from presets', () => {
+test('NEW-1 without the operator’s file, prices and wires of a list come from presets', () => {
   const list = listCandidates(['mine', 'claude-sonnet-5-5', 'gpt-6-luna'], undefined)
   assert.deepEqual(
     list.map(({ wire, price }) => [wire, price]),
@@ -196,7 +196,7 @@ for (const [name, program] of Object.entries(programs))
     }
   })
 
-test('NEW-16 no program sends one fixed word as the name of its conversations', async () => {
+test('NEW-16 no program sends the same fixed name for all its conversations', async () => {
   const named = Object.entries(programs).filter(([, program]) => everyText(program).join().includes('x-session-id'))
   assert.deepEqual(named.map(([name]) => name).sort(), ['cn', 'copilot', 'pi', 'qwen-code'])
   const setup = folderOf([gpt('only')])

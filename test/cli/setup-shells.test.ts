@@ -7,7 +7,7 @@ import { commandLine, keyPlaceholder, likelyShell, setLine } from '../../src/pro
 // Tried in fish 3.6 too; here they are read by the rules of each shell's manual.
 const nasty = ["it's", '$HOME `x` "y" \\', "\\'", '’‘‚‛', '%PATH% !x ; & | # *', ' ', '-x.y', 'a:b,c@d', 'é日本']
 
-test('lines for a POSIX shell mean what they should: sh reads them back', () => {
+test('lines for a POSIX shell have the intended meaning: sh reads them back', () => {
   const script = nasty.flatMap((value, at) => [setLine('posix', `V${at}`, value), `printf '%s\\0' "$V${at}"`])
   const words = commandLine('posix', ['printf', '%s\\0', ...nasty, { home: 'x y' }].slice(0, -1))
   const said = execFileSync('/bin/sh', ['-c', `${script.join('\n')}\n${words}`], { encoding: 'utf8' })
@@ -28,7 +28,7 @@ function take(line: string, pattern: RegExp): string {
 }
 
 for (const shell of ['fish', 'powershell'] as const) {
-  test(`lines for ${shell} mean what they should`, () => {
+  test(`lines for ${shell} have the intended meaning`, () => {
     const value = fc.oneof(
       fc.constantFrom(...nasty),
       fc.string({ unit: fc.constantFrom("'", '\\', '’', '‛', 'a', '$', '"', ' ') }),
@@ -37,7 +37,7 @@ for (const shell of ['fish', 'powershell'] as const) {
   })
 }
 
-test('a command has the words that a shell would take for something else in quotes', () => {
+test('words that a shell would interpret are quoted in a command', () => {
   const words = ['cline', '-m', 'a/b-1.2', 'custom:x', '--config', { home: '.continue/triwire.yaml' }]
   assert.equal(commandLine('posix', words), "cline -m a/b-1.2 'custom:x' --config ~/.continue/triwire.yaml")
   assert.equal(commandLine('fish', words), "cline -m a/b-1.2 'custom:x' --config ~/.continue/triwire.yaml")
@@ -47,7 +47,7 @@ test('a command has the words that a shell would take for something else in quot
   )
 })
 
-test('the shell is the person’s own', () => {
+test('the shell is that of the user', () => {
   const cases: [NodeJS.Platform, string | undefined, string][] = [
     ['linux', '/usr/bin/fish', 'fish'],
     ['darwin', '/bin/zsh', 'posix'],
@@ -59,7 +59,7 @@ test('the shell is the person’s own', () => {
   for (const [platform, variable, shell] of cases) assert.equal(likelyShell(platform, variable), shell)
 })
 
-test('CON-3 a placeholder for the key is read as the variable, and all around it as it stands', () => {
+test('CON-3 a placeholder for the key is read as the variable, and the text around it literally', () => {
   const pieces = fc.array(fc.constantFrom(...nasty, keyPlaceholder, '$TRIWIRE', 'Bearer '), { maxLength: 5 })
   const value = pieces.map((some) => some.join(''))
   const values = fc.sample(value, 60)

@@ -41,7 +41,7 @@ for (const [name, { wires }] of Object.entries(programs)) {
   })
 }
 
-test('setup knows the shorter names, and its help has all', async (t) => {
+test('setup accepts the shorter names, and its help lists all', async (t) => {
   for (const alias of [
     'openai',
     'anthropic',

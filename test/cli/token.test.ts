@@ -58,7 +58,7 @@ function token(
 
 const printed = (generation: number): Printed => ({ code: 0, stdout: `${accessToken(generation)}\n`, stderr: '' })
 
-test('issue 47 token prints the bearer of the file, and nothing else, while five minutes are left', async () => {
+test('issue 47 token prints only the token of the file while it is valid for five minutes or more', async () => {
   const place = await signedIn(310)
   assert.deepEqual(await token(place), printed(1))
   assert.deepEqual(await token(place, [place.server.url]), printed(1))
@@ -66,7 +66,7 @@ test('issue 47 token prints the bearer of the file, and nothing else, while five
   assert.equal(place.server.asked.length, 0)
 })
 
-test('issue 47 token refreshes when less is left, with the form of the protocol, into a file for its owner alone', async () => {
+test('issue 47 token refreshes when less time is left, as the protocol defines, into a file only its owner may read', async () => {
   const place = await signedIn(290)
   assert.deepEqual(await token(place), printed(2))
   const [{ form, headers }] = place.server.asked as [SignInServer['asked'][number]]
@@ -81,7 +81,7 @@ test('issue 47 token refreshes when less is left, with the form of the protocol,
 })
 
 for (const leftSeconds of [200, -10])
-  test(`issue 47 eight agents at once cause one refresh, and all are answered (${leftSeconds} s left)`, async () => {
+  test(`issue 47 eight concurrent agents cause one refresh, and all are answered (${leftSeconds} s left)`, async () => {
     const place = await signedIn(leftSeconds)
     place.server.script('/oauth/token', () => {
       place.server.generation++
@@ -99,7 +99,7 @@ for (const leftSeconds of [200, -10])
     assert.ok(all.some((one) => isDeepStrictEqual(one, printed(2))))
   })
 
-test('issue 47 with lives shorter than five minutes too, a waiting process takes the new token', async () => {
+test('issue 47 a waiting process uses the new token, also if tokens live less than five minutes', async () => {
   const place = await signedIn(20)
   process.env['XDG_STATE_HOME'] = place.state
   // The lock is held by a process that lives, while this one waits for it.
@@ -182,7 +182,7 @@ for (const [name, { answers, leftSeconds, code, stderr }] of Object.entries(refu
     if (code === 3) assert.deepEqual([await token(place), place.server.asked.length], [said, 0])
   })
 
-test('issue 47 a broken connection is tried once more at once, while the gateway answers the old token', async () => {
+test('issue 47 a broken connection is retried once immediately, and meanwhile the gateway accepts the old token', async () => {
   const place = await signedIn(-5)
   let count = 0
   place.server.script('/oauth/token', () => {
@@ -199,14 +199,14 @@ test('issue 47 a broken connection is tried once more at once, while the gateway
   )
 })
 
-test('issue 47 a gateway that restarts is asked once more at once', async () => {
+test('issue 47 a gateway that restarts is asked once more immediately', async () => {
   const place = await signedIn(-5)
   place.server.script('/oauth/token', { status: 503 }, (form) => refreshed(place.server, form))
   assert.deepEqual(await token(place), printed(2))
   assert.equal(place.server.formsOf('/oauth/token').length, 2)
 })
 
-test('issue 47 a gateway that cannot be reached is a fault, and no person is needed', async () => {
+test('issue 47 an unreachable gateway is reported as a fault, and not as a missing sign-in', async () => {
   const port = await freePort()
   const gone = `http://127.0.0.1:${port}`
   const place = await signedIn(-5)
@@ -220,7 +220,7 @@ test('issue 47 a gateway that cannot be reached is a fault, and no person is nee
   )
 })
 
-test('issue 47 kill -9 between the answer of a refresh and its write loses nothing', async (t) => {
+test('issue 47 kill -9 between the response to a refresh and its write loses nothing', async (t) => {
   const place = await signedIn(-5)
   let killed: ChildProcess | undefined
   place.server.script('/oauth/token', (form) => {
@@ -253,7 +253,7 @@ function start(t: TestContext, { state }: Place): ChildProcess {
   return child
 }
 
-test('issue 47 a lock that an ended process or another container left is put away', async () => {
+test('issue 47 a lock left by an ended process or another container is removed', async () => {
   for (const left of ['4194303 1\n', '']) {
     const place = await signedIn(-5)
     writeFileSync(`${place.path}.lock`, left)
@@ -263,7 +263,7 @@ test('issue 47 a lock that an ended process or another container left is put awa
   }
 })
 
-test('issue 47 a lock with the number of this process is of one before it, as in a container that was started anew', () => {
+test('issue 47 a lock with this process’s own number is from an earlier process, as in a restarted container', () => {
   const path = join(testFolder('lock'), 'x.lock')
   writeFileSync(path, `${process.pid} 1\n`)
   assert.equal(tryLock(path), undefined)
@@ -274,7 +274,7 @@ test('issue 47 a lock with the number of this process is of one before it, as in
   assert.equal(readFileSync(path, 'utf8'), '1 1\n', 'the lock of another process stays')
 })
 
-test('issue 47 a lock that is held: a good token is printed soon, and without one the command says whom it waits for', async () => {
+test('issue 47 while another process holds the lock, a valid token is printed soon; otherwise the command names that process', async () => {
   for (const [leftSeconds, code] of [
     [100, 0],
     [-5, 1],
@@ -290,7 +290,7 @@ test('issue 47 a lock that is held: a good token is printed soon, and without on
   }
 })
 
-test('issue 47 a file that is damaged, unreadable or without a sign-in: one line that says what to do', async () => {
+test('issue 47 a file that is damaged, unreadable or without a sign-in: one line with the cure', async () => {
   const nobody = { state: testFolder('state') }
   assert.deepEqual(await token(nobody), {
     ...{ code: 3, stdout: '' },
@@ -320,7 +320,7 @@ test('issue 47 a file that is damaged, unreadable or without a sign-in: one line
   assert.deepEqual([folder.code, folder.stderr], [1, `triwire: cannot read ${place.path}: it is a folder (EISDIR)\n`])
 })
 
-test('issue 47 a folder that cannot be written: no refresh is asked for, since its tokens would be lost', async () => {
+test('issue 47 a folder that cannot be written: no refresh is requested, because its tokens would be lost', async () => {
   for (const [leftSeconds, code] of [
     [100, 0],
     [-5, 1],
@@ -335,7 +335,7 @@ test('issue 47 a folder that cannot be written: no refresh is asked for, since i
   }
 })
 
-test('issue 47 a disk that takes no byte more: the cause is in the line each time, no refresh is asked for, and nothing is left', async () => {
+test('issue 47 a full disk: each line names the cause, no refresh is requested, and no file is left', async () => {
   for (const [leftSeconds, code] of [
     [100, 0],
     [-5, 1],
@@ -372,7 +372,7 @@ test('issue 47 several gateways: one must be named, and each has its own token',
   assert.deepEqual(await token(place, [place.server.url]), printed(1))
 })
 
-test('issue 47 token refreshes through the proxy of the environment, and trusts what NODE_EXTRA_CA_CERTS names', async () => {
+test('issue 47 token refreshes through the proxy of the environment, and trusts the file of NODE_EXTRA_CA_CERTS', async () => {
   const authority = createAuthority()
   const server = await startSignInServer(authority.issue('gw.corp.test'))
   const proxy = await startEgressProxy({ 'gw.corp.test:443': new URL(server.url).host })
@@ -392,7 +392,7 @@ test('issue 47 token refreshes through the proxy of the environment, and trusts 
   assert.ok(proxy.asked.every((line) => line === 'CONNECT gw.corp.test:443') && proxy.asked.length > 0)
 })
 
-test('issue 47 a token without a refresh token works to its end, and then a person is needed', async () => {
+test('issue 47 a token without a refresh token works until its end; then the person must sign in', async () => {
   const tokens = (leftSeconds: number) => ({
     ...{ access_token: accessToken(1), obtained_ms: Date.now() - 1, expires_ms: Date.now() + leftSeconds * 1_000 },
   })
@@ -404,7 +404,7 @@ test('issue 47 a token without a refresh token works to its end, and then a pers
   assert.match(said.stderr, /has run out: run triwire login http/)
 })
 
-test('issue 47 a clock that was set back does not make a token live longer', async () => {
+test('issue 47 a clock that is set back does not extend the life of a token', async () => {
   const place = await signedIn(100_000)
   assert.deepEqual(await token(place), printed(2))
 })

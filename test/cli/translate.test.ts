@@ -75,7 +75,7 @@ async function pipe(input: string | Buffer, args: readonly string[]): Promise<Om
 
 const asked = '{"model":"first","stream":false,"max_completion_tokens":50,"messages":[{"role":"user","content":"Hi"}]}'
 
-test('T9 translate prints the body to stdout and what became of the request to stderr', async () => {
+test('T9 translate prints the body to stdout and a report of the request to stderr', async () => {
   const { code, stdout, stderr } = await run([...base, 'request.json'], options)
   assert.deepEqual([code, stdout], [0, asked])
   assert.equal(
@@ -99,7 +99,7 @@ no losses
   )
 })
 
-test('T9 translate --json has all of it in one object, and nothing on stderr', async () => {
+test('T9 translate --json prints everything as one object, and nothing on stderr', async () => {
   const { code, json, stderr } = await translate('request.json', '--upstream', 'two', '--json')
   const body = asked.replace('first', 'second').replace('max_completion_tokens', 'max_tokens')
   assert.deepEqual([code, stderr], [0, ''])
@@ -134,7 +134,7 @@ test('T9 translate --json has all of it in one object, and nothing on stderr', a
   })
 })
 
-test('translate takes a model or an alias for the one that the request names, and the built-in ones', async () => {
+test('translate accepts a model or an alias instead of the request’s, also built-in ones', async () => {
   assert.equal((await translate('other.json', '--model', 'chatter')).stdout, asked)
   const native = await translate('other.json', '--model', 'thinker')
   assert.equal(native.stdout, JSON.stringify({ ...question, model: 'thinker' }))
@@ -148,7 +148,7 @@ test('translate takes a model or an alias for the one that the request names, an
   assert.deepEqual(readdirSync(cwd), [])
 })
 
-test('translate reads stdin, and writes no byte behind what is sent', async () => {
+test('translate reads stdin, and writes nothing after the body', async () => {
   const { code, stdout } = await pipe(JSON.stringify(question), [...base, '-'])
   assert.deepEqual([code, stdout], [0, asked])
   const answer = await pipe(stream, [...base, '--model', 'thinker', '--answer', '-', '--json'])
@@ -157,7 +157,7 @@ test('translate reads stdin, and writes no byte behind what is sent', async () =
   assert.deepEqual([read.code, JSON.parse(read.stdout).body, JSON.parse(read.stdout).answer.status], [0, asked, 200])
 })
 
-test('translate --answer prints what the client sees of a stream or of JSON, with its usage, and that another model answered (Y13)', async () => {
+test('translate --answer prints the client’s view of a stream or JSON, its usage, and whether another model answered (Y13)', async () => {
   const { code, stdout, stderr } = await translate('--model', 'talker', '--answer', 'answer.sse')
   assert.equal(code, 0)
   assert.match(
@@ -191,7 +191,7 @@ doubts                 model_differs
   )
 })
 
-test('C6 translate --answer tells what is doubted of its figures', async () => {
+test('C6 translate --answer reports doubtful figures', async () => {
   file(
     'absurd.json',
     completion({ content: 'Hello' }, 'stop', { model: 'first', usage: { prompt_tokens: 9e6, completion_tokens: 2 } }),
@@ -201,7 +201,7 @@ test('C6 translate --answer tells what is doubted of its figures', async () => {
   assert.match(stderr, /\nusage from +estimated\n.*\ndoubts +input_absurd, input_estimated\n$/s)
 })
 
-test('spec 7.4 translate --answer of one that failed prints what the client is told, and exits with 1', async () => {
+test('spec 7.4 translate --answer of a failed answer prints the client’s error, and exits with 1', async () => {
   file('refusal.json', '{"error":{"message":"max_completion_tokens is too large: 50","type":"invalid_request_error"}}')
   const refused = await translate('--model', 'talker', '--answer', 'refusal.json', '--status', '400')
   assert.equal(refused.code, 1)
@@ -223,7 +223,7 @@ test('spec 7.4 translate --answer of one that failed prints what the client is t
   }
 })
 
-test('R1 translate exits with 1 and the text that a client would get, for every check of a body', async () => {
+test('R1 translate exits with 1 and the client’s error text, for every check of a body', async () => {
   const user = '"messages":[{"role":"user","content":"Hi"}]'
   const refusals: [content: string | Buffer, told: string][] = [
     ['', '400 invalid_body: The request body is not a JSON object: send one JSON object in UTF-8.'],
@@ -252,7 +252,7 @@ test('R1 translate exits with 1 and the text that a client would get, for every 
   }
 })
 
-test('R1 translate --json of a refusal is data on stdout and an error on stderr', async () => {
+test('R1 translate --json prints a refusal as data on stdout and as an error on stderr', async () => {
   const { code, stdout, stderr } = await translate('other.json', '--json')
   const message = 'No such model: GET /v1/models lists the available models.'
   const { refusal, ok } = JSON.parse(stdout)
@@ -263,7 +263,7 @@ test('R1 translate --json of a refusal is data on stdout and an error on stderr'
   assert.deepEqual(JSON.parse(stderr), { ok: false, error: { code: 'failed', message } })
 })
 
-test('translate takes no more of a large input than it must', async () => {
+test('translate reads no more of a large input than necessary', async () => {
   const { code, stderr } = await pipe(Buffer.alloc(20_000_000, ' '), [...base, '-'])
   assert.equal(code, 1)
   assert.match(stderr, /refused with 413 request_too_large/)
@@ -288,7 +288,7 @@ const wrong: [args: string[], code: number, told: RegExp][] = [
   [['request.json', '--answer', 'gone.sse'], 1, /^triwire: cannot read gone\.sse \(ENOENT\)/],
 ]
 
-test('N-F18 translate that was asked wrongly says so, with its cure and without a stack', async () => {
+test('N-F18 translate reports an invalid command line with its cure and without a stack trace', async () => {
   for (const [args, code, told] of wrong) {
     const { code: exit, stdout, stderr } = await translate(...args)
     assert.deepEqual([exit, stdout], [code, ''], `${args.join(' ')}: ${stderr}`)
@@ -300,14 +300,14 @@ test('N-F18 translate that was asked wrongly says so, with its cure and without 
   assert.match(without.stderr, /required option '--from <wire>' not specified/)
 })
 
-test('translate --help tells its options', async () => {
+test('translate --help lists its options', async () => {
   const { code, stdout } = await runWarm(['translate', '--help'], options)
   assert.equal(code, 0)
   for (const option of ['--from <wire>', '--model', '--upstream', '--answer', '--status', '--header', '--account'])
     assert.ok(stdout.includes(option), option)
 })
 
-test('T5 translate sends a conversation key as it is scoped to an account', async () => {
+test('T5 translate shows a conversation key in its form scoped to an account', async () => {
   file('keyed.json', JSON.stringify({ model: 'talker', messages: question.messages, prompt_cache_key: 'one-talk' }))
   const sent = async (...args: string[]) =>
     (await runWarm([...base.slice(0, -1), 'chat', 'keyed.json', ...args], options)).stdout
@@ -321,7 +321,7 @@ test('T5 translate sends a conversation key as it is scoped to an account', asyn
   assert.equal(await sent('--account', 'acct_1'), one)
 })
 
-test('U5 translate makes no store, and prints neither a key nor what else the configuration sends', async () => {
+test('U5 translate makes no store, and prints neither a key nor other headers that the configuration sends', async () => {
   const env = { ...options.env, NO_KEY: 'canary-a-key-of-ours', NO_ORG: 'secret-org', NO_SEAL_KEY: 'A'.repeat(43) }
   const { stdout, stderr, code } = await runWarm([...base, 'request.json', '--json'], { ...options, env })
   assert.equal(code, 0)

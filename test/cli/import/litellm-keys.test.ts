@@ -97,7 +97,7 @@ test('issue 50 import litellm --keys carries the limits of a key', () => {
 
 const big = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)
 
-test('issue 50 import litellm --keys leaves out what is refused already, and says why', () => {
+test('issue 50 import litellm --keys leaves out keys that LiteLLM itself refuses, and says why', () => {
   for (const [fields, why] of [
     [{ blocked: true }, /blocked/],
     [{ blocked: 'True' }, /blocked/],
@@ -221,7 +221,7 @@ test('issue 50 import litellm --keys carries budgets, limits, names and addresse
   }
 })
 
-test('issue 50 a user or member whom LiteLLM refuses has no keys here, and the models of a user bound keys without a team', () => {
+test('issue 50 a user or member whom LiteLLM refuses gets no keys here, and a user’s models limit keys without a team', () => {
   const key = { user_id: 'u' }
   const planned = (users: Entry[], fields: Entry = key, teams: Entry[] = []) =>
     planLitellmKeys(
@@ -355,7 +355,7 @@ test('issue 50 a key may use those of its models that its team may use too, as i
     )
 })
 
-test('issue 50 a key ends at its own end or that of all foreign keys, the earlier one, and its successor at its own', () => {
+test('issue 50 a key ends at its own end or that of all foreign keys, whichever is earlier, and its successor at its own', () => {
   const later = '2027-11-28T00:00:00Z'
   const untilMs = nowMs + 180 * dayMs
   assert.deepEqual(ends({}, untilMs), [untilMs, undefined])
@@ -374,7 +374,7 @@ function ends(fields: Entry, untilMs: number | undefined) {
   return [key.expiresMs, key.ownExpiresMs]
 }
 
-test('issue 50 a team with a budget or limits is an account with what is left, another one a label, and --teams overrides', () => {
+test('issue 50 a team with a budget or limits becomes an account with the rest, other teams a label; --teams overrides this', () => {
   const rich = teamRow('t1', { max_budget: 50, spend: 20.5, rpm_limit: 9, models: ['m'] })
   const poor = teamRow('t2')
   const keys = [keyRow('sk-1', { team_id: 't1' }), keyRow('sk-2', { team_id: 't2' }), keyRow('sk-3')]
@@ -429,7 +429,7 @@ test('issue 50 a team with a budget or limits is an account with what is left, a
   assert.equal(plan(keys, [{ ...rich, rpm_limit: 0 }]).foreign.accounts[0]!.state, 'suspended')
 })
 
-test('issue 50 the import says how many requests a minute accounts may make that LiteLLM has not limited', () => {
+test('issue 50 the import reports the limit of requests a minute of accounts that LiteLLM does not limit', () => {
   const notesOf = (teams: Entry[]) => plan([keyRow('sk-1', { team_id: 't1' })], teams).notes.join()
   const rates = /may make as many requests a minute as limits\.requests_per_minute says.* --rpm 3000/
   assert.match(notesOf([teamRow('t1')]), rates)
@@ -526,7 +526,7 @@ function ask(url: string, key: string, model: string): Promise<Response> {
   })
 }
 
-test('issue 50 import litellm --keys: a dry run and a refusal leave nothing behind, and a second run brings in nothing new', async () => {
+test('issue 50 import litellm --keys: a dry run and a refused run change nothing, and a second run adds nothing', async () => {
   const cwd = testFolder('cli')
   mkdirSync(cwd, { recursive: true })
   writeFileSync(join(cwd, 'l.yaml'), rows[0]!.file)

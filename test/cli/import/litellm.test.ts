@@ -42,7 +42,7 @@ function placesOf(file: string): string[] {
 }
 
 for (const { name, file, models, left = [], check } of rows)
-  test(`issue 50 import litellm takes over ${name}`, () => {
+  test(`issue 50 import litellm converts ${name}`, () => {
     const { config, settings } = convertLitellm(parse(file), { today })
     assert.deepEqual(
       (config['catalog'] as { models: { id: string }[] }).models.map(({ id }) => id),
@@ -64,7 +64,7 @@ test('issue 50 import litellm carries or replaces at least 90 % of the settings 
   assert.ok(kept / all.length >= 0.9, `${kept} of ${all.length}`)
 })
 
-test('issue 50 import litellm takes any shape: each setting is in the report once, and check accepts what is made', () => {
+test('issue 50 import litellm accepts any shape: each setting is in the report once, and check accepts the result', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd/*', 'x y', 'constructor', '__proto__', 'z"\'${Q}')
   const model = fc.constantFrom(
     'openai/gpt-6-luna',
@@ -119,7 +119,7 @@ test('issue 50 import litellm takes any shape: each setting is in the report onc
   )
 })
 
-test('issue 50 import litellm writes a file of mode 600, replaces none without --force, and its list holds no value', async () => {
+test('issue 50 import litellm writes a file of mode 600, replaces one only with --force, and its list has no values', async () => {
   const cwd = testFolder('cli')
   mkdirSync(cwd, { recursive: true })
   writeFileSync(join(cwd, 'l.yaml'), rows.find(({ name }) => name === 'settings of the whole proxy')!.file)
@@ -142,7 +142,7 @@ test('issue 50 import litellm writes a file of mode 600, replaces none without -
   assert.equal(printed.stdout, readFileSync(join(cwd, 'triwire.yaml'), 'utf8'))
 })
 
-test('issue 50 import litellm refuses what is no configuration of LiteLLM, and reads a price file', async () => {
+test('issue 50 import litellm refuses a file that is not a LiteLLM configuration, and reads a price file', async () => {
   const cwd = testFolder('cli')
   const write = (name: string, text: string) => writeFileSync(join(cwd, name), text)
   write('no.yaml', 'catalog: {}')
@@ -172,7 +172,7 @@ test('issue 50 import litellm refuses what is no configuration of LiteLLM, and r
   assert.deepEqual(parse(free.stdout).catalog.models[0].prices, { input: '0', output: '0' })
 })
 
-test('issue 50 a configuration that was imported serves: the fallback answers under the name that clients use', async () => {
+test('issue 50 a server runs with an imported configuration: the fallback answers under the name that clients use', async () => {
   const gateway = await startTestGateway({
     upstream: (url) => {
       const file = list(

@@ -161,7 +161,7 @@ const dialects: Record<OneApiDialect, { channels: Entry[]; tokens: Entry[] }> = 
 
 for (const [name, rows] of Object.entries(dialects)) {
   const dialect = name as OneApiDialect
-  test(`issue 50 import ${dialect} makes models of channels, accounts of users and keys of tokens, which work as they are`, async () => {
+  test(`issue 50 import ${dialect} makes models of channels, accounts of users and keys of tokens, which work unchanged`, async () => {
     const gateway = await startTestGateway({
       pollMs: 10,
       models: [testModel('gpt-x', 'chat'), testModel('claude-x', 'messages')],
@@ -232,7 +232,7 @@ for (const [name, rows] of Object.entries(dialects)) {
   })
 }
 
-test('issue 50 import one-api takes JSON of the tables, and refuses what is neither', async () => {
+test('issue 50 import one-api accepts JSON of the tables, and refuses other input', async () => {
   const cwd = testFolder('one-api')
   mkdirSync(cwd, { recursive: true })
   const write = (name: string, text: string) => writeFileSync(join(cwd, name), text)
@@ -289,17 +289,17 @@ test('issue 50 a token is unlimited only if its table says so in a spelling of t
     assert.deepEqual(budgetOf(word), { nanos: 1_000_000_000n, per: undefined }, `${word}`)
 })
 
-test('issue 50 the import says how many requests a minute accounts may make that nobody has limited', () => {
+test('issue 50 the import reports the limit of requests a minute of accounts that had none', () => {
   const more = [{ id: 2, username: 'v', quota: 0 }]
   assert.match(oneToken({}, { more }).notes.join(), /the account u may make as many .* --rpm 3000/)
 })
 
-test('issue 50 a token whose end cannot be read is left out', () => {
+test('issue 50 a token with an unreadable end is left out', () => {
   const { foreign, settings } = oneToken({ expired_time: '2027-01-01' })
   assert.deepEqual([foreign.keys.length, settings[0]!.why], [0, 'its expired_time is no number'])
 })
 
-test('issue 50 the tokens of a deleted user are left out, and users without a token are listed with what they had', () => {
+test('issue 50 the tokens of a deleted user are left out, and users without a token are listed with their balance', () => {
   const { foreign, settings } = oneToken({}, { user: { deleted_at: '2026-01-01 00:00:00' } })
   assert.deepEqual([foreign.keys, foreign.accounts], [[], []])
   assert.match(settings[0]!.why, /its user is not there, or was deleted/)
