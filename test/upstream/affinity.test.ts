@@ -188,7 +188,7 @@ function upstreamOf(size: number): Upstream {
 
 const seeds = isNightly ? [1, 2, 3, 4, 5] : [4]
 
-test('Y24 over eight accounts, three replicas and with an account that fails, unnamed requests find 98 % of what one account has cached, and no account has over 1.6 times the mean load', (t) => {
+test('Y24 over eight accounts, three replicas and one failing account, unnamed requests find 98 % of the cache hits of one account, with no load over 1.6 times the mean', (t) => {
   const found: Record<string, number[]> = { all: [], A: [], B: [], C: [] }
   const busiest: number[] = []
   for (const seed of seeds) {

@@ -20,7 +20,7 @@ const names = ['a', 'b', 'c']
 const nowMs = Date.UTC(2026, 10, 27)
 const secretOf = (name: string) => `${canary}-${name}`
 
-test('clouds U14 whatever the order of accounts, bodies and paths, a request is signed with the secret of its account, or has its bearer', async () => {
+test('clouds U14 in any order of accounts, bodies and paths, a request has its own account’s signature or bearer', async () => {
   const folder = testFolder('clouds')
   atEnd(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'credentials')

@@ -318,7 +318,7 @@ async function start(set: Source['set'], more: Parameters<typeof upstreamAt>[1] 
 }
 
 for (const { name, set, source, identity, isEndless, isLocal } of sources) {
-  test(`clouds ${name}: given, renewed ahead of its end by one question, kept while renewal fails, and gone at its end`, async () => {
+  test(`clouds ${name}: a credential is used, renewed once before its end, kept while renewal fails, and dropped at its end`, async () => {
     const { cloud, key, log, begin, pass, settled } = await start(set)
     await begin()
     assert.deepEqual([cloud.mistakes, log], [[], []])
@@ -368,7 +368,7 @@ for (const { name, set, source, identity, isEndless, isLocal } of sources) {
   })
 }
 
-test('clouds a life of minutes is renewed after half of it, a long one five minutes before its end at the latest', async () => {
+test('clouds a life of minutes is renewed after half of it, a long one at least five minutes before its end', async () => {
   const set = sources.find(({ name }) => name === 'client secret of variables')!.set
   // [life, renewed after], in s
   for (const [life, after] of [
@@ -393,7 +393,7 @@ test('clouds a life of minutes is renewed after half of it, a long one five minu
   }
 })
 
-test('clouds another clock than that of the cloud changes neither the life of a credential nor its signatures', async () => {
+test('clouds a clock that differs from the cloud’s affects neither the life of a credential nor its signatures', async () => {
   for (const { name, set } of sources.filter(({ isLocal }) => !isLocal))
     for (const aheadSeconds of [-86_400, -600, 600, 86_400]) {
       const { key, begin, log } = await start((setting) => {
@@ -413,7 +413,7 @@ test('clouds another clock than that of the cloud changes neither the life of a 
     }
 })
 
-test('clouds files of tokens are read anew for each renewal, and one that is gone is an error that names it', async () => {
+test('clouds token files are read again for each renewal, and a missing one is an error that names it', async () => {
   const { set } = sources.find(({ name }) => name === 'web identity')!
   const { key, begin, pass, settled, file, folder, cloud, log } = await start(set)
   await begin()
@@ -564,7 +564,7 @@ const wrong: [about: string, set: Source['set'], why: RegExp][] = [
   ],
 ]
 
-test('clouds Y27 sources that cannot give a credential say why, in words without secrets, and ask nobody whom they may not', async () => {
+test('clouds Y27 sources that cannot give a credential report why, without secrets, and connect to no forbidden host', async () => {
   for (const [about, set, why] of wrong) {
     const { key, begin, log } = await start(set)
     await begin()
@@ -575,7 +575,7 @@ test('clouds Y27 sources that cannot give a credential say why, in words without
   }
 })
 
-test('clouds an answer that is no JSON, or JSON of another form, is never repeated in the log', async () => {
+test('clouds the text of an answer that is not JSON, or has an unexpected form, is never logged', async () => {
   for (const { name, set, isLocal } of sources) {
     if (isLocal) continue
     for (const body of [
@@ -598,7 +598,7 @@ test('clouds an answer that is no JSON, or JSON of another form, is never repeat
   }
 })
 
-test('clouds a source that is silent is given up, and asked again', async () => {
+test('clouds a request to a silent source is cancelled and repeated', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of variables')!
   const { cloud, key, begin, pass, log } = await start((setting) => {
     setting.cloud.isSilent = true
@@ -615,7 +615,7 @@ test('clouds a source that is silent is given up, and asked again', async () => 
   await until(() => key.value !== undefined)
 })
 
-test('clouds two accounts of one source have one key, two of different secrets have two, and a disabled one asks nobody', async () => {
+test('clouds two accounts of one source share a key, different secrets have different keys, and a disabled account asks no source', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of the settings')!
   const { cloud, account, own, keyring, key } = await start(set)
   const other: UpstreamAccount = {
@@ -637,7 +637,7 @@ test('clouds two accounts of one source have one key, two of different secrets h
   assert.deepEqual([cloud.upstream.requests.length, keyring.keyOf(off).value], [2, undefined])
 })
 
-test('clouds endpoints are asked through the proxy of the upstream, or of the environment, and never through one on this machine’s link', async () => {
+test('clouds endpoints are asked through the proxy of the upstream or the environment; link-local addresses never are', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of variables')!
   const proxy = await startEgressProxy()
   proxy.refuse(407)
@@ -665,7 +665,7 @@ test('clouds endpoints are asked through the proxy of the upstream, or of the en
   assert.equal(proxy.asked.length, before)
 })
 
-test('clouds U14 a reload that changes the proxy of an upstream changes the way of its next renewal, and one that is refused does not', async () => {
+test('clouds U14 a reload that changes an upstream’s proxy changes it for the next renewal; a rejected reload does not', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of variables')!
   const [old, anew] = [await startEgressProxy(), await startEgressProxy()]
   for (const proxy of [old, anew]) proxy.refuse(407)
@@ -699,7 +699,7 @@ test('clouds U14 a reload that changes the proxy of an upstream changes the way 
   assert.deepEqual(await asked(), [0, 1])
 })
 
-test('clouds a week of hourly renewals leaves no moment without a good credential, and asks once for each', async () => {
+test('clouds a week of hourly renewals leaves no moment without a valid credential, and makes one request each', async () => {
   const { cloud, key, begin, pass, settled } = await start(sources.find(({ name }) => name === 'web identity')!.set)
   await begin()
   const hours = 7 * 24
@@ -712,7 +712,7 @@ test('clouds a week of hourly renewals leaves no moment without a good credentia
   assert.deepEqual(cloud.mistakes, [])
 })
 
-test('clouds the health of an account begins anew with another identity, and after a refusal with another credential, and at no other renewal', async () => {
+test('clouds the health of an account is reset by another identity, or by another credential after a refusal, and by no other renewal', async () => {
   const role = await start(sources.find(({ name }) => name === 'web identity')!.set)
   await role.begin()
   const { version } = role.key
@@ -735,7 +735,7 @@ test('clouds the health of an account begins anew with another identity, and aft
   assert.deepEqual([fixed.key.version, fixed.key.value], [2, 'AKIANEW'])
 })
 
-test('clouds the certificates of an upstream are trusted by the endpoints of its accounts as well, and no others are', async () => {
+test('clouds the endpoints of an upstream’s accounts trust the certificates of that upstream, and no others', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of variables')!
   const authority = createAuthority()
   const { url } = await startTlsServer(authority.issue('localhost'))

@@ -17,12 +17,12 @@ const keyed = (key: string | undefined, keyHeader?: string) => {
 const body = Buffer.from('{}')
 const request = (credential: CredentialHeaders, isStream = false) => ({ headers: [], credential, body, isStream })
 
-test('U14 the credential is the key of the account that pays, spelled as its wire does', () => {
+test('U14 the credential is the key of the account that pays, in the form of its wire', () => {
   assert.deepEqual(credentialOf(keyed('k-1'), request(bearer)), [['authorization', 'Bearer k-1']])
   assert.deepEqual(credentialOf(keyed('k-1'), request(apiKeyHeader)), [['x-api-key', 'k-1']])
 })
 
-test('U14 a credential may be several headers, and a signature covers the host, the path that is asked, and the body', () => {
+test('U14 a credential may be several headers, and a signature covers the host, the requested path and the body', () => {
   const signed: CredentialHeaders = (key, parts) => [
     ['x-signed', `${key} ${parts.baseUrl} ${parts.path} ${parts.body}`],
     ['x-second', '2'],
@@ -46,7 +46,7 @@ test('U14 an upstream without accounts, or an account without a key, is sent no 
   }
 })
 
-test('P8 N-F3 an upstream that names a header for its key is sent it there, whatever the wire, and bare unless it is `authorization`', () => {
+test('P8 N-F3 an upstream that names a header for its key gets it there on every wire, bare unless it is `authorization`', () => {
   for (const scheme of [bearer, apiKeyHeader]) {
     assert.deepEqual(credentialOf(keyed('k-1', 'api-key'), request(scheme)), [['api-key', 'k-1']])
     assert.deepEqual(credentialOf(keyed('k-1', 'authorization'), request(scheme)), [['authorization', 'Bearer k-1']])

@@ -70,7 +70,7 @@ const ways: [name: string, schemes: Schemes][] = [
 for (const [name, schemes] of ways) {
   const isTunnel = schemes.origin === 'https' && schemes.proxy !== undefined
 
-  test(`N-F4 Y14 ${name}: an upstream is asked, and asked again on the same connection when that has rested`, async () => {
+  test(`N-F4 Y14 ${name}: an upstream is asked, and asked again on the same connection after its rest`, async () => {
     const { upstream, way, asked } = await reach(schemes)
     for (const text of ['{}', '{"a":1}']) {
       upstream.play(whole(text))
@@ -89,7 +89,7 @@ for (const [name, schemes] of ways) {
     assert.deepEqual(asked, schemes.proxy === undefined ? [] : isTunnel ? [`CONNECT ${host}`] : forwarded)
   })
 
-  test(`Y14 ${name}: a request that does not wait for the rest, and every request with reuse: false, has a connection of its own`, async () => {
+  test(`Y14 ${name}: a request that does not wait for the rest, and every request with reuse: false, gets its own connection`, async () => {
     const resting = await reach(schemes)
     for (const _ of [1, 2]) await resting.way.send().untilOver()
     const single = await reach(schemes, { reuses: false })
@@ -104,7 +104,7 @@ for (const [name, schemes] of ways) {
     assert.deepEqual(options, ['keep-alive', 'keep-alive', 'close', 'close'])
   })
 
-  test(`H-F4 ${name}: a stream does not keep the body that it was asked by`, async () => {
+  test(`H-F4 ${name}: a stream does not keep its request body in memory`, async () => {
     const { upstream, way } = await reach(schemes)
     const ask = async () => {
       upstream.play(stream(['begun'], { end: false }))
@@ -122,7 +122,7 @@ for (const [name, schemes] of ways) {
     })
   })
 
-  test(`F-C5 ${name}: a request that is given up closes its connection`, async () => {
+  test(`F-C5 ${name}: a cancelled request closes its connection`, async () => {
     const { upstream, way } = await reach(schemes)
     upstream.play(stream(['begun'], { end: false }))
     const heard = way.send()
@@ -137,7 +137,7 @@ for (const [name, schemes] of ways) {
 /** An upstream whose connections the test holds, at the end of each way; it answers each request with `[]`. */
 const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n[]'
 for (const [name, schemes] of ways)
-  test(`Y14 ${name}: bytes that nobody asked for are an event and close all idle connections`, async () => {
+  test(`Y14 ${name}: unrequested bytes are an event and close all idle connections`, async () => {
     const sockets: Socket[] = []
     const answer = (socket: Socket) => {
       sockets.push(socket)
@@ -238,7 +238,7 @@ for (const answer of [
   'HTTP/1.0 200\r\ncontent-length: 9\r\nproxy-agent: x\r\n\r\n',
   'HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 100\r\n\r\nHTTP/1.1 299 OK\r\ntransfer-encoding: chunked\r\n\r\n',
 ])
-  test(`N-F4 a tunnel stands behind ${JSON.stringify(answer)}, wherever the network cuts it`, async () => {
+  test(`N-F4 a tunnel is open after ${JSON.stringify(answer)}, wherever the network cuts it`, async () => {
     const upstream = await startRawUpstream()
     upstream.play(whole('{}'))
     const port = await secure(portOf(upstream.url))
@@ -275,7 +275,7 @@ for (const [name, userinfo, url, head] of [
     `CONNECT far.example:443 HTTP/1.1\r\nhost: far.example:443\r\nproxy-authorization: Basic ${Buffer.from('ann:s@fé').toString('base64')}\r\n\r\n`,
   ],
 ] as const)
-  test(`N-F4 a tunnel is asked for with ${name}, and nothing of the request`, async () => {
+  test(`N-F4 a tunnel is requested with ${name}, and without anything of the request`, async () => {
     const proxy = await startRawProxy((socket) => void socket.end('HTTP/1.1 502 No\r\n\r\n'))
     const way = openWay(url, throughProxy(proxy.url.replace('//', `//${userinfo}`)))
     await way.send().untilOver()
@@ -286,7 +286,9 @@ for (const [name, answer] of [
   ['the proxy', undefined],
   ['TLS in the tunnel', 'HTTP/1.1 200 OK\r\n\r\n'],
 ] as const)
-  test(`F-U2 N-F4 one deadline holds for all that a connection waits for: ${name} says nothing`, async ({ mock }) => {
+  test(`F-U2 N-F4 one deadline covers everything that a connection waits for: ${name} does not respond`, async ({
+    mock,
+  }) => {
     let pieces = 0
     const proxy = await startRawProxy((socket) => {
       socket.on('data', () => pieces++)
@@ -306,7 +308,7 @@ for (const [name, answer] of [
     await until(() => proxy.sockets[0]!.destroyed)
   })
 
-test('F-C5 N-F4 a request that is given up before its tunnel stands closes the connection to the proxy', async () => {
+test('F-C5 N-F4 a request that is cancelled before its tunnel is open closes the connection to the proxy', async () => {
   const proxy = await startRawProxy(() => {})
   const way = openWay('https://far.example', throughProxy(proxy.url))
   const heard = way.send()
@@ -317,7 +319,7 @@ test('F-C5 N-F4 a request that is given up before its tunnel stands closes the c
   await way.upstreams.close()
 })
 
-test('N-F4 U1 an answer that the proxy itself gives to a forwarded request is upstream_proxy, and its connection is closed', async () => {
+test('N-F4 U1 an answer by the proxy itself to a forwarded request is upstream_proxy, and its connection is closed', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole('no', 407))
   const heard = openWay('http://far.example', throughProxy(upstream.url)).send()

@@ -111,7 +111,7 @@ const crowds: {
 ]
 for (const { name, form, affinity, leaveMs } of crowds)
   for (const fromMs of [0, 120_000])
-    test(`Y25 two of eight accounts hang: at most 2 % of requests do after the first minute (${name}, from ${fromMs / 1000} s on)`, () => {
+    test(`Y25 two of eight accounts hang: at most 2 % of requests hang after the first minute (${name}, from ${fromMs / 1000} s on)`, () => {
       const isBad = (account: string) => account === 'c' || account === 'f'
       const { ask, pass, row } = startPool(eight, (account, nowMs) => (isBad(account) && nowMs >= fromMs ? hangs : 50))
       let index = 0
@@ -130,7 +130,7 @@ for (const { name, form, affinity, leaveMs } of crowds)
       assert.deepEqual([row('c').state, row('c').cause, row('a').state], ['trial', 'upstream_hangs', 'ready'])
     })
 
-test('Y25 JSON that hangs puts JSON alone on trial, while streams of the account are answered', () => {
+test('Y25 hanging JSON requests put an account on trial for JSON alone, while its streams are answered', () => {
   const { ask, pass, row } = startPool(['a', 'b'], (account, _, form) =>
     account === 'b' && form === 'json' ? hangs : 50,
   )
@@ -145,7 +145,7 @@ test('Y25 JSON that hangs puts JSON alone on trial, while streams of the account
   assert.ok(asked.filter(({ account }, i) => account === 'b' && i % 2 === 0).length > 20, 'streams go on')
 })
 
-test('Y25 an account with two requests that wait over 10 s is on trial: one tries it, another after 30 s, and its first byte ends that', () => {
+test('Y25 an account with two requests waiting over 10 s is on trial: one tries it, another after 30 s, until a first byte arrives', () => {
   let isHanging = true
   const { ask, pass, row, memory } = startPool(['a', 'b'], (account) => (account === 'b' && isHanging ? hangs : 20))
   const goTo = (account: string) => {
@@ -193,14 +193,14 @@ function untilTrial(form: AnswerForm, usualMs: number): number {
   return ms
 }
 
-test('Y25 a request hangs after four times what is usual for the pool, but not before 10 s for streams and 60 s for JSON', () => {
+test('Y25 a request hangs after four times the pool’s usual, but not before 10 s for streams and 60 s for JSON', () => {
   assert.equal(untilTrial('stream', 50), 11_000)
   assert.equal(untilTrial('stream', 4_000), 17_000)
   assert.equal(untilTrial('json', 50), 61_000)
   assert.equal(untilTrial('json', 30_000), 121_000)
 })
 
-test('Y25 the last account that is neither on trial nor cooling is never on trial, and one on trial is asked if all others cool', () => {
+test('Y25 the last account neither on trial nor cooling never goes on trial; if all others cool, one on trial is asked', () => {
   const all = startPool(['a', 'b', 'c'], () => hangs)
   const use = () => {
     const used = new Map<string, number>()
@@ -223,7 +223,7 @@ test('Y25 the last account that is neither on trial nor cooling is never on tria
   for (let i = 0; i < 20; i++) assert.notEqual(all.ask()!.account, last, 'a trial refuses nobody')
 })
 
-test('Y25 a primary that hangs is passed over for a backup of a further priority', () => {
+test('Y25 a primary that hangs is skipped for a backup of a lower priority', () => {
   const routes = [{ upstream: 'near' }, { upstream: 'far', priority: 2 }]
   const { ask, pass } = startPool(['a', 'b'], (account) => (account === 'a' ? hangs : 50), routes)
   for (let i = 0; i < 120; i++) {
@@ -234,7 +234,7 @@ test('Y25 a primary that hangs is passed over for a backup of a further priority
   assert.equal(used.filter((account) => account === 'a').length <= 1, true)
 })
 
-test('Y25 a refusal of a faulty request ends a trial, a failure and a client that leaves do not', () => {
+test('Y25 a refusal of a faulty request ends a trial; a failure, or a client that leaves, does not', () => {
   const rig = startPool(['a', 'b'], (account) => (account === 'b' ? hangs : 50))
   const untilB = () => {
     for (let i = 0; i < 300; i++) {
@@ -292,7 +292,7 @@ test('Y25 unnamed requests skip accounts whose usual is over twice the pool’s,
   assert.ok(slowShare() > 0.15)
 })
 
-test('48.1 two of eight accounts are slow: 90 % of new unnamed conversations begin within 1.3 times the ideal after the first minute', () => {
+test('48.1 if two of eight accounts are slow, 90 % of new unnamed conversations begin within 1.3 times the ideal after one minute', () => {
   const jitter = createRandom(7)
   for (const [name, likenessOf] of likenesses) {
     // Times to first byte around 50 ms, as without slow accounts.
@@ -326,7 +326,7 @@ test('48.1 two of eight accounts are slow: 90 % of new unnamed conversations beg
   }
 })
 
-test('Y25 slow accounts are asked where there is no other of their priority', () => {
+test('Y25 slow accounts are asked if their priority has no other account', () => {
   const routes = [{ upstream: 'near' }, { upstream: 'far', priority: 2 }]
   const { ask, pass, pool, model } = startPool(['a', 'b'], (account) => (account === 'a' ? 900 : 50), routes)
   const [near, far] = pool.listTargets(model)
@@ -343,7 +343,7 @@ test('Y25 slow accounts are asked where there is no other of their priority', ()
   for (let i = 0; i < 50; i++) assert.equal(ask({ form: 'json' })!.account, 'a')
 })
 
-test('Y25 a bound conversation leaves a slow account after two slow first bytes in a row, and stays where it went', () => {
+test('Y25 a bound conversation leaves a slow account after two slow first bytes in a row, and stays with the new one', () => {
   let slowMs = 50
   const { ask, pass } = startPool(['a', 'b', 'c'], (account) => (account === 'b' ? slowMs : 50))
   const talk = (count: number) =>
@@ -372,7 +372,7 @@ test('Y25 a bound conversation leaves a slow account after two slow first bytes 
   for (const turn of rest) assert.equal(turn, third!.replace('diverted', 'bound'))
 })
 
-test('Y25 a trial of streams says nothing about JSON: hanging JSON at another account is found, and that account cools', () => {
+test('Y25 a trial of streams does not affect JSON: hanging JSON at another account is detected, and that account cools', () => {
   let isStreaming = true
   const { ask, pass, row, pool, model } = startPool(['a', 'b'], (account, _, form) => {
     if (form === 'stream') return account === 'a' ? hangs : 50
@@ -395,7 +395,7 @@ test('Y25 a trial of streams says nothing about JSON: hanging JSON at another ac
   assert.ok(pool.choose(model, { ...search, tried: [first.target] }), 'the retry has an account')
 })
 
-test('Y18 accounts that are reserved for others take nothing of the weight of their upstream', () => {
+test('Y18 accounts reserved for other customers take no share of the weight of their upstream', () => {
   const { pool, model, ask } = startPool(['a', 'b'], () => 1, [{ upstream: 'x' }, { upstream: 'y' }])
   const places = pool.listTargets(model)
   assert.equal(places.length, 2)

@@ -72,7 +72,7 @@ for (const [name, bytes] of Object.entries(broken))
   })
 
 for (const bad of ['0x2', '-2', '2 ', ' 2', '2_', '', 'g', 'ffffffffffffffff', '2\n'])
-  test(`F-U30 decision 59 a chunk of size ${JSON.stringify(bad)} breaks the answer off where it stands`, async () => {
+  test(`F-U30 decision 59 a chunk of size ${JSON.stringify(bad)} cuts the answer at that point`, async () => {
     const { upstream, way } = await open()
     upstream.play(say(`${chunked}1\r\na\r\n${bad}\r\nbc\r\n0\r\n\r\n`))
     const heard = way.send()
@@ -159,7 +159,7 @@ for (const [name, bytes] of Object.entries({
   'the last chunk': `${chunked}2\r\nab\r\n`,
   'a trailer': `${chunked}2\r\nab\r\n0\r\nx: y\r\n`,
 }))
-  test(`F-U9 decision 59 a connection that ends within ${name} has brought no whole answer`, async () => {
+  test(`F-U9 decision 59 a connection that ends within ${name} has delivered no whole answer`, async () => {
     const { upstream, way } = await open()
     upstream.play(say(bytes, true))
     const heard = way.send()
@@ -167,7 +167,7 @@ for (const [name, bytes] of Object.entries({
     assert.deepEqual([heard.ends, heard.faults], [0, [{ cause: 'upstream_reset', isReuseRace: false }]])
   })
 
-test('decision 59 what comes on a connection that nobody has asked on is no answer to whoever asks next', async () => {
+test('decision 59 bytes on a connection without a request are not taken as the answer to the next request', async () => {
   const { upstream, way } = await open()
   let kept!: Socket
   upstream.play((socket, request) => {
@@ -183,7 +183,7 @@ test('decision 59 what comes on a connection that nobody has asked on is no answ
   assert.deepEqual([heard.text, upstream.connections], ['{}', 2])
 })
 
-test('U1 decision 59 an upstream that answers before it has read is not asked on that connection again', async () => {
+test('U1 decision 59 a connection on which an upstream answered before reading the whole request is not used again', async () => {
   let connections = 0
   const server = createServer((socket) => {
     connections++
@@ -202,7 +202,7 @@ test('U1 decision 59 an upstream that answers before it has read is not asked on
   assert.deepEqual([early.text, early.ends, next.text, connections], ['ab', 1, 'ab', 2])
 })
 
-test('F-U6 decision 59 an upstream that ends an idle connection is asked on another one, without an attempt', async () => {
+test('F-U6 decision 59 if an upstream ends an idle connection, another one is used, which does not count as an attempt', async () => {
   const { upstream, way } = await open()
   let kept!: Socket
   upstream.play((socket, request) => {
@@ -223,7 +223,7 @@ for (const [name, ending] of Object.entries({
   'the end of its connection': '\r\n',
   'a length': 'content-length: 2\r\n\r\n',
 }))
-  test(`F-C9 X9 decision 59 an answer with ${name} that is held back is whole, though its upstream has closed, over TLS too`, async () => {
+  test(`F-C9 X9 decision 59 an answer with ${name} that is paused is whole, though its upstream has closed, over TLS too`, async () => {
     const authority = createAuthority()
     const answer = (socket: Socket) => {
       socket.on('error', () => {})
@@ -249,7 +249,7 @@ for (const [name, ending] of Object.entries({
     }
   })
 
-test('decision 59 connections that are closed while one is on its way do not wait for it', async () => {
+test('decision 59 closing all connections does not wait for one that is being opened', async () => {
   const way = openWay(`http://127.0.0.1:${(await deafPort()).port}`, {}, { connectMs: 60_000 })
   const heard = way.send()
   await turn()
@@ -257,7 +257,7 @@ test('decision 59 connections that are closed while one is on its way do not wai
   assert.equal(heard.faults.length, 1)
 })
 
-test('F-U28 F-U30 decision 59 heads are as long as is configured, whatever they come in', async () => {
+test('F-U28 F-U30 decision 59 the configured limit of heads holds, whatever the pieces they arrive in', async () => {
   const { upstream, way } = await open({ headerBytesMax: 1_000 })
   const long = (length: number) => `${head}x: ${'a'.repeat(length)}\r\ncontent-length: 2\r\n\r\nab`
   for (const [length, faults] of [
@@ -290,7 +290,7 @@ test('F-U28 F-U30 decision 59 heads are as long as is configured, whatever they 
   assert.equal(endless.faults[0]!.cause, 'upstream_protocol')
 })
 
-test('decision 59 a header that could become two is not sent, and nothing is', async () => {
+test('decision 59 a header that could become two is an error, and nothing is sent', async () => {
   const { upstream, way } = await open()
   for (const value of ['a\r\nx: y', 'a\nb', '\u010a', '\x00']) {
     const heard = way.send({ headers: [['x-a', value]] })
@@ -300,7 +300,7 @@ test('decision 59 a header that could become two is not sent, and nothing is', a
   assert.equal(upstream.connections, 0)
 })
 
-test('F-U30 decision 59 an answer that is taken is read by Node as the same one, whatever was done to it', async () => {
+test('F-U30 decision 59 Node reads every accepted answer in the same way, whatever was mutated in it', async () => {
   const { upstream, way } = await open()
   const octets = fc.constantFrom(...'\r\n\t :;,\x00\xff 0129aZ', '\r\n', '0\r\n\r\n', 'content-length: 1\r\n')
   const edits = fc.array(fc.tuple(fc.nat(160), fc.nat(2), octets), { maxLength: 3 })

@@ -22,7 +22,7 @@ function start() {
   return { health, fail, pass, succeed: () => health.succeeded(health.enter()) }
 }
 
-test('U1 401, 402, 403 and 429 cool at once, other failures from the third in a row, the rest never', () => {
+test('U1 401, 402, 403 and 429 cool an account at once, other failures from the third in a row, and the rest never', () => {
   for (const verdict of [full, barred]) {
     const { health, fail } = start()
     fail(verdict)
@@ -48,7 +48,7 @@ const waits: [what: string, verdict: Verdict, asked: number | undefined, ms: num
   ['F-U18 a key that is not taken', barred, undefined, 60_000],
 ]
 for (const [what, verdict, asked, ms] of waits) {
-  test(`${what} is left alone for ${ms} ms`, () => {
+  test(`${what} cools an account for ${ms} ms`, () => {
     const { health, fail, pass } = start()
     fail(verdict, asked)
     pass(ms - 1)
@@ -58,7 +58,7 @@ for (const [what, verdict, asked, ms] of waits) {
   })
 }
 
-test('F-U17 each cooldown in a row is twice as long, up to 300 s, and the first again after a success', () => {
+test('F-U17 each cooldown in a row is twice as long, up to 300 s; after a success it starts at the first length again', () => {
   const { health, fail, pass, succeed } = start()
   const lengths: number[] = []
   for (let i = 0; i < 8; i++) {
@@ -72,7 +72,7 @@ test('F-U17 each cooldown in a row is twice as long, up to 300 s, and the first 
   assert.equal(health.trouble!.waitMs, 10_000)
 })
 
-test('F-U1 cooldowns jitter by a fifth to both sides, what an upstream asks for does not', () => {
+test('F-U1 cooldowns vary randomly by a fifth in both directions; waits that an upstream asks for do not', () => {
   for (const [random, ms] of [
     [0, 8_000],
     [0.999_999, 12_000],
@@ -86,7 +86,7 @@ test('F-U1 cooldowns jitter by a fifth to both sides, what an upstream asks for 
   }
 })
 
-test('U1 after a cooldown one request at a time tries the account; whatever becomes of it gives the place free', () => {
+test('U1 after a cooldown one request at a time tries the account; any end of that request lets the next one try', () => {
   const ends: [
     what: string,
     end: (rig: ReturnType<typeof start>, visit: ReturnType<Health['enter']>) => void,
@@ -113,7 +113,7 @@ test('U1 after a cooldown one request at a time tries the account; whatever beco
   }
 })
 
-test('U1 a trial that hangs keeps the others waiting for 30 s', () => {
+test('U1 a trial that hangs makes the other requests wait for 30 s', () => {
   const { health, fail, pass } = start()
   fail(full)
   pass(10_000)
@@ -124,7 +124,7 @@ test('U1 a trial that hangs keeps the others waiting for 30 s', () => {
   assert.equal(health.isOpen, true)
 })
 
-test('reliability §4 what was sent before a cooldown neither ends it nor counts twice; a longer wait that it brings holds', () => {
+test('reliability §4 a request sent before a cooldown neither ends it nor counts twice; a longer wait that it returns holds', () => {
   const { health, fail, pass } = start()
   const before = [health.enter(), health.enter(), health.enter()]
   fail(full)
@@ -139,14 +139,14 @@ test('reliability §4 what was sent before a cooldown neither ends it nor counts
   assert.equal(health.trouble!.waitMs, 20_000, 'the second cooldown in a row')
 })
 
-test('U1 a failure that may pass cools nobody that the pool cannot spare', () => {
+test('U1 a temporary failure cools no account that the pool cannot spare', () => {
   const { health, fail } = start()
   for (let i = 0; i < 9; i++) fail(passing, undefined, false)
   assert.deepEqual([health.state, health.failures], ['ready', 9])
   assert.equal(fail(passing, undefined, false), true, 'each is the first of its trouble')
 })
 
-test('U1 R6 a longer wait that one under way was asked for is told with its own cause', () => {
+test('U1 R6 a longer wait that a running request was asked for is reported with its own cause', () => {
   const { health } = start()
   const [first, second] = [health.enter(), health.enter()]
   health.failed(first, barred, 'upstream_401', () => true)
@@ -154,7 +154,7 @@ test('U1 R6 a longer wait that one under way was asked for is told with its own 
   assert.deepEqual(health.trouble, { cause: 'upstream_429', tell: 'capacity', waitMs: 300_000 })
 })
 
-test('U1 at most half of those that are switched on are left alone for what may pass, and what was never asked is well', () => {
+test('U1 temporary failures cool at most half of the enabled accounts, and an account that was never asked counts as healthy', () => {
   assert.equal(maySpare([]), false)
   assert.equal(maySpare(['ready']), true)
   assert.equal(maySpare(['cooling']), false)

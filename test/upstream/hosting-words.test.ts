@@ -16,12 +16,12 @@ function wordsOf(upstream: Partial<Upstream>, models: [id: string, upstream: str
   return hostingWords({ catalog }, upstreamAt(upstream.baseUrl ?? 'http://sim', upstream))
 }
 
-test('U11 the keys of all accounts of an upstream are words that nobody reads', () => {
+test('U11 the keys of all accounts of an upstream are hosting words, which are never revealed', () => {
   const accounts = ['canary-one', 'canary-two'].map((key) => ({ name: key, key: new Secret(key), isEnabled: true }))
   assert.deepEqual(wordsOf({ accounts }), ['canary-one', 'canary-two'])
 })
 
-test('U11 a header of the configuration is one as a whole and from its last space on', () => {
+test('U11 a configured header is a hosting word, as a whole and from its last space on', () => {
   const headers = new Map([
     ['x-tenant', 'Token of canary-3'],
     ['x-plain', 'canary-4'],
@@ -35,11 +35,11 @@ const hosts: [baseUrl: string, words: string[]][] = [
   ['http://machine7', ['machine7']],
   ['http://[2001:db8::7]:9', ['2001:db8::7']],
 ]
-test('U11 the host of an upstream is one, and its first label where that is no ordinary word', () => {
+test('U11 the host of an upstream is a hosting word, and so is its first label unless that is an ordinary word', () => {
   for (const [baseUrl, words] of hosts) assert.deepEqual(wordsOf({ baseUrl }), words, baseUrl)
 })
 
-test('U11 what this upstream calls its models is one, unless clients may call a model so', () => {
+test('U11 an upstream’s name for a model is a hosting word, unless clients may use it too', () => {
   const words = wordsOf({}, [
     ['small', 'sim', 'vendor/small'],
     ['open-large', 'sim', 'open-large'],
@@ -49,12 +49,12 @@ test('U11 what this upstream calls its models is one, unless clients may call a 
   assert.deepEqual(words, ['vendor/small'])
 })
 
-test('U11 words of fewer than 6 characters are none', () => {
+test('U11 words of fewer than 6 characters are not hosting words', () => {
   const accounts = ['abcde', 'abcdef'].map((key) => ({ name: key, key: new Secret(key), isEnabled: true }))
   assert.deepEqual(wordsOf({ accounts }), ['abcdef'])
 })
 
-test('U11 words are found once for each configuration, all but the keys: these may be renewed', () => {
+test('U11 hosting words are collected once for each configuration, except the keys, which may be renewed', () => {
   let reads = 0
   let known = ['canary-old']
   const model = modelOf('chat', { id: 'small', upstreamModel: 'vendor/small' })

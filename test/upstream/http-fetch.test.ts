@@ -47,7 +47,7 @@ for (const [method, body] of [
     assert.equal(request!.body.toString(), body === undefined ? '' : 'é')
   })
 
-test('issue 44 a redirect is not followed, and is a response as any other', async () => {
+test('issue 44 a redirect is returned as an ordinary response, and not followed', async () => {
   const server = await startRawUpstream()
   server.play(whole('', 302, { location: '/elsewhere' }))
   const response = await fetchHttp(server.url)
@@ -68,7 +68,7 @@ for (const [name, isLong] of [
     await until(() => server.closed === 1, 'the connection is closed')
   })
 
-test('issue 44 a body is streamed: a reader that stops holds the server back, and reads all of it later', async () => {
+test('issue 44 a body is streamed: a reader that stops pauses the server, and reads all of it later', async () => {
   const server = await startRawUpstream()
   const piece = Buffer.alloc(1 << 20, 'a')
   let peer!: Socket
@@ -90,7 +90,7 @@ test('issue 44 a body is streamed: a reader that stops holds the server back, an
   assert.equal(bytes, 32 * piece.length)
 })
 
-test('issue 44 a body that is destroyed closes the connection', async () => {
+test('issue 44 destroying a body closes the connection', async () => {
   const server = await startRawUpstream()
   server.play(stream(['begun'], { end: false }))
   const response = await fetchHttp(server.url)
@@ -98,7 +98,7 @@ test('issue 44 a body that is destroyed closes the connection', async () => {
   await until(() => server.closed === 1, 'the connection is closed')
 })
 
-test('issue 44 a signal ends a request, before its head and within its body, with its reason', async () => {
+test('issue 44 a signal ends a request with its reason, before the head and within the body', async () => {
   const server = await startRawUpstream()
   const reason = new Error('enough')
   server.play(() => {}, stream(['begun'], { end: false }))
@@ -138,7 +138,7 @@ for (const [url, message] of [
   ['ftp://127.0.0.1/', 'ftp: is neither http: nor https:'],
   ['http://ann:secret@127.0.0.1/', 'the address has credentials in it'],
 ] as const)
-  test(`issue 44 ${url} is not asked`, () => assert.rejects(fetchHttp(url), new Error(message)))
+  test(`issue 44 a request to ${url} is rejected`, () => assert.rejects(fetchHttp(url), new Error(message)))
 
 test('issue 44 a header that could become two is not sent', async () => {
   const server = await startRawUpstream()
@@ -157,7 +157,7 @@ async function secure(port: number, { cert, key }: { cert: string; key: string }
   return listen(server)
 }
 
-test('issue 44 an authority is trusted for its names, and a pinned certificate for any', async () => {
+test('issue 44 a certificate by a trusted authority must match the host name; a pinned certificate need not', async () => {
   const server = await startRawUpstream()
   server.play(whole('{}'))
   const authority = createAuthority()
@@ -172,7 +172,7 @@ test('issue 44 an authority is trusted for its names, and a pinned certificate f
   await assert.rejects(statusOf('127.0.0.1', { ca: other.cert, isPinned: true }), /certificate/)
 })
 
-test('issue 44 a proxy is asked for a tunnel or in absolute form, and its refusals are its own', async () => {
+test('issue 44 a proxy is asked for a tunnel or in absolute form, and its refusals are reported as its own', async () => {
   const [server, proxy] = [await startRawUpstream(), await startEgressProxy()]
   server.play(whole('{}'))
   const authority = createAuthority()

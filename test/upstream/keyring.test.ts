@@ -50,7 +50,7 @@ function start() {
 const failed = (why: string, in_use: boolean) => `error key_failed ${JSON.stringify({ account: 'far/a', why, in_use })}`
 const renewed = 'info key_renewed {"account":"far/a"}'
 
-test('a key of the configuration never changes, and one of an account that is off is not known', () => {
+test('a key of the configuration never changes, and one of a disabled account is not known', () => {
   const key = fixedKey({ name: 'a', key: new Secret('k-1'), isEnabled: true })
   key.doubt()
   assert.deepEqual([key.value, key.version, key.known], ['k-1', 0, ['k-1']])
@@ -60,7 +60,7 @@ test('a key of the configuration never changes, and one of an account that is of
   assert.deepEqual([off.value, off.known], [undefined, []])
 })
 
-test('N-F3 a key file is read again when it changes; while it cannot be read, or holds no key, the one before goes on', async () => {
+test('N-F3 a key file is read again when it changes; while it is unreadable or empty, the previous key is used', async () => {
   const { keyring, account, use, pass, told } = start()
   const file = join(testFolder('keys'), 'key')
   writeFileSync(file, 'key-one\n')
@@ -93,7 +93,7 @@ test('N-F3 a key file is read again when it changes; while it cannot be read, or
   assert.doesNotMatch(told.join(), /key-|key four/)
 })
 
-test('N-F3 a command that leaves behind what keeps its output open has told its key, and what it left is ended', async () => {
+test('N-F3 a command whose child process keeps its output open has delivered its key, and the child is ended', async () => {
   const { keyring, account, use, told } = start()
   const left = join(testFolder('keys'), 'left')
   const one = account(sh(`sleep 1000 & echo $! > '${left}'; echo key-told`))
@@ -103,7 +103,7 @@ test('N-F3 a command that leaves behind what keeps its output open has told its 
   assert.deepEqual(told, [])
 })
 
-test('U14 a reload takes what it has read of a key file at once, and an older configuration does not bring it back', async () => {
+test('U14 a reload uses a newly read key file at once, and an older configuration does not restore the previous key', async () => {
   const { keyring, account, use } = start()
   const file = join(testFolder('keys'), 'key')
   writeFileSync(file, 'key-two')
@@ -114,7 +114,7 @@ test('U14 a reload takes what it has read of a key file at once, and an older co
   assert.deepEqual([key.value, key.known], ['key-two', ['key-two', 'key-one']])
 })
 
-test('X10 where a reload is rejected, what is in force keeps the key of now, and not the one that it was read with', async () => {
+test('X10 after a rejected reload, the configuration in force keeps the current key, and not the one it first had', async () => {
   const { keyring, account, upstream, use, told } = start()
   const file = join(testFolder('keys'), 'key')
   writeFileSync(file, 'key-two')
@@ -127,7 +127,7 @@ test('X10 where a reload is rejected, what is in force keeps the key of now, and
   assert.deepEqual([key.value, key.version, told.length], ['key-two', 2, 1])
 })
 
-test('U14 N-F3 another lifetime is no other key: the one that was told goes on, for as long as it now lives', async () => {
+test('U14 N-F3 a changed lifetime does not change the key, which is used for its new lifetime', async () => {
   const { keyring, account, use, pass } = start()
   const { script, runs } = counting('echo token')
   await use(account(sh(script)))
@@ -150,7 +150,7 @@ function counting(rest: string) {
   }
 }
 
-test('N-F3 a command is run at the start and when its key’s lifetime is over, and once for all who name it', async () => {
+test('N-F3 a command runs at the start and when its key’s lifetime is over, once for all accounts that name it', async () => {
   const { keyring, account, use, pass } = start()
   const { script, runs } = counting('echo "  token-$(wc -l < RUNS)  "')
   const whole = script.replace('RUNS', /\S+runs/.exec(script)![0].replace(/;$/, ''))
@@ -191,7 +191,7 @@ const bad: [name: string, script: string, why: string][] = [
   ['prints without an end', 'yes token-x', '/bin/sh: it prints too much'],
 ]
 for (const [name, script, why] of bad) {
-  test(`N-F3 a command that ${name} is told in the log without what it printed, and run again after 5 s, then 10 s`, async () => {
+  test(`N-F3 a command that ${name} is logged without its output, and run again after 5 s, then 10 s`, async () => {
     const { keyring, account, use, pass, told } = start()
     const seen = watchCommands()
     const one = account(sh(script))
@@ -214,14 +214,14 @@ for (const [name, script, why] of bad) {
   })
 }
 
-test('N-F3 a command that is not there is told', async () => {
+test('N-F3 a command that does not exist is reported', async () => {
   const { keyring, account, use, told } = start()
   const one = account({ command: ['/nowhere/token'], lifetimeMs: 60_000 })
   await use(one)
   assert.deepEqual([keyring.keyOf(one).value, told], [undefined, [failed('/nowhere/token: ENOENT', false)]])
 })
 
-test('N-F3 a command that hangs is ended after 30 s with all that it started, and its key goes on', async () => {
+test('N-F3 a command that hangs is ended after 30 s with all its child processes, and its key stays in use', async () => {
   const { keyring, account, use, pass, told } = start()
   const pids = join(testFolder('keys'), 'pids')
   const { script, runs } = counting(`[ -e ${pids} ] && exec sleep 1000; sleep 1000 & echo $! > ${pids}; wait`)
@@ -251,7 +251,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('N-F3 a refused key’s command is run before its time, five seconds after the last run at the earliest', async () => {
+test('N-F3 the command of a refused key runs early, but at least five seconds after its last run', async () => {
   const { keyring, account, use, pass } = start()
   const { script, runs } = counting('echo token')
   const one = account(sh(script))
@@ -265,7 +265,7 @@ test('N-F3 a refused key’s command is run before its time, five seconds after 
   await until(() => runs() === 2)
 })
 
-test('U14 what no configuration names any more is run no more, and its key stays for those who have it', async () => {
+test('U14 a command that no configuration names is not run again, and its key stays for running requests', async () => {
   const { keyring, account, use, pass } = start()
   const { script, runs } = counting('echo token')
   const one = account(sh(script, 1_000))
@@ -284,7 +284,7 @@ test('U14 what no configuration names any more is run no more, and its key stays
   assert.equal(runs(), 2)
 })
 
-test('U14 what is read for a reload before its file was rotated is no older key for long', async () => {
+test('U14 a key file that is rotated while a reload reads it is soon read again', async () => {
   const { keyring, account, use, pass } = start()
   const file = join(testFolder('rotated'), 'key')
   writeFileSync(file, 'key-two')

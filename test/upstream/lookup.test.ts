@@ -7,7 +7,7 @@ import { lookupOnce } from '../../src/upstream/dial.ts'
 
 const address: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }]
 
-test('F-U3 a name is looked up once at a time, and whoever waits for it hears', ({ mock }) => {
+test('F-U3 only one lookup of a name runs at a time, and all waiting requests get its result', ({ mock }) => {
   const asked: Parameters<LookupFunction>[] = []
   mock.method(dns, 'lookup', (...args: Parameters<LookupFunction>) => void asked.push(args))
   syncBuiltinESMExports()

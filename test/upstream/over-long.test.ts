@@ -57,27 +57,27 @@ const wordings: [said: string, told: string, code?: string][] = [
 ]
 
 for (const [said, told, code] of wordings) {
-  test(`U3 an over-long prompt is told in words that agents know: ${said.slice(0, 60)}`, () => {
+  test(`U3 an over-long prompt is reported in words that agents recognise: ${said.slice(0, 60)}`, () => {
     assert.equal(say(said, code), told)
     assert.equal(failedCode({ status: 400, code: 'invalid_request', message: told }), 'context_length_exceeded')
   })
 }
 
-test('U3 words that agents know are relayed as they came, whatever the code', () => {
+test('U3 words that agents recognise are relayed unchanged, whatever the code', () => {
   const told = 'Your input exceeds the context window of this model. Please adjust your input and try again.'
   assert.equal(say(told, 'context_length_exceeded'), told)
   assert.equal(failedCode({ status: 400, code: 'invalid_request', message: told }), 'context_length_exceeded')
   assert.equal(say('max_tokens is too large: 9 > 8', 'invalid_request_error'), 'max_tokens is too large: 9 > 8')
 })
 
-test('U3 the model’s name goes before links are looked for, so that a name like a host takes no sentence along', () => {
+test('U3 the model’s name is replaced before links are searched, so that a name like a host removes no sentence', () => {
   assert.equal(
     say('The model acme.ai/small takes no images, see the guide for acme.ai/small.', undefined, 'acme.ai/small'),
     'The model sonnet-mini takes no images, see the guide for sonnet-mini.',
   )
 })
 
-test('U3 an ordinary word is the model’s name where a refusal begins with it, or calls it a model (vLLM)', () => {
+test('U3 an ordinary word is taken as the model’s name if a refusal begins with it, or calls it a model (vLLM)', () => {
   assert.equal(say('tiny is not a multimodal model', undefined, 'tiny'), 'sonnet-mini is not a multimodal model')
   assert.equal(say('The model tiny takes no tools', undefined, 'tiny'), 'The model sonnet-mini takes no tools')
   assert.equal(say('The image is tiny', undefined, 'tiny'), 'The image is tiny')

@@ -73,7 +73,7 @@ function call(pool: Pool, model: Model, affinity: string, verdict?: Verdict): st
 
 const eight = { up: { accounts: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] } }
 
-test('U1 a pool of one account: the same target every time, nobody else when it was tried', () => {
+test('U1 a pool of one account gives the same target every time, and none after it was tried', () => {
   const { pool, model } = start({ sim: { accounts: ['a'] } })
   const choice = ask(pool, model)!
   assert.deepEqual([nameOf(choice), choice.why, choice.isHome], ['sim/a', 'only', true])
@@ -84,7 +84,7 @@ test('U1 a pool of one account: the same target every time, nobody else when it 
   assert.equal(ask(gone.pool, { ...gone.model, routes: [routeOf(gone.model, { upstream: 'gone' })] }), undefined)
 })
 
-test('X9 U14 what an operator has disabled stays so whatever a reload makes of it, until he enables it', () => {
+test('X9 U14 an account that an operator disabled stays so across any reload, until they enable it', () => {
   const both = { up: { accounts: ['a', 'b'] } }
   const { memory, model, pool } = start(both)
   const reload = (layout: Layout, entryId = model.entryId) => {
@@ -128,7 +128,7 @@ test('P6 a conversation stays with one account, and conversations are spread ove
   for (const share of shares.values()) assert.ok(share > 400 && share < 600, String(share))
 })
 
-test('P6 the same conversation goes to the same account in another process, in whatever order the accounts stand', () => {
+test('P6 the same conversation goes to the same account in another process, whatever the order of accounts', () => {
   const one = start(eight)
   const other = start({ up: { accounts: eight.up.accounts.toReversed() } })
   for (let i = 0; i < 100; i++) {
@@ -137,7 +137,7 @@ test('P6 the same conversation goes to the same account in another process, in w
   }
 })
 
-test('requests without a conversation are spread by weight, which is the upstream’s whatever number of accounts it has', () => {
+test('requests without a conversation are spread by the weight of the upstream, whatever its number of accounts', () => {
   const { pool, model } = start({
     big: { accounts: ['a', 'b', 'c'], off: ['c'], weight: 3 },
     small: { accounts: ['a'], weight: 1 },
@@ -155,7 +155,7 @@ test('requests without a conversation are spread by weight, which is the upstrea
   }
 })
 
-test('lower priorities are asked first, the others when nobody there can be', () => {
+test('accounts of the first priority are asked first, the others if none of these can be', () => {
   const { pool, model } = start({
     backup: { accounts: ['a'], priority: 2 },
     first: { accounts: ['a', 'b'], priority: 1 },
@@ -169,7 +169,7 @@ test('lower priorities are asked first, the others when nobody there can be', ()
   )
 })
 
-test('U1 the last attempt goes to a further priority, where there is one', () => {
+test('U1 the last attempt goes to another priority, if there is one', () => {
   const { pool, model } = start({
     first: { accounts: ['a', 'b', 'c'], priority: 1 },
     backup: { accounts: ['a'], priority: 2 },
@@ -197,13 +197,13 @@ test('U1 401, 402, 403 and 429 may cool all of a pool; other failures at most ha
   }
 })
 
-test('U1 a single account is never left alone for a failure that may pass', () => {
+test('U1 a single account never cools for a temporary failure', () => {
   const { pool, model } = start({ up: { accounts: ['a', 'b'], off: ['b'] } })
   for (let i = 0; i < 9; i++) pool.enter(ask(pool, model)!, search(), false).failed(passing, 'a cause', undefined)
   assert.equal(nameOf(ask(pool, model)), 'up/a')
 })
 
-test('U1 U2 all cooling: capacity with the shortest wait if any is for it, else our account', () => {
+test('U1 U2 if all accounts cool, the error is capacity with the shortest such wait, else our account', () => {
   const { pool, model } = start({ up: { accounts: ['a', 'b', 'c'], off: ['c'] } })
   assert.deepEqual(pool.outlook(model), { tell: 'account', retryAfterSeconds: undefined })
   const first = ask(pool, model)!
@@ -231,7 +231,7 @@ test('P6 a passing failure diverts one call and keeps the binding; only repeated
   assert.deepEqual([nameOf(moved), moved.why], [away, 'bound'])
 })
 
-test('Y24 a conversation that returns to an account of a better priority has moved for that, and for no fault of the other', () => {
+test('Y24 a conversation that returns to an account of a better priority is reported as moved for that, and not for a fault', () => {
   const layout = { near: { accounts: ['a', 'b'], priority: 1 }, far: { accounts: ['c', 'd'], priority: 2 } }
   const likeness = { tools: 't', preamble: 'p', opener: 'o', isSmall: false, tokens: 9 }
   for (const name of [{ affinity: 'talk' }, { likeness }]) {
@@ -248,7 +248,7 @@ test('Y24 a conversation that returns to an account of a better priority has mov
   }
 })
 
-test('Y24 the width of requests that are alike counts accounts that may get them: neither disabled ones nor those of a further priority', () => {
+test('Y24 the width of similar requests counts the accounts that may get them: not disabled ones or those of a lower priority', () => {
   const names = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
   const run = (layout: Layout, steer: (pool: Pool, model: Model) => void, preambles: readonly string[]) => {
     const { pool, model, pass } = start(layout)
@@ -277,7 +277,7 @@ test('Y24 the width of requests that are alike counts accounts that may get them
   for (const one of names('p', 10)) assert.deepEqual(run(far, disableNear, [one]), [6])
 })
 
-test('U13 what a conversation brings is sealed by its home, until something was sealed elsewhere', () => {
+test('U13 sealed items of a conversation belong to its home account, until something was sealed elsewhere', () => {
   const { pool, model, pass } = start(eight)
   const isHome = () => ask(pool, model, { affinity: 'talk' })!.isHome
   assert.equal(isHome(), true, 'of which nothing is known')
@@ -290,7 +290,7 @@ test('U13 what a conversation brings is sealed by its home, until something was 
   assert.equal(isHome(), false, 'back home, with the history of both')
 })
 
-test('U13 an account that is off or cooling beforehand was the home of what is not known', () => {
+test('U13 an account that was already disabled or cooling counts as the home of unknown seals', () => {
   const on = start(eight)
   const home = ask(on.pool, on.model, { affinity: 'talk' })!
   const off = start({ up: { ...eight.up, off: [home.target.account!.name] } })
@@ -300,7 +300,7 @@ test('U13 an account that is off or cooling beforehand was the home of what is n
   assert.equal(ask(off.pool, off.model, { affinity: 'talk' })!.isHome, true, 'it is at home there from now on')
 })
 
-test('U1 a backup that is well takes all whom the first upstream fails; one that fails them too is soon left alone', () => {
+test('U1 a healthy backup takes all requests that the first upstream fails; one that fails too soon cools', () => {
   const layout = { up: { accounts: ['a', 'b'] }, backup: { accounts: ['c', 'd'], priority: 2 } }
   const granted = (isBackupWell: boolean) => {
     const { pool, model } = start(layout)
@@ -320,7 +320,7 @@ test('U1 a backup that is well takes all whom the first upstream fails; one that
   assert.deepEqual([granted(true), granted(false)], [100, 10])
 })
 
-test('U14 health, budgets and conversations survive a reload, but for an account with another key', () => {
+test('U14 health, budgets and conversations survive a reload, except those of an account with another key', () => {
   const before = start(eight)
   const home = call(before.pool, before.model, 'talk')
   for (let i = 0; i < 8; i++) call(before.pool, before.model, `talk ${i}`, full)
@@ -336,7 +336,7 @@ test('U14 health, budgets and conversations survive a reload, but for an account
   assert.ok(rekeyed.pool.list([rekeyed.model]).every(({ state }) => state === 'ready'))
 })
 
-test('U14 an account that a reload has removed is a new one when it comes back', () => {
+test('U14 an account that a reload removed counts as new when it returns', () => {
   const layout = (...accounts: string[]) => ({ up: { accounts } })
   const { pool, model, memory } = start(layout('a', 'b'))
   for (let i = 0; pool.list([model]).some(({ state }) => state !== 'cooling'); i++) call(pool, model, `talk ${i}`, full)
@@ -348,7 +348,7 @@ test('U14 an account that a reload has removed is a new one when it comes back',
   assert.deepEqual(Object.fromEntries(states), { a: 'ready', b: 'cooling' })
 })
 
-test('commands that enable what is not disabled crowd out no other command', () => {
+test('commands that enable accounts that are not disabled do not crowd out other commands', () => {
   const wishes = new Wishes()
   wishes.say(true, { upstream: 'a' })
   for (let i = 0; i < 10_000; i++) wishes.say(false, { upstream: `b${i}` })
@@ -429,7 +429,7 @@ function startTwo(layout: Layout) {
   return { one: rigs[0]!, two: rigs[1]!, told, fail, statesOf, pass }
 }
 
-test('U1 X7: what one server leaves alone the others do, as long, also those that had not asked for it yet', () => {
+test('U1 X7: an account that cools on one server cools as long on the others, also those that had not asked for it', () => {
   const { one, two, told, fail, statesOf, pass } = startTwo(eight)
   fail(one, 'b', full)
   assert.deepEqual(
@@ -446,7 +446,7 @@ test('U1 X7: what one server leaves alone the others do, as long, also those tha
   assert.deepEqual([statesOf(one)[1], statesOf(two)[1], told.length], ['trial', 'trial', 2])
 })
 
-test('U1 X7: the longest wait holds, whoever has it; what comes back of one’s own changes nothing', () => {
+test('U1 X7: the longest wait holds, whichever server has it; a server’s own report that returns changes nothing', () => {
   const { one, two, fail, pass } = startTwo(eight)
   const waits = () => [one, two].map(({ pool, model }) => pool.list([model])[0]!.waitMs)
   fail(two, 'a', barred)
@@ -457,7 +457,7 @@ test('U1 X7: the longest wait holds, whoever has it; what comes back of one’s 
   assert.deepEqual(waits(), [10_000, 10_000])
 })
 
-test('U1 X7: what may pass cools no more than half of a pool, also when each server has found another half', () => {
+test('U1 X7: temporary failures cool at most half of a pool, also if each server has found another half', () => {
   const { one, two, fail, statesOf } = startTwo({ up: { accounts: ['a', 'b'] } })
   statesOf(two)
   fail(one, 'a', passing, 3)
@@ -480,7 +480,7 @@ test('U1 X7: what may pass cools no more than half of a pool, also when each ser
   assert.deepEqual(statesOf(one), ['cooling', 'cooling'])
 })
 
-test('U1 X7: each half of a pool that a server has found out before it heard of the other stays its own', () => {
+test('U1 X7: a server keeps cooling the half of a pool that it found failing before it heard of the other half', () => {
   const early = startTwo({ up: { accounts: ['a', 'b'] } })
   // The second found b while the news of a was on its way.
   early.statesOf(early.two)

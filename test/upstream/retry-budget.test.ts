@@ -26,7 +26,7 @@ function start() {
   }
 }
 
-test('U1 ten retries a minute are always allowed, and no eleventh', () => {
+test('U1 ten retries a minute are always allowed, and an eleventh is not', () => {
   const { retry, pass } = start()
   assert.equal(retry(50), 10)
   pass(59_000)
@@ -35,14 +35,14 @@ test('U1 ten retries a minute are always allowed, and no eleventh', () => {
   assert.equal(retry(50), 10)
 })
 
-test('U1 what is left of a budget falls with each retry, and grows with what is sent', () => {
+test('U1 the remaining budget falls with each retry, and grows with each request', () => {
   const { budget, send, retry } = start()
   assert.deepEqual([budget.left, retry(3), budget.left], [10, 3, 7])
   send(255)
   assert.deepEqual([budget.left, retry(50), budget.left], [22, 25, 0])
 })
 
-test('F-U44 retries are at most a tenth of what the upstream is sent', () => {
+test('F-U44 retries are at most a tenth of the requests sent to the upstream', () => {
   const { send, retry, pass } = start()
   let sent = 0
   let retried = 0
@@ -59,7 +59,7 @@ test('F-U44 retries are at most a tenth of what the upstream is sent', () => {
   assert.ok(retried > sent * 0.09)
 })
 
-test('U1 the minute slides: what was sent long ago gives no right to retry', () => {
+test('U1 the minute slides: requests sent long ago allow no retry', () => {
   const { send, retry, pass } = start()
   send(10_000)
   pass(30_000)
@@ -68,7 +68,7 @@ test('U1 the minute slides: what was sent long ago gives no right to retry', () 
   assert.equal(retry(400), 10)
 })
 
-test('U1 retries that are answered take nothing from the budget, whatever their number, and those that fail are as few as before', () => {
+test('U1 answered retries use no budget, whatever their number; failed ones are as limited as before', () => {
   const { budget, retry, pass } = start()
   for (let i = 0; i < 1_000; i++) {
     if (i % 100 === 0) pass(30_000)

@@ -44,7 +44,7 @@ for (const [name, passedMs, races] of [
     assert.deepEqual(isRace(heard), [races])
   })
 
-test('F-U6 behind a race a fresh connection is asked: those that are idle for longer are as dead', async () => {
+test('F-U6 after a race a fresh connection is used, because connections that were idle longer are closed as well', async () => {
   const { upstream, way } = await open()
   upstream.play((socket, request) =>
     upstream.requests.length > 3 && request.connection <= 3
@@ -60,7 +60,7 @@ test('F-U6 behind a race a fresh connection is asked: those that are idle for lo
   assert.deepEqual([isRace(heard), again.text, upstream.connections], [[true], '{}', 4])
 })
 
-test('F-U6 what wants a fresh connection takes none that has served', async () => {
+test('F-U6 a request that requires a fresh connection gets none that has served', async () => {
   const { upstream, way } = await open()
   upstream.play(whole('{}'))
   await way.send().untilOver()
@@ -72,7 +72,7 @@ test('F-U6 what wants a fresh connection takes none that has served', async () =
   assert.equal(upstream.connections, 2)
 })
 
-test('F-U6 who gives a request up on a kept connection closes that one and no other', async () => {
+test('F-U6 cancelling a request on a kept connection closes that one and no other', async () => {
   const { upstream, way } = await open()
   upstream.play(whole('{}'))
   await Promise.all(Array.from({ length: 3 }, () => way.send().untilOver()))
@@ -86,7 +86,7 @@ test('F-U6 who gives a request up on a kept connection closes that one and no ot
   assert.deepEqual([upstream.connections, upstream.closed], [3, 1])
 })
 
-test('decision 59 what was told of an answer stays as it is when the next piece is read', async () => {
+test('decision 59 delivered parts of an answer stay unchanged when the next piece is read', async () => {
   const { upstream, way } = await open()
   const rest = Promise.withResolvers<void>()
   upstream.play(async (socket) => {
@@ -116,7 +116,7 @@ async function holdBack({ upstream, way }: Awaited<ReturnType<typeof open>>): Pr
   return [heard, socket]
 }
 
-test('F-C9 decision 59 what stands unread behind an answer that was held back is nobody else’s answer', async () => {
+test('F-C9 decision 59 unread bytes after a paused answer never reach another request', async () => {
   const { upstream, way } = await open()
   const [heard, socket] = await holdBack({ upstream, way })
   await new Promise((written) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray', written))
@@ -130,7 +130,7 @@ test('F-C9 decision 59 what stands unread behind an answer that was held back is
   assert.deepEqual(way.unasked, [['sim', 'idle']])
 })
 
-test('F-C9 decision 59 a connection whose answer was held back serves again', async () => {
+test('F-C9 decision 59 a connection whose answer was paused serves again', async () => {
   const { upstream, way } = await open()
   const [heard] = await holdBack({ upstream, way })
   heard.flight.resume()
@@ -141,7 +141,7 @@ test('F-C9 decision 59 a connection whose answer was held back serves again', as
   assert.deepEqual([heard.text, next.text, upstream.connections], ['ab', '{}', 1])
 })
 
-test('F-C9 X9 decision 59 an answer that is whole and held back is so still when its connection breaks', async () => {
+test('F-C9 X9 decision 59 an answer that is whole and paused stays whole when its connection breaks', async () => {
   const { upstream, way } = await open()
   const [heard, socket] = await holdBack({ upstream, way })
   gatewayEnd(socket).destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
@@ -151,14 +151,14 @@ test('F-C9 X9 decision 59 an answer that is whole and held back is so still when
   assert.deepEqual([heard.text, heard.ends, heard.faults], ['ab', 1, []])
 })
 
-test('decision 59 connections are closed while a request has not even left', async () => {
+test('decision 59 connections are closed even before a request has been sent on them', async () => {
   const { upstream, way } = await open()
   const heard = way.send()
   await within(way.upstreams.close(), 'its connections are closed')
   assert.deepEqual([heard.faults.length, upstream.connections], [1, 0])
 })
 
-test('F-C7 decision 59 who gives up before the connection stands waits for it no longer', async () => {
+test('F-C7 decision 59 a request that is cancelled before its connection is open does not wait for it', async () => {
   const server = createServer()
   const way = openWay(`https://localhost:${await listen(server)}`, {}, { connectMs: 60_000 })
   const heard = way.send()

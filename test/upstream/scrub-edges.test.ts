@@ -5,29 +5,29 @@ import { nothing } from './scrub-context.ts'
 
 const say = (text: string, modelId = 'sonnet-mini') => scrub(text, { modelId, upstreamModels: ['up-1'], ...nothing })
 
-test('U3 a text of exactly 400 characters is relayed whole, one more is cut', () => {
+test('U3 a text of exactly 400 characters is relayed whole; a longer one is cut', () => {
   assert.equal(say(`${'ab '.repeat(133)}c`), `${'ab '.repeat(133)}c`)
   assert.equal(say(`${'ab '.repeat(133)}cd`), `${'ab '.repeat(133)}…`)
 })
 
-test('U3 the model id counts only where both its ends are free', () => {
+test('U3 the model id is recognised only if no word character touches either end', () => {
   // Before it a host name goes on, behind it a path.
   assert.equal(say('at eu.openai today', 'openai'), 'generic')
   assert.equal(say('at openai/v2 today', 'openai'), 'generic')
   assert.equal(say('about openai, today', 'openai'), 'about openai, today')
 })
 
-test('U3 what stands on both sides of the model id is not joined', () => {
+test('U3 the texts on both sides of the model id are not joined', () => {
   // Joined it would look like the path of a file.
   assert.equal(say('option C:mini\\ is not known', 'mini'), 'option C:mini\\ is not known')
 })
 
-test('U3 an over-long prompt without its numbers is told without any', () => {
+test('U3 an over-long prompt without its numbers is reported without numbers', () => {
   assert.equal(say('openai: prompt is too long: 5 tokens'), 'prompt is too long')
   assert.equal(say('openai: prompt is too long > 5'), 'prompt is too long')
 })
 
-test('U11 so many ids of a text are looked for in the request, each once', () => {
+test('U11 a limited number of ids of a text is searched in the request, each once', () => {
   const ids = [1, 2, 3, 4].map((n) => `${n}f8fad5bd9cb469fa16570867728950e`)
   const asked: string[] = []
   const say = (...named: string[]) => {
@@ -40,7 +40,7 @@ test('U11 so many ids of a text are looked for in the request, each once', () =>
   assert.deepEqual(asked, ids.slice(0, 3))
 })
 
-test('U3 the name of a feature with its date is no key, other long words with digits are', () => {
+test('U3 the dated name of a feature is not taken for a key; other long words with digits are', () => {
   const told = 'Unexpected value fine-grained-tool-streaming-2025-05-14'
   assert.equal(say(told), told)
   assert.equal(say('Unexpected value fine-grained-tool-streaming-2025-05-1a'), 'generic')

@@ -121,7 +121,7 @@ const harmless = [
   "Input at line 3 column 14: expected ',' or ']'",
 ]
 
-test('U3 at least 60 texts that tell where or by whom the service is hosted become the generic one', () => {
+test('U3 at least 60 texts that reveal where or by whom the service is hosted become the generic one', () => {
   assert.ok(revealing.length >= 60)
   assert.deepEqual(
     revealing.filter((text) => say(text) !== 'generic'),
@@ -129,7 +129,7 @@ test('U3 at least 60 texts that tell where or by whom the service is hosted beco
   )
 })
 
-test('U3 a word of letters and digits is taken for a key from 28 characters on', () => {
+test('U3 a word of letters and digits counts as a key from 28 characters on', () => {
   assert.deepEqual(
     [27, 28].map((length) => isKeyLike('a1'.repeat(14).slice(0, length))),
     [false, true],
@@ -154,7 +154,7 @@ test('U3 the upstream’s name of the model becomes the client’s, whatever its
   assert.equal(short('o3', 'o3-2025 takes no images'), 'generic')
 })
 
-test('U3 an over-long prompt is still told in the words agents know, around its numbers', () => {
+test('U3 an over-long prompt is reported in the words that agents recognise, also around its numbers', () => {
   const cases = [
     [
       'prompt is too long: 210000 tokens > 200000 maximum (req_011CSHoEeqs5C35K2UUqR7Fy)',
@@ -170,7 +170,7 @@ test('U3 an over-long prompt is still told in the words agents know, around its 
   for (const [text, said] of cases) assert.equal(say(text!), said)
 })
 
-test('U3 at most 400 characters are relayed, control characters are not', () => {
+test('U3 at most 400 characters are relayed, without control characters', () => {
   assert.equal([...say('é😀'.repeat(300))].length, 400)
   assert.equal(say('a\r\nb\u0000c'), 'a b c')
   assert.equal(say(' \n'), 'generic')
@@ -228,7 +228,7 @@ test('U3 the model id in quotes or at a sentence end is the client’s own', () 
   assert.equal(own('See api.openai.com'), 'generic')
 })
 
-test('U3 a model whose upstream calls it as the client does: that name is the client’s own, and no part of a word tells it', () => {
+test('U3 if upstream and client use the same name for a model, it counts as the client’s own and as no hosting word', () => {
   const own = (text: string) =>
     scrub(text, { modelId: 'our-sonnet', upstreamModels: ['our-sonnet', 'v-9'], ...nothing })
   for (const text of ['our-sonnet-preview takes no images', 'The model our-sonnet takes no images', 'x/our-sonnet'])
@@ -236,7 +236,7 @@ test('U3 a model whose upstream calls it as the client does: that name is the cl
   assert.equal(own('v-9 takes no images'), 'our-sonnet takes no images')
 })
 
-test('U3 what LiteLLM puts around another server’s words is taken away, and they are judged as always', () => {
+test('U3 LiteLLM’s wrapper around another server’s words is removed, and these are judged as usual', () => {
   const wrap = (words: string) =>
     `litellm.BadRequestError: BadRequestError: Hosted_vllmException - ${words}\n\nLiteLLM: model group 'x' failed with the error above.`
   const said = 'temperature must be a number'

@@ -9,7 +9,7 @@ import { openWay } from './flights.ts'
 /** Begins an answer and leaves it open. */
 const open: Answer = stream(['begun'], { end: false })
 
-test('P4 U14 decision 13 a request has our headers, the upstream’s, the credential and its own, each once, and nothing else', async () => {
+test('P4 U14 decision 13 a request has our headers, the upstream’s, the credential and its own, each once, and no others', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole('{}'))
   const headers = new Map([['x-of-upstream', 'one']])
@@ -48,7 +48,7 @@ test('U14 an account without a key sends no credential, and a bare host has the 
   assert.deepEqual([heard.heads, heard.text, heard.ends, heard.faults], [1, '{}', 1, []])
 })
 
-test('reliability §1.6 a target of another configuration is refused, and nothing is sent', async () => {
+test('reliability §1.6 a target of another configuration is rejected, and nothing is sent', async () => {
   const upstream = await startRawUpstream()
   const { upstreams, target } = openWay(upstream.url)
   const other = { ...target, upstream: { ...target.upstream, name: 'other' } }
@@ -61,7 +61,7 @@ test('reliability §1.6 a target of another configuration is refused, and nothin
   assert.equal(upstream.connections, 0)
 })
 
-test('H-F4 a stream does not keep the body that it was asked by', async () => {
+test('H-F4 a stream does not keep its request body in memory', async () => {
   const upstream = await startRawUpstream()
   const { send } = openWay(upstream.url)
   const ask = async (length: number) => {
@@ -88,7 +88,7 @@ const types: [name: string, lines: string, contentType: string][] = [
   ['two content types', 'content-type: text/html\r\ncontent-type: application/json\r\n', 'text/html'],
 ]
 for (const [name, lines, contentType] of types) {
-  test(`F-U23 an answer with ${name} is told as ${contentType || 'having none'}`, async () => {
+  test(`F-U23 an answer with ${name} is reported as ${contentType || 'having none'}`, async () => {
     const upstream = await startRawUpstream()
     upstream.play((socket) => void socket.write(`HTTP/1.1 200 OK\r\n${lines}content-length: 2\r\n\r\nhi`))
     const heard = openWay(upstream.url).send()
@@ -98,7 +98,7 @@ for (const [name, lines, contentType] of types) {
   })
 }
 
-test('F-U28 ten interim answers are passed over, and the listener hears of none', async () => {
+test('F-U28 ten interim responses are skipped, and the listener gets none of them', async () => {
   const upstream = await startRawUpstream()
   upstream.play((socket) => {
     socket.write('HTTP/1.1 103 Early\r\n\r\n'.repeat(10))
@@ -109,7 +109,7 @@ test('F-U28 ten interim answers are passed over, and the listener hears of none'
   assert.deepEqual([heard.head?.status, heard.heads, heard.text, heard.ends, heard.faults], [201, 1, 'hi', 1, []])
 })
 
-test('F-U28 the eleventh interim answer is the one fault that is told, and its connection is closed', async () => {
+test('F-U28 the eleventh interim response is the only reported fault, and its connection is closed', async () => {
   const upstream = await startRawUpstream()
   upstream.play((socket) => {
     socket.write('HTTP/1.1 103 Early\r\n\r\n'.repeat(11))
@@ -122,7 +122,7 @@ test('F-U28 the eleventh interim answer is the one fault that is told, and its c
   assert.deepEqual(heard.faults, [{ cause: 'upstream_protocol', isReuseRace: false }])
 })
 
-test('F-U30 heads have the configured size at most', async () => {
+test('F-U30 heads are limited to the configured size', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole('{}', 200, { 'x-big': 'a'.repeat(20_000) }))
   const generous = openWay(upstream.url, {}, { headerBytesMax: 32_768 }).send()
@@ -133,7 +133,7 @@ test('F-U30 heads have the configured size at most', async () => {
   assert.deepEqual([strict.heads, strict.faults], [0, [{ cause: 'upstream_protocol', isReuseRace: false }]])
 })
 
-test('F-C9 a flight that is paused before its connection stands tells the head and waits with the rest', async () => {
+test('F-C9 a flight that is paused before its connection is open delivers the head and keeps the rest', async () => {
   const upstream = await startRawUpstream()
   upstream.play(open)
   const heard = openWay(upstream.url).send()
@@ -146,7 +146,7 @@ test('F-C9 a flight that is paused before its connection stands tells the head a
   await until(() => heard.text === 'begun')
 })
 
-test('F-C9 a flight that goes on before its connection stands is not paused', async () => {
+test('F-C9 a flight that resumes before its connection is open is not paused', async () => {
   const upstream = await startRawUpstream()
   upstream.play(stream(['all of it']))
   const heard = openWay(upstream.url).send()
@@ -156,7 +156,7 @@ test('F-C9 a flight that goes on before its connection stands is not paused', as
   assert.deepEqual([heard.text, heard.ends], ['all of it', 1])
 })
 
-test('F-C9 a flight that is paused within its answer tells one piece more at most until it goes on', async () => {
+test('F-C9 a flight that is paused within its answer delivers at most one more piece until it resumes', async () => {
   const upstream = await startRawUpstream()
   let more = () => {}
   upstream.play(async (socket, request) => {
@@ -181,7 +181,7 @@ test('F-C9 a flight that is paused within its answer tells one piece more at mos
   assert.deepEqual([heard.text, heard.ends], ['begun, one, two, three', 1])
 })
 
-test('F-U45 a flight that is given up before its connection stands sends nothing and tells nothing', async () => {
+test('F-U45 a flight that is cancelled before its connection is open sends and delivers nothing', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole('{}'))
   const { send } = openWay(upstream.url)
@@ -196,7 +196,7 @@ test('F-U45 a flight that is given up before its connection stands sends nothing
   assert.deepEqual([first.heads, first.text, first.ends, first.faults], [0, '', 0, []])
 })
 
-test('F-C5 F-U45 a flight that is given up within its answer closes its connection and tells nothing more', async () => {
+test('F-C5 F-U45 a flight that is cancelled within its answer closes its connection and delivers nothing more', async () => {
   const upstream = await startRawUpstream()
   upstream.play(open)
   const heard = openWay(upstream.url).send()
@@ -207,7 +207,7 @@ test('F-C5 F-U45 a flight that is given up within its answer closes its connecti
   assert.deepEqual([heard.heads, heard.text, heard.ends, heard.faults], [1, 'begun', 0, []])
 })
 
-test('F-U45 what came in one piece with the byte at which a flight is given up is not told', async () => {
+test('F-U45 bytes that arrive in the same piece after a flight is cancelled are not delivered', async () => {
   const upstream = await startRawUpstream()
   upstream.play((socket) => void socket.write(`${head(200, { 'content-length': '2' })}hi`))
   const { send } = openWay(upstream.url)
@@ -220,7 +220,7 @@ test('F-U45 what came in one piece with the byte at which a flight is given up i
   assert.deepEqual([atData.heads, atData.ends, atData.faults], [1, 0, []])
 })
 
-test('reliability §1.1 what a listener throws at the end of an answer is no second end', async () => {
+test('reliability §1.1 an exception of a listener at the end of an answer causes no second end', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole('{}'))
   let ends = 0
@@ -240,7 +240,7 @@ test('reliability §1.1 what a listener throws at the end of an answer is no sec
   )
 })
 
-test('F-U42 connections that retire let what is under way end, and are closed then', async () => {
+test('F-U42 retired connections let running requests end, and are closed then', async () => {
   const upstream = await startRawUpstream()
   let end = () => {}
   upstream.play(async (socket, request) => {
@@ -262,7 +262,7 @@ test('F-U42 connections that retire let what is under way end, and are closed th
   await until(() => upstream.closed === 1)
 })
 
-test('reliability §1.1 closing cuts what is under way, and its listener hears of that once', async () => {
+test('reliability §1.1 closing cuts running requests, and each listener is called once for that', async () => {
   const upstream = await startRawUpstream()
   upstream.play(open)
   const { upstreams, send } = openWay(upstream.url)

@@ -68,7 +68,7 @@ const causes: Record<
 
 for (const [cause, faults] of Object.entries(causes)) {
   for (const [name, answer] of faults) {
-    test(`${name} on a fresh connection is ${cause}, told once and no race (U1)`, async () => {
+    test(`${name} on a fresh connection is ${cause}, reported once and not a race (U1)`, async () => {
       const upstream = await startRawUpstream()
       upstream.play(answer)
       const { upstreams, send } = openWay(upstream.url)
@@ -94,7 +94,7 @@ for (const [code, syscall, isSecured, fault, isOwn = false] of [
   ['ENETUNREACH', 'connect', false, { cause: 'upstream_connect' }],
 ] as const) {
   const error = Object.assign(new Error('no'), { code, syscall })
-  test(`U1 F-U1 F-U3 F-U4 a connection that does not come about for ${code} in ${syscall} is ${fault.cause}`, () => {
+  test(`U1 F-U1 F-U3 F-U4 a connection that cannot be opened because of ${code} in ${syscall} is ${fault.cause}`, () => {
     assert.deepEqual(judgeDial(error, isSecured, false), { ...fault, isReuseRace: false })
   })
   test(`N-F4 ${code} in ${syscall} on the way through a proxy is ${isOwn ? 'no fault of the proxy' : 'upstream_proxy'}`, () => {
@@ -103,7 +103,7 @@ for (const [code, syscall, isSecured, fault, isOwn = false] of [
   })
 }
 
-test('F-U2 connecting is given up at its deadline', async ({ mock }) => {
+test('F-U2 connecting ends at its deadline', async ({ mock }) => {
   const { port } = await deafPort()
   mock.timers.enable({ apis: ['setTimeout'] })
   const heard = openWay(`http://127.0.0.1:${port}`).send()
@@ -117,14 +117,14 @@ test('F-U2 connecting is given up at its deadline', async ({ mock }) => {
   assert.deepEqual(heard.faults, [{ cause: 'upstream_connect', isReuseRace: false }])
 })
 
-test('F-U1 a port where nobody listens is upstream_connect', async () => {
+test('F-U1 a port without a listener is upstream_connect', async () => {
   // One that the system never gives: of those that it does, any may be somebody's a moment later.
   const heard = openWay('http://127.0.0.1:9').send()
   await heard.untilOver()
   assert.deepEqual(heard.faults, [{ cause: 'upstream_connect', isReuseRace: false }])
 })
 
-test('F-U4 a certificate that nobody vouches for is upstream_tls, and no request is sent, whatever the environment says', async () => {
+test('F-U4 an untrusted certificate is upstream_tls, and no request is sent, whatever the environment says', async () => {
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
   atEnd(() => void delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'])
   // Made for this test by `openssl req -x509`, for a hundred years; the key opens nothing.
@@ -189,7 +189,7 @@ for (const [name, answer, fault] of seconds) {
   })
 }
 
-test('U1 F-U6 what others send in the same process meanwhile does not touch what is known of a connection', async () => {
+test('U1 F-U6 other requests of the process do not change the recorded state of a connection', async () => {
   const upstream = await startRawUpstream()
   const other = await startRawUpstream()
   other.play(whole('{}'))
@@ -208,7 +208,7 @@ test('U1 F-U6 what others send in the same process meanwhile does not touch what
   assert.deepEqual(heard.faults, [{ cause: 'upstream_reset', isReuseRace: true }])
 })
 
-test('F-U9 a reset within an answer is upstream_reset, told once behind what had come', async () => {
+test('F-U9 a reset within an answer is upstream_reset, reported once after all bytes that had arrived', async () => {
   const upstream = await startRawUpstream()
   let socket: Socket | undefined
   upstream.play(async (asked, request) => {

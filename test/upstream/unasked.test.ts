@@ -52,7 +52,7 @@ const surplus: Record<string, string> = {
   'one byte': 'x',
 }
 for (const [name, bytes] of Object.entries(surplus)) {
-  test(`Y14 ${name} on an idle connection is one event, closes all idle ones, and reaches nobody`, async () => {
+  test(`Y14 ${name} on an idle connection is one event, closes all idle ones, and reaches no request`, async () => {
     const opened = await open()
     await openIdle(opened, 3)
     opened.way.pass()
@@ -75,7 +75,7 @@ for (const [name, bytes] of Object.entries(surplus)) {
   })
 }
 
-test('Y14 what comes behind an answer that is held back is one event, and the answer stays whole', async () => {
+test('Y14 bytes after a paused answer are one event, and the answer stays whole', async () => {
   const { way, upstream } = await open()
   let socket!: Socket
   upstream.play((asked) => {
@@ -100,7 +100,7 @@ for (const [name, end] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['is reset', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`Y14 an idle connection that ${name} is no event, and the others serve on`, async () => {
+  test(`Y14 an idle connection that ${name} is not an event, and the others continue to serve`, async () => {
     const opened = await open()
     await openIdle(opened, 2)
     opened.way.pass()
@@ -110,7 +110,7 @@ for (const [name, end] of [
     assert.deepEqual(opened.way.unasked, [])
   })
 
-test('Y14 over TLS an end is no event, and bytes are one', async () => {
+test('Y14 over TLS a closed connection is not an event, and unrequested bytes are one', async () => {
   const authority = createAuthority()
   const { cert, key } = authority.issue('localhost')
   const sockets: Socket[] = []
@@ -148,7 +148,7 @@ async function answerAfter({ way, upstream }: Opened, ms: number, request = {}):
   return heard
 }
 
-test('Y14 a connection rests as long as the slowest first byte among its last eight answers, 1 ms at least', async () => {
+test('Y14 a connection rests as long as the slowest first byte of its last eight answers, and at least 1 ms', async () => {
   const times = fc.array(fc.constantFrom(0, 0.5, 5, 20, 40), { minLength: 1, maxLength: 11 })
   const check = async (firstBytes: readonly number[], isRested: boolean) => {
     const opened = await open()
@@ -168,7 +168,7 @@ test('Y14 a connection rests as long as the slowest first byte among its last ei
   await fc.assert(fc.asyncProperty(times, fc.boolean(), check), { numRuns: runsUpTo(10) })
 })
 
-test('Y14 an interim response is no first byte of its answer', async () => {
+test('Y14 an interim response does not count as the first byte of its answer', async () => {
   const opened = await open()
   const { way, upstream } = opened
   upstream.play(async (socket, request) => {
@@ -195,7 +195,7 @@ test('Y14 the connection that has rested longest serves first', async () => {
   assert.deepEqual(served, [1, 2, 3, 4, 1, 2])
 })
 
-test('Y14 a connection that rests longer stands in nobody’s way', async () => {
+test('Y14 a connection with a longer rest delays no other', async () => {
   const opened = await open()
   await answerAfter(opened, 20, { isFresh: true })
   await answerAfter(opened, 5, { isFresh: true })
@@ -228,7 +228,7 @@ for (const [name, ms, keepAlive, isKept] of [
     assert.equal(upstream.connections, isKept ? 1 : 2)
   })
 
-test('Y14 reuse: false has one request on a connection, whatever its server would keep', async () => {
+test('Y14 with reuse: false each connection has one request, even if its server would keep it open', async () => {
   const opened = await open({ reuses: false })
   for (const connection of [1, 2, 3]) {
     assert.equal(await next(opened), connection)
@@ -242,7 +242,7 @@ test('Y14 reuse: false has one request on a connection, whatever its server woul
   assert.deepEqual(opened.way.unasked, [])
 })
 
-test('Y14 what arrived before the rest was over is read before the connection serves, however long the loop was busy', async () => {
+test('Y14 bytes that arrived during the rest are read before the connection serves, however long the loop was busy', async () => {
   const opened = await open()
   const { way, sockets, upstream } = opened
   await openIdle(opened, 1)
@@ -255,7 +255,7 @@ test('Y14 what arrived before the rest was over is read before the connection se
   assert.equal(upstream.requests.at(-1)!.connection, 2)
 })
 
-test('Y14 while all connections rest each request has one of its own, and none waits', async () => {
+test('Y14 while all connections rest, each request opens its own, and none waits', async () => {
   const { way, upstream } = await open()
   // The clock stands still: no connection has rested.
   for (let i = 0; i < 40; i++) await way.send().untilOver()
@@ -267,7 +267,7 @@ test('Y14 while all connections rest each request has one of its own, and none w
   assert.deepEqual([upstream.connections, all.flatMap(({ faults }) => faults)], [41, []])
 })
 
-test('Y14 a request waits one turn for a connection whose rest has just ended, and no second one', async () => {
+test('Y14 a request waits one turn of the loop for a connection whose rest has just ended, and not a second one', async () => {
   const opened = await open()
   const { way, upstream } = opened
   await answerAfter(opened, 1, { isFresh: true })
@@ -309,7 +309,7 @@ for (const [name, status, isKept, events] of [
   ['a refusal may be about what came so far, and is none', 413, true, []],
   ['a success on a fresh connection is none', 200, false, []],
 ] as const)
-  test(`Y14 of answers that end before their request is sent ${name}`, async () => {
+  test(`Y14 answers that end before their request is sent: ${name}`, async () => {
     const { way, sockets } = await openEarly(status)
     if (isKept) await way.send().untilOver()
     way.pass()
@@ -348,7 +348,7 @@ for (const [name, bytes, isKept, passedMs, faults, events] of [
   })
 
 /** Surplus answers that are sent while the next request is under way: nobody can tell them from its own. */
-test('Y14 a surplus answer that reaches a request is an event with the request’s own answer', async () => {
+test('Y14 a surplus answer that reaches a request is an event that names the request’s own answer', async () => {
   const opened = await open()
   const { way, upstream } = opened
   await openIdle(opened, 2)

@@ -33,7 +33,7 @@ function fly(coding: string): Told {
   return { flight, calls: calls!, pieces, told: told! }
 }
 
-test('Y1 a paused flight brings no more of a bomb than its buffers, and goes on when it is resumed', async () => {
+test('Y1 a paused flight unpacks no more of a decompression bomb than its buffers hold, and continues when resumed', async () => {
   const { flight, calls, pieces, told } = fly('gzip')
   const bytes = Buffer.concat([gzipSync(Buffer.alloc(8 * 1_048_576)), gzipSync(randomBytes(300_000))])
   flight.pause()
@@ -49,7 +49,7 @@ test('Y1 a paused flight brings no more of a bomb than its buffers, and goes on 
   assert.ok(flight.isSent() && flight.wasWritten())
 })
 
-test('Y1 a flight that is given up brings nothing more', async () => {
+test('Y1 a cancelled flight delivers nothing more', async () => {
   const { flight, calls, pieces, told } = fly(' GZIP')
   flight.onData(gzipSync(Buffer.alloc(1_048_576)))
   await until(() => pieces.length > 0, 'the first piece')
@@ -63,7 +63,7 @@ test('Y1 a flight that is given up brings nothing more', async () => {
   assert.deepEqual([pieces.length, told, calls.at(-1)], [length, ['head undefined y'], 'abort'])
 })
 
-test('Y1 bytes that are not of their coding end the flight, and a failure comes after what came before it', async () => {
+test('Y1 bytes that are invalid in their coding end the flight, and the failure follows the bytes before it', async () => {
   const { flight, calls, told } = fly('br')
   flight.onData(Buffer.alloc(64, 0xff))
   await until(() => told.length === 2, 'the fault')
@@ -98,7 +98,7 @@ test('Y1 bytes after the end of a compressed answer leave no open connection wit
     }
 })
 
-test('Y1 RFC 1952 2.2, RFC 8878 3: members one after the other are one answer, and other bytes after a gzip member are an error', async () => {
+test('Y1 RFC 1952 2.2, RFC 8878 3: consecutive members are one answer, and other bytes after a gzip member are an error', async () => {
   const parts = ['data: 1\n\n', '', 'data: 2\n\n'].map((part) => Buffer.from(part))
   for (const [coding, pack] of packings.filter(([coding]) => coding === 'gzip' || coding === 'zstd')) {
     const bytes = Buffer.concat(parts.map(pack))
@@ -118,7 +118,7 @@ test('Y1 RFC 1952 2.2, RFC 8878 3: members one after the other are one answer, a
   assert.equal(told[1], 'upstream_protocol')
 })
 
-test('Y1 a connection is kept whose compressed answer has ended with bytes after its end, or without', async () => {
+test('Y1 a connection is kept after a compressed answer, with or without bytes after its end', async () => {
   for (const [coding, pack] of packings)
     for (const rest of coding === 'gzip' ? ['', '\0\0'] : ['', 'xx']) {
       const { flight, calls, told } = fly(coding)
@@ -129,7 +129,7 @@ test('Y1 a connection is kept whose compressed answer has ended with bytes after
     }
 })
 
-test('Y1 an answer that is not compressed, against its head, is an error and no noise', async () => {
+test('Y1 an answer that is not compressed, contrary to its head, is an error and delivers no garbage', async () => {
   const answers = [
     '{"hello":1}',
     '[{"a":1}]',
@@ -153,7 +153,7 @@ test('Y1 an answer that is not compressed, against its head, is an error and no 
     }
 })
 
-test('Y1 an answer without a coding, or of an unknown one, comes as it is', () => {
+test('Y1 an answer without a coding, or with an unknown one, is delivered unchanged', () => {
   for (const coding of ['', 'identity', 'compress', 'gzip, gzip', 'constructor']) {
     const { flight, pieces, told } = fly(coding)
     flight.onData(Buffer.from('Hi'))

@@ -22,7 +22,7 @@ function said(failure: Failure): string {
   return `${tell} ${elsewhere} ${cool}`
 }
 
-test('U8 a 5xx with words by which the model’s server blames the request is the caller’s fault, no other status is', () => {
+test('U8 a 5xx whose words blame the request is the caller’s fault; other statuses are not', () => {
   const text = 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj'
   for (const status of [500, 501, 503]) assert.equal(said(refused(status, text)), 'rejected nobody no', `${status}`)
   for (const status of [408, 429, 401]) assert.notEqual(said(refused(status, text)), 'rejected nobody no', `${status}`)
@@ -48,7 +48,7 @@ for (const [statuses, verdict] of rows) {
   })
 }
 
-test('U1 what fails below HTTP is another account’s chance, a broken answer is not', () => {
+test('U1 a failure below HTTP is retried at another account; a broken answer is not', () => {
   const broken: Fault = { kind: 'broken', text: '' }
   for (const cause of ['upstream_connect', 'upstream_dns', 'upstream_tls', 'upstream_reset'])
     assert.equal(said({ fault: broken, cause }), 'broken another repeated', cause)
@@ -62,12 +62,12 @@ test('U1 what fails below HTTP is another account’s chance, a broken answer is
     assert.equal(said({ fault: broken, cause }), 'broken nobody no', cause)
 })
 
-test('U1 a race on a reused connection may be tried at any account, this one too, which does not cool', () => {
+test('U1 after a race on a reused connection any account may be tried, also the same one, which does not cool', () => {
   const fault: Fault = { kind: 'broken', text: '' }
   assert.equal(said({ fault, cause: 'upstream_reset', isReuseRace: true }), 'broken any no')
 })
 
-test('U1 an error with status 200 counts by what it is about', () => {
+test('U1 an error with status 200 is judged by its subject', () => {
   const verdicts: Record<Fault['kind'], string> = {
     rejected: 'rejected nobody no',
     capacity: 'capacity another now',
@@ -79,7 +79,7 @@ test('U1 an error with status 200 counts by what it is about', () => {
     assert.equal(said({ fault: { kind: kind as Fault['kind'], text: '' }, cause: 'upstream_error_event' }), verdict)
 })
 
-test('U2 a refusal that speaks of our own balance is our account’s trouble, whatever its status', () => {
+test('U2 a refusal about our own balance is a fault of our account, whatever its status', () => {
   for (const status of [400, 404, 422])
     for (const text of ['Your credit balance is too low', 'The Spending Limit is reached'])
       assert.equal(said(refused(status, text)), 'account another now')
@@ -87,7 +87,7 @@ test('U2 a refusal that speaks of our own balance is our account’s trouble, wh
   assert.equal(said(refused(500, 'Your credit balance is too low')), 'broken another repeated')
 })
 
-test('U2 the operator reads what is the matter with an account, where the status does not say it already', () => {
+test('U2 the operator sees the cause of an account’s fault, if the status does not give it', () => {
   const alarm = (fault: Fault, cause: string) => judge({ fault, cause }, model).alarm
   for (const [status, about] of [
     [401, 'key'],
@@ -103,7 +103,7 @@ test('U2 the operator reads what is the matter with an account, where the status
   assert.equal(alarm(refused(400, 'something').fault, 'upstream_400'), undefined)
 })
 
-test('U2 F-U20 a 404 about our path or our name for the model is ours, one about what the request names is the caller’s', () => {
+test('U2 F-U20 a 404 about our path or model name is our fault; one about the request’s content is the caller’s', () => {
   for (const text of [
     '',
     'Not Found',
@@ -119,14 +119,14 @@ test('U2 F-U20 a 404 about our path or our name for the model is ours, one about
   assert.equal(said(refused(400, 'The model does not exist')), 'rejected nobody no')
 })
 
-test('U9 a proxy’s 400 that quotes our own name for the model is an alarm, of another name it is the caller’s fault', () => {
+test('U9 a proxy’s 400 that quotes our own name for the model is an alarm; with another name it is the caller’s fault', () => {
   const quoting = (name: string) =>
     judge(refused(400, `Invalid model name passed in model=${name}. Call /v1/models`), model)
   assert.equal(quoting('Up-Model').alarm, 'upstream_model_not_found')
   assert.deepEqual([quoting('other').alarm, quoting('other').tell], [undefined, 'rejected'])
 })
 
-test('E7, U9: a model_not_found is our name for the model at any status and without one: nobody else, and an alarm', () => {
+test('E7, U9: model_not_found concerns our name for the model, with any or no status: no other account, and an alarm', () => {
   for (const status of [undefined, 400, 404, 503]) {
     const fault: Fault = { kind: 'rejected', text: 'no such thing', code: 'model_not_found', ...(status && { status }) }
     assert.deepEqual(judge({ fault, cause: 'upstream_404' }, model), {
