@@ -23,7 +23,7 @@ function streaming(options: RigOptions, ...told: string[]): Rig {
   return rig
 }
 
-test('U2 reliability §3 a status that is no answer is told by what it stands for', async () => {
+test('U2 reliability §3 a status that is not an answer is reported by its meaning', async () => {
   const ends: [status: number, ...end: [string, string]][] = [
     [201, 'upstream_error', 'upstream_protocol'],
     [204, 'upstream_error', 'upstream_protocol'],
@@ -47,7 +47,7 @@ test('U2 reliability §3 a status that is no answer is told by what it stands fo
   }
 })
 
-test('P2 an answer is read as it is only where nothing is packed around it', async () => {
+test('P2 an answer is read unchanged only if it has no content coding', async () => {
   for (const [encoding, isRead] of [
     ['', true],
     ['identity', true],
@@ -69,7 +69,7 @@ test('P2 an answer is read as it is only where nothing is packed around it', asy
   }
 })
 
-test('reliability §3 of a refusal 64 KiB are read, and not a byte more', async () => {
+test('reliability §3 exactly 64 KiB of a refusal are read', async () => {
   const rig = startRig()
   const { listener } = rig.sent[0]!
   listener.onHead(400, 'application/json', json)
@@ -82,7 +82,7 @@ test('reliability §3 of a refusal 64 KiB are read, and not a byte more', async 
   assert.ok(rig.sent[0]!.isAborted)
 })
 
-test('F-U33 a whole answer of 32 MiB is read; one byte more and it is given up', async () => {
+test('F-U33 a whole answer of 32 MiB is read; one byte more cancels it', async () => {
   const blank = Buffer.alloc(1_048_576, ' ')
   const answer = bytes(JSON.stringify(answers.chat))
   for (const more of ['', ' ']) {
@@ -100,7 +100,7 @@ test('F-U33 a whole answer of 32 MiB is read; one byte more and it is given up',
   }
 })
 
-test('F-U7 F-U8 reliability §3 each silence has its limit, to the millisecond, and what comes counts it anew', async () => {
+test('F-U7 F-U8 reliability §3 each silence has its limit, to the millisecond, and received bytes restart it', async () => {
   const cases: { name: string; limitMs: number; options?: RigOptions; begin?: (rig: Rig) => void; cause: string }[] = [
     { name: 'no head of a stream', limitMs: 300_000, options: { stream: true }, cause: 'upstream_ttfb_timeout' },
     { name: 'no head of a body', limitMs: 600_000, cause: 'upstream_ttfb_timeout' },
@@ -135,7 +135,7 @@ test('F-U7 F-U8 reliability §3 each silence has its limit, to the millisecond, 
   }
 })
 
-test('F-U15 comments are no progress, events are, and a body’s bytes are', async () => {
+test('F-U15 comments do not count as progress; events and the bytes of a body do', async () => {
   for (const [name, options, text, isStuck] of [
     ['comments', { stream: true }, ': still here\n\n', true],
     ['comments for a translation', { client: 'messages', stream: true }, ': still here\n\n', true],
@@ -160,7 +160,7 @@ test('F-U15 comments are no progress, events are, and a body’s bytes are', asy
   }
 })
 
-test('m22 an upstream that lingers is let go at once when it closes or breaks off, and nothing it still says is heard', async () => {
+test('m22 a lingering upstream is released as soon as it closes or breaks off, and its further bytes are ignored', async () => {
   for (const how of ['closes', 'breaks off'] as const) {
     const rig = streaming({}, ...frames.chat)
     await rig.turn()
@@ -179,7 +179,7 @@ test('m22 an upstream that lingers is let go at once when it closes or breaks of
   }
 })
 
-test('H-F4 an upstream that lingers keeps nothing of the answer it gave, nor of the request', async () => {
+test('H-F4 a lingering upstream keeps neither its answer nor the request in memory', async () => {
   const rig = startRig({ stream: true })
   const openStream = rig.exchange.openStream.bind(rig.exchange)
   let relay: WeakRef<object> | undefined
@@ -198,7 +198,7 @@ test('H-F4 an upstream that lingers keeps nothing of the answer it gave, nor of 
   }, 'the answer is let go')
 })
 
-test('reliability §1.1 of an attempt that is over nothing more is heard, whatever its upstream still says', async () => {
+test('reliability §1.1 an attempt that is over reports nothing more, whatever its upstream still sends', async () => {
   const cases: Record<string, (rig: Rig) => void> = {
     'a head': ({ sent }) => sent[0]!.listener.onHead(200, 'application/json', json),
     'a refusal': ({ sent }) => sent[0]!.listener.onHead(500, 'application/json', json),
@@ -226,7 +226,7 @@ test('reliability §1.1 of an attempt that is over nothing more is heard, whatev
   }
 })
 
-test('I10 a translated stream that closes in good order without its last word has failed, and what was shown is billed', async () => {
+test('I10 a translated stream that closes normally without its last event has failed, and what was shown is billed', async () => {
   const rig = streaming({ client: 'messages' }, ...frames.chat.slice(0, 2))
   rig.sent[0]!.listener.onEnd()
   await rig.turn()
@@ -246,7 +246,7 @@ test('U1 a second head of the same answer changes nothing', async () => {
   assert.equal(rig.client.reply?.status, 200)
 })
 
-test('U1 F-U5 what breaks off behind the head of an answer is no answer, and costs nothing while nothing is seen', async () => {
+test('U1 F-U5 an answer that breaks off after its head has failed, and costs nothing while nothing was shown', async () => {
   for (const options of [{}, { stream: true }, { client: 'messages' }, { client: 'messages', stream: true }]) {
     const rig = startRig(options as RigOptions)
     const { listener } = rig.sent[0]!
@@ -259,7 +259,7 @@ test('U1 F-U5 what breaks off behind the head of an answer is no answer, and cos
   }
 })
 
-test('U2 F-U16 of a refusal that breaks off or ends, what came is told', async () => {
+test('U2 F-U16 a refusal that breaks off or ends early is reported as far as it arrived', async () => {
   for (const how of ['ends', 'breaks off'] as const) {
     const rig = startRig()
     const { listener } = rig.sent[0]!
@@ -274,7 +274,7 @@ test('U2 F-U16 of a refusal that breaks off or ends, what came is told', async (
   }
 })
 
-test('translation 1.2 a stream that is folded is answered at its last word, and its upstream may close in peace', async () => {
+test('translation 1.2 a folded stream is answered at its last event, and its upstream may then close normally', async () => {
   const rig = startRig({ client: 'messages' })
   const { listener } = rig.sent[0]!
   listener.onHead(200, 'text/event-stream', sse)
@@ -288,7 +288,7 @@ test('translation 1.2 a stream that is folded is answered at its last word, and 
   assert.deepEqual([rig.sent[0]!.isAborted, rig.gateway.lingering.size], [false, 1])
 })
 
-test('translation 1.2 a stream that is folded and ends too early, or says an error, is a 502 and costs nothing', async () => {
+test('translation 1.2 a folded stream that ends too early, or contains an error, is a 502 and costs nothing', async () => {
   const error = `data: ${JSON.stringify({ error: { message: 'no', type: 'server_error' } })}\n\n`
   for (const [name, told, cause] of [
     ['nothing at all', [], 'upstream_cut'],

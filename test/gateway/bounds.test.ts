@@ -10,7 +10,7 @@ import { modelOf } from '../native/models.ts'
 import { asks, chunk, frames } from '../support/native.ts'
 import { startRig } from './rig.ts'
 
-test('R18 B6 bodies have so many bytes in all, and an account a quarter of them; what is let go is free again', () => {
+test('R18 B6 all bodies share one limit of bytes, and an account a quarter of it; released bytes are free again', () => {
   const bodies = new Bodies(1_000)
   const one = bodies.enter('acct_1')
   assert.ok(one.take(200))
@@ -30,7 +30,7 @@ test('R18 B6 bodies have so many bytes in all, and an account a quarter of them;
   assert.ok(bodies.enter('acct_1').take(250))
 })
 
-test('R18 a share is given back at the end of its scope, unless it was handed on', () => {
+test('R18 a share is returned at the end of its scope, unless it was handed on', () => {
   const bodies = new Bodies(1_000)
   const keep = (isHandedOn: boolean) => {
     using share = bodies.enter('acct_1')
@@ -45,13 +45,13 @@ test('R18 a share is given back at the end of its scope, unless it was handed on
   assert.equal(bodies.held, 0)
 })
 
-test('spec 8 who sends too large a body is told the limit that is in force', () => {
+test('spec 8 a client that sends too large a body gets the limit that is in force', () => {
   assert.match(tooLarge(5_242_880).message, /larger than 5242880 bytes \(5 MB\): /)
   assert.match(tooLarge(12_000_000).message, /larger than 12000000 bytes \(11.4 MB\): /)
   assert.match(tooLarge(2_048).message, /larger than 2048 bytes: /)
 })
 
-test('R18 an account counts two at a time, and others count beside it', () => {
+test('R18 an account counts tokens for two requests at a time, independently of other accounts', () => {
   const counting = createCounting(
     () => 0,
     () => false,
@@ -66,7 +66,7 @@ test('R18 an account counts two at a time, and others count beside it', () => {
   assert.equal(counting.enter('acct_1'), undefined)
 })
 
-test('R18 B6 counting makes way for those who pay: 2 MiB of bodies a second, a largest one at once, and as many as come while nobody does', () => {
+test('R18 B6 counting yields to paying requests: 2 MiB of bodies a second, one largest body at once, and no limit when idle', () => {
   let nowMs = 0
   let isServing = true
   const counting = createCounting(
@@ -119,7 +119,7 @@ test('R18 B10 an endless stream is cut for every client that it is translated fo
   }
 })
 
-test('R18 B10 of a stream that shows nothing 256 KiB wait for something to see; then the head goes out', () => {
+test('R18 B10 a stream that shows nothing is kept back up to 256 KiB; then the head is sent', () => {
   const rig = startRig({ stream: true })
   rig.sent[0]!.listener.onHead(200, 'text/event-stream', sse)
   const nothing = chunk({ choices: [], nothing: 'x'.repeat(1_000) })
@@ -129,7 +129,7 @@ test('R18 B10 of a stream that shows nothing 256 KiB wait for something to see; 
   assert.ok(waited > 262_144 && waited < 262_144 + 2 * nothing.length, String(waited))
 })
 
-test('R18 B25 of the envelopes in a request the last 1,000 are opened', () => {
+test('R18 B25 only the last 1,000 envelopes in a request are opened', () => {
   const opened: string[] = []
   const sealer = { isOurs: () => true, seal: () => '', unseal: (envelope: string) => void opened.push(envelope) }
   const gateway = { nowMs: () => 0, sealer } as unknown as Gateway
@@ -143,7 +143,7 @@ test('R18 B25 of the envelopes in a request the last 1,000 are opened', () => {
   assert.deepEqual([opened.length, opened[0], opened.at(-1)], [1_000, 'tw1.5', 'tw1.1004'])
 })
 
-test('R18 B10 a stream that brings more than its share waits for the next turn; one that a client holds back goes on waiting', () => {
+test('R18 B10 a stream that delivers more than its share waits for the next turn; one that its client pauses goes on waiting', () => {
   const rig = startRig({ stream: true })
   const [one] = rig.sent
   rig.advance(250)
@@ -169,7 +169,7 @@ test('R18 B10 a stream that brings more than its share waits for the next turn; 
   assert.equal(one!.isPaused, false)
 })
 
-test('R18 B10 the share of a stream is that of all by their number, and never less than 16 KiB', () => {
+test('R18 B10 the share of a stream is the total divided by their number, and at least 16 KiB', () => {
   const flow = new Flow()
   for (const [streams, share] of [
     [0, 2_097_152],
@@ -181,7 +181,7 @@ test('R18 B10 the share of a stream is that of all by their number, and never le
   }
 })
 
-test('B10 a stream that brings too much again as it is let on is asked in the next turn too', () => {
+test('B10 a stream that exceeds its share again when resumed also gets the next turn', () => {
   const flow = new Flow()
   let asked = 0
   const greedy = {
@@ -195,7 +195,7 @@ test('B10 a stream that brings too much again as it is let on is asked in the ne
   assert.equal(asked, 3)
 })
 
-test('B10 a client who stops behind every piece is told what others are, for every pair of wires', async () => {
+test('B10 a client that pauses after every piece gets the same as others, for every pair of wires', async () => {
   for (const wire of clientWireNames) {
     for (const client of clientWireNames) {
       // Its first words ten times over.

@@ -36,7 +36,7 @@ function assertOver(rig: Rig, name = 'the request has ended'): void {
   assert.deepEqual([rig.released, rig.gateway.deliveries.size, rig.gateway.readers.count], [1, 0, 0], name)
 }
 
-test('C4 F-C9 reliability §3 each deadline of a request comes to the millisecond, and not before', async () => {
+test('C4 F-C9 reliability §3 each deadline of a request takes effect to the millisecond, and not earlier', async () => {
   const cases: { name: string; limitMs: number; rig: () => Rig; outcome: string; debits: number }[] = [
     {
       name: 'a client that has left',
@@ -89,7 +89,7 @@ test('C4 F-C9 reliability §3 each deadline of a request comes to the millisecon
   }
 })
 
-test('F-C9 a stall counts from the first piece that is not taken; behind it nothing is written by ourselves', async () => {
+test('F-C9 a stall counts from the first piece that the client does not take; after it we write nothing', async () => {
   const rig = streaming(1)
   rig.client.isReading = false
   say(rig, frames.chat[1]!)
@@ -105,7 +105,7 @@ test('F-C9 a stall counts from the first piece that is not taken; behind it noth
   assertOver(rig)
 })
 
-test('F-C9 who takes a large piece slowly is no client that stalls; the deadline counts from the last that was taken', async () => {
+test('F-C9 a client that takes a large piece slowly does not stall; the deadline counts from the last bytes taken', async () => {
   const rig = streaming(1)
   Object.assign(rig.client, { isReading: false, isTaking: true })
   say(rig, frames.chat[1]!)
@@ -120,7 +120,7 @@ test('F-C9 who takes a large piece slowly is no client that stalls; the deadline
   assertOver(rig)
 })
 
-test('F-C9 a client that keeps pace holds nothing back; one that has caught up may fall behind again', () => {
+test('F-C9 a client that keeps pace pauses nothing; one that has caught up may fall behind again', () => {
   const rig = streaming(2)
   assert.equal(rig.sent[0]!.isPaused, false)
   for (let time = 1; time <= 3; time++) {
@@ -134,7 +134,7 @@ test('F-C9 a client that keeps pace holds nothing back; one that has caught up m
   }
 })
 
-test('U4 what tells the client nothing is no sign of life', () => {
+test('U4 events that show the client nothing do not count as a sign of life', () => {
   const rig = streaming(0, { client: 'messages' })
   for (const frame of frames.chat.slice(0, 2)) say(rig, frame)
   assert.ok(rig.client.isBegun)
@@ -145,7 +145,7 @@ test('U4 what tells the client nothing is no sign of life', () => {
   assert.match(rig.client.text.slice(text.length), /ping/)
 })
 
-test('translation 4.1 a head that goes out for its time brings what was held and nothing else, then the rest in order', () => {
+test('translation 4.1 a head sent because of its deadline is followed by the withheld events, then the rest in order', () => {
   const rig = streaming(1)
   const twin = rig.exchange.openStream()
   const toldOf = (frame: string) => Buffer.from(twin.push(bytes(frame)), twin.encoding).toString()
@@ -168,14 +168,14 @@ test('C4 a client that left before it saw anything is shown nothing, and what wa
   assertOver(rig)
 })
 
-test('C4 no head and no sign of life goes to a client that has left', () => {
+test('C4 neither a head nor a ping is sent to a client that has left', () => {
   const rig = streaming(1)
   rig.client.leave()
   rig.advance(20_000)
   assert.equal(rig.client.isBegun, false)
 })
 
-test('C4 of those who leave before their answer 200 are read on at once, and not one more', async () => {
+test('C4 at most 200 answers whose clients left before them are read on at once', async () => {
   for (const [already, isReadOn] of [
     [199, true],
     [200, false],
@@ -189,7 +189,7 @@ test('C4 of those who leave before their answer 200 are read on at once, and not
   }
 })
 
-test('C3 reliability §1.1 behind the bill an attempt that still speaks, by a bug, changes nothing', async () => {
+test('C3 reliability §1.1 after the bill, an attempt that still reports, by a bug, changes nothing', async () => {
   const rig = streaming(2)
   rig.ledger.isHeld = true
   const [delivery] = rig.gateway.deliveries as unknown as Set<AttemptListener>
@@ -213,7 +213,7 @@ test('C3 reliability §1.1 behind the bill an attempt that still speaks, by a bu
   assertOver(rig)
 })
 
-test('the log says what an answer failed of: an error in its stream, in its body, or our own end', async () => {
+test('the log says why an answer failed: an error in its stream, in its body, or our own shutdown', async () => {
   const causes: [cause: string, rig: Rig][] = [
     ['upstream_error_event', streaming(1)],
     ['upstream_error_body', startRig()],
@@ -236,7 +236,7 @@ test('the log says what an answer failed of: an error in its stream, in its body
   }
 })
 
-test('a refusal of the client’s own request is on record as refused, and is not asked elsewhere', async () => {
+test('a refusal of the client’s own request is recorded as refused, and no other account is asked', async () => {
   const rig = startRig({ accounts: accountsOf('a', 'b') })
   rig.sent[0]!.listener.onHead(400, 'application/json', json)
   rig.sent[0]!.listener.onEnd()
@@ -248,7 +248,7 @@ function accountsOf(...names: string[]) {
   return names.map((name) => ({ name, key: new Secret(`key-of-${name}`), isEnabled: true }))
 }
 
-test('U1 a failure of an account is asked of another one, a race on its connection of the same', async () => {
+test('U1 after a failure of an account another one is asked; after a race on its connection, the same one', async () => {
   for (const isReuseRace of [false, true]) {
     const rig = startRig({ accounts: accountsOf('a', 'b') })
     rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace })
@@ -263,7 +263,7 @@ test('U1 a failure of an account is asked of another one, a race on its connecti
   }
 })
 
-test('U1 once an answer has begun it is asked of nobody else, seen or not', async () => {
+test('U1 after an answer has begun no other account is asked, whether it was shown or not', async () => {
   for (const stream of [false, true]) {
     const rig = startRig({ stream, accounts: accountsOf('a', 'b') })
     rig.sent[0]!.listener.onHead(200, stream ? 'text/event-stream' : 'application/json', stream ? sse : json)
@@ -274,7 +274,7 @@ test('U1 once an answer has begun it is asked of nobody else, seen or not', asyn
   }
 })
 
-test('F-P7 a bug in the choice of a target ends the request as what it is', async () => {
+test('F-P7 a bug in the choice of a target ends the request as an internal error', async () => {
   const bug = new Error('a bug of the pool')
   const choose = () => {
     throw bug
@@ -286,7 +286,7 @@ test('F-P7 a bug in the choice of a target ends the request as what it is', asyn
   assertOver(rig)
 })
 
-test('F-P7 C3 what a bug has cut is billed by what the model had reported, and neither as final nor waived', async () => {
+test('F-P7 C3 an answer cut by a bug is billed by the usage reported so far, neither as final nor waived', async () => {
   const rig = startRig({ wire: 'messages', stream: true, cutAnswers: 'waive' })
   rig.sent[0]!.listener.onHead(200, 'text/event-stream', sse)
   for (const frame of frames.messages.slice(0, 4)) say(rig, frame)
@@ -297,7 +297,7 @@ test('F-P7 C3 what a bug has cut is billed by what the model had reported, and n
   assert.ok(amountNanos > 0n)
 })
 
-test('F-P7 C3 a debit that is told twice ends its request once, and the second time is logged', async () => {
+test('F-P7 C3 a debit that is confirmed twice ends its request once, and the second time is logged', async () => {
   const rig = startRig()
   rig.gateway.ledger.debit = () => {
     const posted = Promise.resolve('posted' as const)
@@ -313,7 +313,7 @@ test('F-P7 C3 a debit that is told twice ends its request once, and the second t
   assertOver(rig)
 })
 
-test('C6 what was wrong with a model’s figures is on record, and nothing where nothing was', async () => {
+test('C6 doubts about a model’s figures are recorded, and nothing is recorded without doubts', async () => {
   for (const [usage, flags] of [
     [answers.chat['usage'], false],
     [{ prompt_tokens: 9, completion_tokens: -3 }, true],

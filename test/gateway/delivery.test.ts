@@ -58,7 +58,7 @@ const documents = {
 const pairs = clientWireNames.flatMap((client) => clientWireNames.map((wire) => ({ client, wire })))
 // A chat model's documents are its own wire's matter.
 for (const { client, wire } of pairs.filter((pair) => pair.wire !== 'chat' || pair.client === 'chat'))
-  test(`C3 C14 what a document of a few bytes comes to only the model knows: ${client} to ${wire}`, async () => {
+  test(`C3 C14 only the model knows the tokens of a document of a few bytes: ${client} to ${wire}`, async () => {
     const rig = startRig({ client, wire, ask: documents[client] })
     const usage = { ...(answers[wire]['usage'] as object), input_tokens: 184_000, prompt_tokens: 184_000 }
     answerWhole(rig, { ...answers[wire], usage })
@@ -89,7 +89,7 @@ test('C3 the end of an answer, whole or streamed, waits until the debit is durab
   }
 })
 
-test('C9 a debit names key, both wires, upstream and its account; one without a credential names no account there', async () => {
+test('C9 a debit names key, both wires, upstream and its account; without a credential it names no upstream account', async () => {
   for (const accounts of [[{ name: 'payer', key: new Secret('upstream-key-1'), isEnabled: true }], []]) {
     const rig = startRig({ accounts })
     answerWhole(rig)
@@ -105,7 +105,7 @@ test('C9 a debit names key, both wires, upstream and its account; one without a 
   }
 })
 
-test('C3 while the debit is on its way nothing that either side does changes the bill or the end', async () => {
+test('C3 while the debit is being posted, no action of either side changes the bill or the end', async () => {
   const rig = startRig({ stream: true })
   rig.ledger.isHeld = true
   beginStream(rig, frames.chat.length)
@@ -127,7 +127,7 @@ test('C3 while the debit is on its way nothing that either side does changes the
   assertOver(rig)
 })
 
-test('C3 C5 a debit that nobody can take: an answer nobody has seen is a 500, a started stream is cut without its end', async () => {
+test('C3 C5 if a debit cannot be stored, an answer not yet shown is a 500, and a started stream is cut', async () => {
   for (const stream of [false, true]) {
     const rig = startRig({ stream })
     rig.ledger.isHeld = true
@@ -149,7 +149,7 @@ test('C3 C5 a debit that nobody can take: an answer nobody has seen is a 500, a 
   }
 })
 
-test('U1 F-U6 a race on a reused connection is asked once more of the same account, a third time never', async () => {
+test('U1 F-U6 after a race on a reused connection the same account is asked once more, and never a third time', async () => {
   const rig = startRig()
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
   assert.deepEqual([rig.sent[0]!.isFresh, rig.sent[1]!.isFresh], [false, true], 'on a fresh connection')
@@ -162,7 +162,7 @@ test('U1 F-U6 a race on a reused connection is asked once more of the same accou
   assertOver(rig)
 })
 
-test('U1 a single account is not asked again for any other failure', async () => {
+test('U1 a single account is not asked again after any other failure', async () => {
   for (const cause of [
     'upstream_dns',
     'upstream_proxy',
@@ -178,7 +178,7 @@ test('U1 a single account is not asked again for any other failure', async () =>
   }
 })
 
-test('U1 C4 a client that has left is not tried for again', async () => {
+test('U1 C4 no further attempt is made for a client that has left', async () => {
   const rig = startRig()
   rig.client.leave()
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
@@ -188,7 +188,7 @@ test('U1 C4 a client that has left is not tried for again', async () => {
   assertOver(rig)
 })
 
-test('U2 no account at all is a 503, and nothing is sent', async () => {
+test('U2 without any account the answer is a 503, and nothing is sent', async () => {
   const rig = startRig({ model: { routes: [routeOf(modelOf('chat'), { upstream: 'nowhere' })] } })
   await rig.turn()
   assert.deepEqual([codeOf(rig), rig.sent.length, rig.debits.length], ['no_upstream_account', 0, 0])
@@ -196,7 +196,7 @@ test('U2 no account at all is a 503, and nothing is sent', async () => {
   assertOver(rig)
 })
 
-test('the silences of an attempt are counted from its own start, those of the request from the first', async () => {
+test('the silence limits of an attempt count from its own start, those of the request from the first', async () => {
   const rig = startRig()
   rig.advance(590_000)
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
@@ -220,7 +220,7 @@ test('the silences of an attempt are counted from its own start, those of the re
   assertOver(long)
 })
 
-test('F-C9 m09 a client that does not take what is there holds the upstream back, and that silence is not the upstream’s', async () => {
+test('F-C9 m09 a client that does not read pauses the upstream, and that silence is not counted against the upstream', async () => {
   const rig = startRig({ stream: true, timeouts: { writeStallMs: 1_000_000, idleMs: 120_000 } })
   rig.client.isReading = false
   beginStream(rig, 2)
@@ -252,7 +252,7 @@ test('F-C9 a client that stalls for the write deadline is cut and billed', async
   assertOver(rig)
 })
 
-test('translation 4.1 the head waits for something to see, at most ten seconds behind the upstream’s', () => {
+test('translation 4.1 the head waits for visible content, at most ten seconds after the upstream’s', () => {
   const rig = startRig({ stream: true })
   beginStream(rig, 1)
   assert.equal(rig.client.isBegun, false)
@@ -268,7 +268,7 @@ test('translation 4.1 the head waits for something to see, at most ten seconds b
   assert.equal(silent.client.isBegun, false, 'an upstream that says nothing is not alive')
 })
 
-test('U4 a silent stream gets a sign of life every ten seconds, counted from the last write', () => {
+test('U4 a silent stream gets a ping every ten seconds, counted from the last write', () => {
   const rig = startRig({ stream: true })
   beginStream(rig, 2)
   rig.advance(9_000)
@@ -280,7 +280,7 @@ test('U4 a silent stream gets a sign of life every ten seconds, counted from the
   assert.ok(rig.client.text.endsWith(': ping\n\n'))
 })
 
-test('spec 7.4.4 C4 a failure behind the head is an error frame without a terminator, billed when something was shown', async () => {
+test('spec 7.4.4 C4 a failure after the head is an error frame without a terminator, billed if something was shown', async () => {
   for (const [told, debits] of [
     [1, 0],
     [2, 1],
@@ -298,7 +298,7 @@ test('spec 7.4.4 C4 a failure behind the head is an error frame without a termin
   }
 })
 
-test('translation 4.1 what was said before a fault counts however the bytes arrive', async () => {
+test('translation 4.1 content before a fault counts, whatever the pieces it arrives in', async () => {
   const error = chunk({ error: { message: 'no', type: 'server_error' } })
   const rig = startRig({ stream: true })
   beginStream(rig, 0)
@@ -315,7 +315,7 @@ test('translation 4.1 what was said before a fault counts however the bytes arri
   assert.deepEqual([early.client.isBegun, codeOf(early), early.debits.length], [false, 'upstream_error', 0])
 })
 
-test('C4 m32 cut answers are waived where the operator says so, but not those that our own shutdown cut', async () => {
+test('C4 m32 cut answers are waived if the operator says so, except those that our own shutdown cut', async () => {
   const cut = startRig({ stream: true, cutAnswers: 'waive' })
   beginStream(cut, 2)
   cut.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false })
@@ -365,7 +365,7 @@ test('C4 a client that leaves before its answer began: read on for its usage, at
   assertOver(stopped)
 })
 
-test('C4 a client that leaves a stream it has seen cancels it; one that leaves a refusal or nothing costs nothing', async () => {
+test('C4 a client that leaves a stream that it has seen cancels it; leaving a refusal or nothing costs nothing', async () => {
   const seen = startRig({ stream: true })
   beginStream(seen, 2)
   seen.client.leave()
@@ -388,7 +388,7 @@ test('C4 a client that leaves a stream it has seen cancels it; one that leaves a
   assertOver(early)
 })
 
-test('C4 C12 of 200 that are read on at once 20 are of one account; the next one is billed by estimate at once', async () => {
+test('C4 C12 of 200 answers read on at once an account may have 20; its next one is billed by estimate at once', async () => {
   const full = startRig()
   for (let i = 0; i < 200; i++) assert.ok(full.gateway.readers.enter(`acct_${i % 10}0`))
   full.client.leave()
@@ -405,7 +405,7 @@ test('C4 C12 of 200 that are read on at once 20 are of one account; the next one
   assert.ok(greedy.gateway.readers.enter('acct_2'), 'another account has its own')
 })
 
-test('m22 an upstream that says all and does not close is hung up a second later; one that closes keeps its connection', async () => {
+test('m22 an upstream that has sent everything and does not close is closed a second later; one that ends keeps its connection', async () => {
   const slow = startRig({ stream: true })
   beginStream(slow, frames.chat.length)
   await slow.turn()
@@ -425,7 +425,7 @@ test('m22 an upstream that says all and does not close is hung up a second later
   assert.deepEqual([quick.sent[0]!.isAborted, quick.gateway.lingering.size], [false, 0])
 })
 
-test('H-F4 an upstream that lingers keeps nothing of the exchange that it has answered', async () => {
+test('H-F4 a lingering upstream does not keep its answered exchange in memory', async () => {
   const rig = startRig({ stream: true })
   const kept = new WeakRef(rig.exchange)
   rig.exchange = undefined as never
@@ -438,7 +438,7 @@ test('H-F4 an upstream that lingers keeps nothing of the exchange that it has an
   }, 'the exchange is let go')
 })
 
-test('m22 an upstream that lingers behind a client that had stalled is read to its end', async () => {
+test('m22 an upstream that lingers after its client stalled is read to its end', async () => {
   const rig = startRig({ stream: true })
   rig.client.isReading = false
   beginStream(rig, frames.chat.length)
@@ -471,7 +471,7 @@ test('F-P7 a bug in any entry of a delivery ends that request and no other', asy
   }
 })
 
-test('F-P7 a bug in what an upstream sends: a 500 before anything is seen, a billed cut behind it', async () => {
+test('F-P7 a bug in reading an upstream is a 500 before anything is shown, and a billed cut after that', async () => {
   for (const wire of clientWireNames) {
     const unseen = startRig({ wire })
     unseen.sent[0]!.listener.onHead(200, 'application/json', undefined as never)
@@ -490,7 +490,7 @@ test('F-P7 a bug in what an upstream sends: a 500 before anything is seen, a bil
   }
 })
 
-test('F-P7 a ledger that throws outright ends the request, and is not asked for ever', async () => {
+test('F-P7 a ledger that throws ends the request, and is not asked endlessly', async () => {
   const rig = startRig({ stream: true })
   beginStream(rig, 2)
   let asked = 0
@@ -505,7 +505,7 @@ test('F-P7 a ledger that throws outright ends the request, and is not asked for 
   assertOver(rig)
 })
 
-test('F-P7 a last frame that cannot be written: it is paid for, the connection is closed, the bug is told', async () => {
+test('F-P7 if the last frame cannot be written, the answer is paid, the connection closed, and the bug logged', async () => {
   for (const stream of [false, true]) {
     const rig = startRig({ stream })
     rig.client.bug = new Error('a bug at the end')
@@ -517,7 +517,7 @@ test('F-P7 a last frame that cannot be written: it is paid for, the connection i
   }
 })
 
-test('F-P7 what goes wrong behind the end of a request is logged, and nobody is told twice', async () => {
+test('F-P7 a failure after the end of a request is logged, and the client gets no second answer', async () => {
   const rig = startRig()
   answerWhole(rig)
   const [delivery] = rig.gateway.deliveries
@@ -527,7 +527,7 @@ test('F-P7 what goes wrong behind the end of a request is logged, and nobody is 
   assertOver(rig)
 })
 
-test('H-F4 a request is let go when an answer begins, and kept while another attempt may follow', () => {
+test('H-F4 a request is freed when an answer begins, and kept while another attempt may follow', () => {
   const rig = startRig({ stream: true })
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
   assert.deepEqual(rig.sent[1]!.body, rig.sent[0]!.body)
@@ -539,7 +539,7 @@ test('H-F4 a request is let go when an answer begins, and kept while another att
   assert.ok(refused.exchange.bodyFor(refused.sent[0]!.target).length > 0)
 })
 
-test('U1 F-U16 a refusal whose body stalls is told by its status, and so is how long to wait', async () => {
+test('U1 F-U16 a refusal whose body stalls is reported by its status, and so is its wait', async () => {
   const rig = startRig()
   rig.sent[0]!.listener.onHead(429, 'application/json', new Map([...json, ['retry-after', '7']]))
   rig.advance(120_000)
@@ -549,7 +549,7 @@ test('U1 F-U16 a refusal whose body stalls is told by its status, and so is how 
   assertOver(rig)
 })
 
-test('F-U16 of a refusal that trickles no more than 5 s are waited for', async () => {
+test('F-U16 a refusal that arrives slowly is read for at most 5 s', async () => {
   const rig = startRig()
   const { listener } = rig.sent[0]!
   listener.onHead(503, 'application/json', json)
@@ -565,7 +565,7 @@ test('F-U16 of a refusal that trickles no more than 5 s are waited for', async (
   assertOver(rig)
 })
 
-test('F-P7 a release that throws ends its request all the same', async () => {
+test('F-P7 if releasing the hold throws, the request ends all the same', async () => {
   const rig = startRig()
   rig.releaseBug = new Error('a bug of the release')
   answerWhole(rig)
@@ -574,7 +574,7 @@ test('F-P7 a release that throws ends its request all the same', async () => {
   assert.deepEqual(rig.bugs, [rig.releaseBug])
 })
 
-test('U1 the pool hears of errors that come with status 200 too', async () => {
+test('U1 errors with status 200 are reported to the pool too', async () => {
   for (const stream of [false, true]) {
     const rig = startRig({ stream })
     const error = { error: { message: 'no', type: 'rate_limit_error' } }

@@ -29,7 +29,7 @@ function repeats(shown: string, request: string): boolean {
   )
 }
 
-test('CON-4 no run of 20 characters of a request is left in an error, however its provider repeats it', () => {
+test('CON-4 an error contains no run of 20 characters of the request, however its provider repeats it', () => {
   const property = fc.property(said, fc.nat(20), fc.integer({ min: 20, max: 60 }), (text, start, length) => {
     const request = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: text }] }))
     for (const [name, form] of Object.entries(forms)) {
@@ -40,7 +40,7 @@ test('CON-4 no run of 20 characters of a request is left in an error, however it
   fc.assert(property, { numRuns: runsUpTo(300) })
 })
 
-test('CON-4 an error that repeats nothing, or less than 20 characters, is left as it is', () => {
+test('CON-4 an error that repeats nothing, or less than 20 characters, stays unchanged', () => {
   const request = Buffer.from(JSON.stringify({ model: 'm', temperature: 9, content: 'canary-text of a client' }))
   for (const text of [
     'temperature must be at most 2, not 9',
@@ -54,13 +54,13 @@ test('CON-4 an error that repeats nothing, or less than 20 characters, is left a
   assert.equal(withoutEchoes('canary-text of a client', request), '…')
 })
 
-test('CON-4 a request that is too large to be searched leaves no text that may repeat it', () => {
+test('CON-4 if a request is too large to be searched, text that may repeat it is removed', () => {
   const request = Buffer.from(JSON.stringify({ content: 'a'.repeat(270_000) }))
   assert.equal(withoutEchoes('GPU 3 of this machine is lost', request), undefined)
   assert.equal(withoutEchoes('GPU 3 is lost', request), 'GPU 3 is lost')
 })
 
-test('CON-4 JSON inside a string of a request is found decoded, and quotes as Python prints them', () => {
+test('CON-4 JSON inside a string of a request is found decoded, and also with the quotes that Python prints', () => {
   const inner = JSON.stringify({ note: 'the patient said "I am well" today' }).replaceAll('patient', '\\u0070atient')
   const request = Buffer.from(JSON.stringify({ arguments: inner, say: "tell 'him' that all is well now" }))
   assert.equal(withoutEchoes('Bad: the patient said "I am well" today!', request), 'Bad: …!')

@@ -14,7 +14,7 @@ const target = (upstreamModel: string) => ({
   headers: [],
 })
 
-test('a target that calls the model by another name gets a body of its own; all else keeps its bytes', () => {
+test('a target with another name for the model gets its own body; all other bytes stay the same', () => {
   const body = Buffer.from('{"x":1.0,"model":"up","n":"mod\\u0065l" }')
   const outgoing = new Outgoing(body, modelOf('chat'))
   assert.equal(outgoing.bodyFor(target('up')), body)

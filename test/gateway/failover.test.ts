@@ -69,7 +69,7 @@ const elsewhere: [what: string, fail: (rig: Rig) => void][] = [
   ['an error body with 200', (rig) => answerWhole(rig, { error: { message: 'no', type: 'rate_limit_error' } })],
 ]
 for (const [what, fail] of elsewhere) {
-  test(`U1 ${what} is asked of another account, and the client is answered by it`, async () => {
+  test(`U1 ${what} leads to another account, and the client gets its answer`, async () => {
     const rig = startRig({ accounts: accountsOf('a', 'b') })
     fail(rig)
     assert.equal(rig.sent.length, 2)
@@ -105,7 +105,7 @@ const nobody: [what: string, fail: (rig: Rig) => void, code: string][] = [
   ['F-U24 a body that is none', (rig) => answerWhole(rig, 'not an answer'), 'upstream_error'],
 ]
 for (const [what, fail, code] of nobody) {
-  test(`U1 ${what}: nobody else is asked`, async () => {
+  test(`U1 ${what}: no other account is asked`, async () => {
     const rig = startRig({ accounts: accountsOf('a', 'b') })
     fail(rig)
     await rig.turn()
@@ -116,7 +116,7 @@ for (const [what, fail, code] of nobody) {
 
 const busy = chunk({ error: { message: 'no', type: 'overloaded_error' } })
 
-test('U1 F-U26 a first error event is asked of another account, also three seconds into an empty beginning', async () => {
+test('U1 F-U26 after an error as first event another account is asked, also three seconds into an empty stream', async () => {
   for (const waitMs of [0, 3_000]) {
     const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
     stream(rig)
@@ -135,7 +135,7 @@ test('U1 F-U26 a first error event is asked of another account, also three secon
   }
 })
 
-test('U1 C4 who leaves while another account is asked is billed nothing of what the first one told', async () => {
+test('U1 C4 a client that leaves while another account is asked pays nothing for the first attempt', async () => {
   const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
   stream(rig)
   const role = { index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }
@@ -150,7 +150,7 @@ test('U1 C4 who leaves while another account is asked is billed nothing of what 
   assertOver(rig)
 })
 
-test('U1 after the first byte nobody else is asked: an error event, and the end of the connection', async () => {
+test('U1 after the first byte no other account is asked: an error event, and the end of the connection', async () => {
   for (const fail of [(rig: Rig) => say(rig, busy), reset]) {
     const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
     stream(rig)
@@ -163,7 +163,7 @@ test('U1 after the first byte nobody else is asked: an error event, and the end 
   }
 })
 
-test('U1 a stream whose head went out for its keep-alive is asked of nobody else', async () => {
+test('U1 after its head was sent for a ping, a stream stays with its account', async () => {
   const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
   stream(rig)
   say(rig, frames.chat[0]!)
@@ -175,7 +175,7 @@ test('U1 a stream whose head went out for its keep-alive is asked of nobody else
   assertOver(rig)
 })
 
-test('U1 three attempts and no fourth; the last goes to the further priority', async () => {
+test('U1 three attempts are made and no fourth; the last goes to another priority', async () => {
   const rig = startRig(withBackup())
   refuse(rig, 500)
   refuse(rig, 500)
@@ -191,7 +191,7 @@ test('U1 three attempts and no fourth; the last goes to the further priority', a
   assertOver(rig)
 })
 
-test('U1 a race on the connection of a third attempt is the end of them: three were made', async () => {
+test('U1 a race on the connection of a third attempt ends the request, because three attempts were made', async () => {
   const rig = startRig({ accounts: accountsOf('a', 'b', 'c', 'd') })
   reset(rig)
   reset(rig)
@@ -210,7 +210,7 @@ const told: [statuses: number[], code: string][] = [
   [[429, 401, 400], 'invalid_request'],
 ]
 for (const [statuses, code] of told) {
-  test(`U2 what is told of ${statuses.join(', ')} is ${code}`, async () => {
+  test(`U2 the result of ${statuses.join(', ')} is ${code}`, async () => {
     const rig = startRig(withBackup())
     for (const status of statuses) refuse(rig, status)
     await rig.turn()
@@ -220,7 +220,7 @@ for (const [statuses, code] of told) {
   })
 }
 
-test('F-U16 R6 of several waits the shortest is told, at most a minute', async () => {
+test('F-U16 R6 of several waits the shortest is returned, at most a minute', async () => {
   for (const [first, second, wait] of [
     ['7', '30', 7],
     ['30', '7', 7],
@@ -235,7 +235,7 @@ test('F-U16 R6 of several waits the shortest is told, at most a minute', async (
   }
 })
 
-test('F-U43 U2 where all are cooling nobody is asked: 429 with the known wait, 503 for our accounts’ own trouble', async () => {
+test('F-U43 U2 if all accounts cool, none is asked: 429 with the known wait, or 503 for our accounts’ own faults', async () => {
   for (const [status, code, wait, cause] of [
     [429, 'rate_limit_exceeded', 20, 'no_capacity'],
     [401, 'no_upstream_account', undefined, 'no_upstream_account'],
@@ -252,7 +252,7 @@ test('F-U43 U2 where all are cooling nobody is asked: 429 with the known wait, 5
   }
 })
 
-test('F-U44 a failing upstream is asked ten times a minute more than it is sent, then nobody is asked again', async () => {
+test('F-U44 a failing upstream gets ten retries a minute beyond its tenth; then no request is repeated', async () => {
   const memory = createPoolMemory(() => 0)
   const failed = []
   for (let i = 0; i < 30; i++) {
@@ -271,7 +271,7 @@ test('F-U44 a failing upstream is asked ten times a minute more than it is sent,
   )
 })
 
-test('U1 a half-open account is let go by every end of its trial', async () => {
+test('U1 a half-open account is released by every end of its trial', async () => {
   const ends: [what: string, end: (rig: Rig) => void][] = [
     ['a client that leaves', (rig) => rig.client.leave()],
     [
@@ -322,7 +322,7 @@ function ofResponses(options: RigOptions = {}): RigOptions {
   return { wire: 'responses', ask: sealed, accounts: accountsOf('a', 'b'), affinity: 'talk', ...options }
 }
 
-test('U13 a request that leaves its account goes without what that sealed, and the loss is told', async () => {
+test('U13 a request that leaves its account is sent without items sealed by that account, and the loss is listed', async () => {
   const rig = startRig(ofResponses())
   assert.deepEqual(bodyOf(rig, 0).input, sealed.input)
   assert.equal(rig.record.losses, undefined)
@@ -335,7 +335,7 @@ test('U13 a request that leaves its account goes without what that sealed, and t
   assertOver(rig)
 })
 
-test('U13 an account that cools beforehand counts too', () => {
+test('U13 an account that was already cooling counts too', () => {
   const memory = createPoolMemory(() => 0)
   const first = startRig(ofResponses({ memory }))
   answerWhole(first, answers.responses)
@@ -349,7 +349,7 @@ test('U13 an account that cools beforehand counts too', () => {
 const unreadable =
   '{"error":{"message":"The encrypted content could not be verified.","code":"invalid_encrypted_content"}}'
 
-test('U13 invalid_encrypted_content is asked once more of the same account, without it', async () => {
+test('U13 after invalid_encrypted_content the same account is asked once more, without sealed items', async () => {
   for (const accounts of [accountsOf('a'), accountsOf('a', 'b')]) {
     const rig = startRig(ofResponses({ accounts }))
     refuse(rig, 400, {}, unreadable)
@@ -392,7 +392,7 @@ function answerUnreadable(rig: Rig, stream: boolean, body: string): void {
 
 for (const [name, stream, body] of unreadableForms) {
   for (const accounts of [accountsOf('a'), accountsOf('a', 'b')]) {
-    test(`U13 invalid_encrypted_content that comes with status 200 as ${name} is asked once more without it, of ${accounts.length}`, async () => {
+    test(`U13 invalid_encrypted_content with status 200 as ${name} leads to one more try without sealed items, at ${accounts.length}`, async () => {
       const rig = startRig(ofResponses({ accounts, stream }))
       answerUnreadable(rig, stream, body)
       assert.equal(rig.sent.length, 2)
@@ -406,7 +406,7 @@ for (const [name, stream, body] of unreadableForms) {
   }
 }
 
-test('U13 a request of one account without anything sealed is let go when its answer begins', async () => {
+test('U13 a request of one account without sealed items is freed when its answer begins', async () => {
   for (const [input, isKept] of [
     [unsealed, false],
     [sealed.input, true],
@@ -432,7 +432,7 @@ test('U13 a request of one account without anything sealed is let go when its an
   }
 })
 
-test('U13 what was answered without its sealed history is known for it: the next request goes without at once', () => {
+test('U13 after an answer without the sealed history, the next request is sent without it at once', () => {
   const memory = createPoolMemory(() => 0)
   const first = startRig(ofResponses({ memory }))
   refuse(first, 400, {}, unreadable)
@@ -442,7 +442,7 @@ test('U13 what was answered without its sealed history is known for it: the next
   assert.deepEqual(bodyOf(second, 0).input, unsealed)
 })
 
-test('U13 a request without anything sealed is refused as it is, and keeps its bytes elsewhere', async () => {
+test('U13 a request without sealed items is refused unchanged, and is sent elsewhere with the same bytes', async () => {
   const rig = startRig(ofResponses({ ask: { input: unsealed } }))
   refuse(rig, 400, {}, unreadable)
   await rig.turn()
@@ -470,7 +470,7 @@ function twoProfiles(own: ProfileSetting, ask: Record<string, unknown>): RigOpti
   }
 }
 
-test('each target has the request in its own profile and under its own name for the model', () => {
+test('each target gets the request in its own profile and with its own name for the model', () => {
   const rig = startRig(twoProfiles({ maxField: 'max_tokens' }, { max_tokens: 77 }))
   refuse(rig, 429)
   const [first, second] = rig.sent.map(({ body }) => JSON.parse(body.toString()))
@@ -478,7 +478,7 @@ test('each target has the request in its own profile and under its own name for 
   assert.deepEqual([second.model, second.max_completion_tokens, second.max_tokens], ['theirs', undefined, 77])
 })
 
-test('a target that cannot take the request is passed over, and what is told is what the others said', async () => {
+test('a target that cannot take the request is skipped, and the error is that of the other targets', async () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
   const ask = { messages: [{ role: 'user', content: [image] }] }
   const rig = startRig(twoProfiles({ images: false }, ask))
@@ -489,7 +489,7 @@ test('a target that cannot take the request is passed over, and what is told is 
   assertOver(rig)
 })
 
-test('U13 U2 what came of sealed history is forgotten once it is mended: the refusal behind it is what is told', async () => {
+test('U13 U2 an error about sealed history is dropped once it is corrected: the refusal after it is returned', async () => {
   const rig = startRig(ofResponses())
   refuse(rig, 400, {}, unreadable)
   refuse(rig, 429, { 'retry-after': '9' })
@@ -500,7 +500,7 @@ test('U13 U2 what came of sealed history is forgotten once it is mended: the ref
   assertOver(rig)
 })
 
-test('U2 a race is no answer: what the account says to the second try is told', async () => {
+test('U2 a race does not count as an answer: the answer to the second try is returned', async () => {
   const rig = startRig()
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
   refuse(rig, 401)
@@ -509,7 +509,7 @@ test('U2 a race is no answer: what the account says to the second try is told', 
   assertOver(rig)
 })
 
-test('U13 without a conversation key the last attempt goes without what is sealed: nobody could mend a refusal of it', () => {
+test('U13 without a conversation key the last attempt omits sealed items, because no retry could correct a refusal', () => {
   const { affinity: _, ...nameless } = ofResponses({ accounts: accountsOf('a', 'b', 'c') })
   const rig = startRig(nameless)
   refuse(rig, 429)
@@ -518,7 +518,7 @@ test('U13 without a conversation key the last attempt goes without what is seale
   assert.deepEqual(bodyOf(rig, 2).input, unsealed)
 })
 
-test('U13 a refusal seals nothing: a conversation whose diverted request was at fault keeps what its home sealed', () => {
+test('U13 a refusal seals nothing: a conversation whose diverted request was invalid keeps its home’s sealed items', () => {
   const memory = createPoolMemory(() => nowMs)
   let nowMs = 0
   answerWhole(startRigOf({ memory }), answers.responses)
@@ -533,7 +533,7 @@ test('U13 a refusal seals nothing: a conversation whose diverted request was at 
   }
 })
 
-test('U1 an account that was asked twice for a race leaves the others to be asked, also of an error event', async () => {
+test('U1 after an account was asked twice for a race, the other accounts can still be asked, also after an error event', async () => {
   const rig = startRig({ stream: true, accounts: accountsOf('a', 'b') })
   rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
   stream(rig)
@@ -545,7 +545,7 @@ test('U1 an account that was asked twice for a race leaves the others to be aske
   assertOver(rig)
 })
 
-test('T9 the losses told are those of the request as it was answered', async () => {
+test('T9 the listed losses are those of the request that was answered', async () => {
   const rig = startRig(twoProfiles({ accepts: new Set(['top_k']) }, { top_k: 5 }))
   const told = () => (rig.record.losses ?? []).map(({ field }) => field)
   rig.record.losses = rig.exchange.losses
@@ -555,7 +555,7 @@ test('T9 the losses told are those of the request as it was answered', async () 
   assert.deepEqual(told(), [])
 })
 
-test('U2 one that cannot take the request does not speak for those that are left alone for now', async () => {
+test('U2 the error of a target that cannot take the request does not replace that of accounts that cool', async () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
   const options = twoProfiles({ images: false }, { messages: [{ role: 'user', content: [image] }] })
   const memory = createPoolMemory(() => 0)
@@ -572,7 +572,7 @@ test('U2 one that cannot take the request does not speak for those that are left
   assertOver(off)
 })
 
-test('U1 a target that is passed over uses none of what its upstream bears', () => {
+test('U1 a skipped target uses none of its upstream’s retry budget', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
   const rig = startRig(twoProfiles({ images: false }, { messages: [{ role: 'user', content: [image] }] }))
   refuse(rig, 429)
@@ -587,7 +587,7 @@ test('U1 a target that is passed over uses none of what its upstream bears', () 
   )
 })
 
-test('F-U16 an account that asks for more than a minute is left alone for it, up to five', () => {
+test('F-U16 an account that asks for more than a minute cools for that time, up to five', () => {
   for (const [asked, waitMs] of [
     ['200', 200_000],
     ['99999999', 300_000],
@@ -643,7 +643,7 @@ const endings: [what: string, play: (rig: Rig) => void, told: [status: number | 
 ]
 const unknownModel = JSON.stringify({ error: { message: 'no', type: 'x', code: 'model_not_found' } })
 for (const [what, play, told] of endings) {
-  test(`U1 the record tells of every attempt, each with an end: ${what}`, async () => {
+  test(`U1 the record has every attempt, each with an end: ${what}`, async () => {
     const rig = startRig({ accounts: accountsOf('a', 'b') })
     rig.advance(7)
     play(rig)

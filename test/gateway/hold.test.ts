@@ -56,18 +56,18 @@ test('C2 a hold assumes the cap, and at most hold_output_tokens', async () => {
   assert.equal(await held(1_024, 128_000), 200_000n + 10_240_000n)
 })
 
-test('C2 C7 of several answers each is held', async () => {
+test('C2 C7 if several answers are asked for, each of them is held', async () => {
   assert.equal(await held(1_024, 8 * 128_000, 8), 200_000n + 8n * 10_240_000n)
   assert.equal(await held(1_024, 8 * 50, 8), 200_000n + 8n * 500_000n)
   assert.equal(await held('cap', 8 * 50, 8), 200_000n + 8n * 500_000n)
 })
 
-test('B19 C16 hold_output_tokens: cap holds what the cap can cost', async () => {
+test('B19 C16 hold_output_tokens: cap holds the highest possible cost of the cap', async () => {
   assert.equal(await held('cap', 50), 200_000n + 500_000n)
   assert.equal(await held('cap', 128_000), 200_000n + 1_280_000_000n)
 })
 
-test('C11 a hold is made at the step that its input reaches, and assumes one call where the provider may run tools', async () => {
+test('C11 a hold uses the step that its input reaches, and assumes one call if the provider may run tools', async () => {
   const base = plainPrices
   const prices = {
     ...base,
@@ -85,7 +85,7 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
   assert.deepEqual([await hold(50, false), await hold(51, false)], [9_150n, 9_302n])
 })
 
-test('C11 money.md 1 g: a hold prices input as a write where the request may write a cache, for as long as it asks', async () => {
+test('C11 money.md 1 g: a hold prices input as cache writes, of the requested lifetime, if the request may write a cache', async () => {
   const prices = listOf({
     ...plainPrices,
     ...{ inputNanos: 1_000_000n, cacheReadNanos: 100_000n, cacheWriteNanos: 1_250_000n, cacheWrite1hNanos: 2_000_000n },
@@ -106,7 +106,7 @@ test('C11 money.md 1 g: a hold prices input as a write where the request may wri
   assert.equal(await hold('chat', '{"prompt_cache_options":{"ttl":"12h"}}'), 200n)
 })
 
-test('C11 a hold is no smaller if the body spells its marks for the cache, or their lifetimes, in escapes', async () => {
+test('C11 a hold is no smaller if the body writes its cache marks, or their lifetimes, with escapes', async () => {
   const prices = listFrom('{ input: "1", cache_write: "1.25", cache_write_1h: "2", output: "0" }')
   const hold = async (wire: ClientWire, mark: string) => {
     const part = `{"type":"text","text":"${'word '.repeat(400)}"${mark}}`
@@ -125,7 +125,7 @@ test('C11 a hold is no smaller if the body spells its marks for the cache, or th
   assert.equal(await hold('messages', ',"cache_control":{"type":"ephemeral","ttl":"5m"}'), 1.25)
 })
 
-test('Y17 a hold takes the dearest of the base, the tier that is asked for, and those that accounts choose unasked', async () => {
+test('Y17 a hold uses the dearest of the base, the requested tier, and those that accounts choose by themselves', async () => {
   const list = listFrom('{ input: "1", output: "0", tiers: { flex: "0.5", priority: "2", ultrafast: "6" } }')
   const hold = async (expectedTiers: Tier[], service: Record<string, string> | undefined) => {
     const exchange = {

@@ -11,7 +11,7 @@ function record(outcome: RequestOutcome, accounts: readonly string[] = ['a'], wa
   return { walk, model: 'm', outcome, tries } as unknown as CallRecord
 }
 
-test('CON-8 a model is failing when at least half of its last 20 answers failed, of 5 at least', () => {
+test('CON-8 a model is failing if at least half of its last 20 answers failed, and at least 5 were given', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...requestOutcomes), { maxLength: 60 }), (outcomes) => {
       const last = new LastAnswers()
@@ -28,7 +28,7 @@ test('CON-8 a model is failing when at least half of its last 20 answers failed,
   )
 })
 
-test('CON-8 a failover is an answer of the model and a failure of the first account; a count of tokens is none', () => {
+test('CON-8 a failover is an answer of the model and a failure of the first account; a count of tokens is neither', () => {
   const last = new LastAnswers()
   for (let at = 0; at < 20; at++) last.note(record('ok', ['a', 'b']))
   assert.deepEqual(
@@ -43,7 +43,7 @@ test('CON-8 a failover is an answer of the model and a failure of the first acco
   assert.equal(last.isFailing('other'), false)
 })
 
-test('CON-8 Y26 a repetition at the same account is no failure of it', () => {
+test('CON-8 Y26 a repetition at the same account does not count as its failure', () => {
   const last = new LastAnswers()
   for (let at = 0; at < 20; at++) last.note(record('ok', ['a', 'a']))
   assert.equal(last.isServiceFailing('m', 'up', 'a'), false)

@@ -9,7 +9,7 @@ import { listOf, modelOf, plainPrices } from '../native/models.ts'
 
 const words = { reasoningTokens: 0, answerTokens: 100 }
 
-test('C12: without marks a model reasons until its first word; what it thinks behind the end of its answer is for nobody', () => {
+test('C12: without marks a model reasons until its first word; reasoning after the end of its answer is not billed', () => {
   const pace = new Pace(1_000)
   pace.note('speaking', 4_000)
   pace.note('speaking', 6_000)
@@ -25,14 +25,14 @@ test('C12: without marks a model reasons until its first word; what it thinks be
   assert.equal(marked.hiddenTokens(words, true), 200)
 })
 
-test('C12: a model that has told its input, or what of it was cached, has told what is cheaper', () => {
+test('C12: a model that has reported its input, or its cached part, has reported what is cheaper', () => {
   const model = modelOf('chat', { prices: listOf({ ...plainPrices, inputNanos: 10n, cacheReadNanos: 1n }) })
   const isLate = (report: UsageReport) => tellsLate(report, { mayHideReasoning: false } as Exchange, model)
   assert.deepEqual([isLate({}), isLate({ outputTokens: 3 })], [true, true])
   assert.deepEqual([isLate({ inputTokens: 3 }), isLate({ cacheReadTokens: 3 })], [false, false])
 })
 
-test('C11 C12: a cached share may be cheaper in a step alone, and calls that have a price are told at the end', () => {
+test('C11 C12: cached tokens may be cheaper in a step alone, and calls with a price are reported at the end', () => {
   const prices = plainPrices
   const [capped, open] = [true, false].map(
     (isOutputCapped) => ({ mayHideReasoning: false, bounds: { inputTokensMax: 1, isOutputCapped } }) as Exchange,
@@ -48,7 +48,7 @@ test('C11 C12: a cached share may be cheaper in a step alone, and calls that hav
   assert.equal(tellsLate({ inputTokens: 3 }, open, modelOf('chat')), false)
 })
 
-test('C12: of a report that came later, output is evidence as far as it was told for the client', () => {
+test('C12: of a later report, output counts as evidence as far as it was shown to the client', () => {
   const later = { inputTokens: 9, cacheReadTokens: 4, outputTokens: 700, reasoningTokens: 300, isOutputPartial: true }
   const input = { inputTokens: 9, cacheReadTokens: 4 }
   assert.deepEqual(withoutLaterOutput(later, {}), input)

@@ -91,7 +91,7 @@ for (const [status, more, waitMs] of waits)
     assert.equal(codeOf(rig), status === 503 ? 'upstream_error' : 'rate_limit_exceeded')
   })
 
-test('Y26 a refusal about money, a refusal after which others could be asked, and a second account end without a wait', async () => {
+test('Y26 a refusal about money, one after which others could be asked, or a second account ends without a wait', async () => {
   const spent = startRig(one)
   refuse(
     spent,
@@ -110,7 +110,7 @@ test('Y26 a refusal about money, a refusal after which others could be asked, an
   assert.deepEqual([two.sent.length, codeOf(two)], [2, 'rate_limit_exceeded'])
 })
 
-test('Y26 a client that leaves while nothing is under way pays nothing, and nothing more is sent', async () => {
+test('Y26 a client that leaves between attempts pays nothing, and nothing more is sent', async () => {
   const rig = startRig(one)
   refuse(rig, 429, { 'retry-after': '2' })
   rig.client.leave()
@@ -128,7 +128,7 @@ test('Y26 the end of the process ends the wait', async () => {
   assert.deepEqual([rig.sent.length, rig.debits.length, rig.released, rig.record.outcome], [1, 0, 1, 'shutdown'])
 })
 
-test('Y26 the retry budget bounds it', async () => {
+test('Y26 the retry budget limits the repetition', async () => {
   const memory = createPoolMemory(() => 0)
   const counts: number[] = []
   for (let i = 0; i < 14; i++) {
@@ -141,7 +141,7 @@ test('Y26 the retry budget bounds it', async () => {
   assert.deepEqual(counts, [...Array(10).fill(2), ...Array(4).fill(1)])
 })
 
-test('Y26 of several requests that the only account refuses at the same time one waits, since one alone is let through then', async () => {
+test('Y26 of several requests that the only account refuses at once, one waits, because only one is let through afterwards', async () => {
   const memory = createPoolMemory(() => 0)
   const rigs = Array.from({ length: 5 }, () => startRig({ ...one, memory }))
   for (const rig of rigs) refuse(rig, 429, { 'retry-after': '2' })

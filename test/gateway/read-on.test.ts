@@ -51,7 +51,7 @@ const rest = (wire: ClientWire) => frames[wire].slice(wordsAt[wire])
 
 // Who is read on.
 
-test('B9, C12: who leaves a stream whose cached share is not told yet is billed by its last word', async () => {
+test('B9, C12: a client that leaves a stream before its cached tokens are reported is billed by its last event', async () => {
   for (const wire of ['chat', 'responses'] as const) {
     const rig = startShown({ wire, model: cachePriced })
     rig.client.leave()
@@ -75,7 +75,7 @@ const allButTheEnd = [
   chunk({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 60, total_tokens: 69 } }),
 ]
 
-test('C3 C12 T19 the figures of a whole answer count, also where its client leaves, time is up or the process goes before its last word', async () => {
+test('C3 C12 T19 the figures of a whole answer count, also if client, time or process ends before its last event', async () => {
   for (const client of clientWireNames)
     for (const how of ['leave', 'total', 'shutDown'] as const) {
       const rig = startRig({ wire: 'chat', client, stream: true })
@@ -94,7 +94,7 @@ test('C3 C12 T19 the figures of a whole answer count, also where its client leav
     }
 })
 
-test('C12: a stream that has told what was cached, or where that costs the same, is cancelled at once', async () => {
+test('C12: a stream that has reported its cached tokens, or whose cached tokens cost the same, is cancelled at once', async () => {
   const told = { choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }], usage: answers.chat['usage'] }
   const cases: [RigOptions, string[]][] = [
     [{ wire: 'messages', model: cachePriced }, []],
@@ -113,7 +113,7 @@ test('C12: a stream that has told what was cached, or where that costs the same,
   }
 })
 
-test('B9, C12: reasoning that its stream does not show is waited for: by the profile, and by what the request asks', async () => {
+test('B9, C12: hidden reasoning is waited for, depending on the profile and on the request', async () => {
   const thinks = { thinking: { type: 'enabled', budget_tokens: 2_000 } }
   const rows: [wire: ClientWire, profile: string | undefined, ask: Record<string, unknown>, isReadOn: boolean][] = [
     ['chat', undefined, {}, false],
@@ -152,7 +152,7 @@ test('B9, C12: reasoning that its stream does not show is waited for: by the pro
   }
 })
 
-test('C12: billing.read_on bounds the time, 0 is never, and so does a pool that is full', async () => {
+test('C12: billing.read_on limits the time, 0 switches it off, and a full pool does the same', async () => {
   const short = startShown({ model: cachePriced, readOnMs: 2_000 })
   short.client.leave()
   short.advance(1_999)
@@ -177,7 +177,7 @@ test('C12: billing.read_on bounds the time, 0 is never, and so does a pool that 
   assert.deepEqual([crowded.debits.length, crowded.gateway.readers.count], [1, 20])
 })
 
-test('C12: what is billed without a last word is what the client had seen, and the input as far as it was told later', async () => {
+test('C12: without a last event the bill covers what the client had seen, and input as far as it was reported later', async () => {
   const rig = startShown({ model: cachePriced })
   rig.client.leave()
   tell(rig, chunk({ choices: [{ index: 0, delta: { content: 'more '.repeat(500) }, finish_reason: null }] }))
@@ -220,7 +220,7 @@ test('C12: an upstream that fails while it is read on, a drain and a reload end 
   }
 })
 
-test('C12: a client that stalls for good is sent away, and its stream is read on at full speed', async () => {
+test('C12: a client that stalls for good is disconnected, and its stream is read on at full speed', async () => {
   const rig = startRig({ stream: true, model: cachePriced })
   rig.client.isReading = false
   begin(rig)
@@ -237,7 +237,7 @@ test('C12: a client that stalls for good is sent away, and its stream is read on
   assertOver(rig)
 })
 
-test('C4 C12: a stream that was begun for its keep-alives only has shown nothing: its usage has the settle window', async () => {
+test('C4 C12: a stream that only sent pings has shown nothing: its usage has the settle window', async () => {
   const rig = startRig({ stream: true })
   begin(rig)
   tell(rig, frames.chat[0]!)
@@ -252,7 +252,7 @@ test('C4 C12: a stream that was begun for its keep-alives only has shown nothing
   assertOver(rig)
 })
 
-test('C4 C12: who has seen nothing of an answer pays for no time of its model, whatever comes in the settle window', async () => {
+test('C4 C12: a client that saw nothing of an answer pays for no model time, whatever arrives in the settle window', async () => {
   const rig = startRig({ stream: true, ask: wishes.chat })
   rig.client.leave()
   begin(rig)
@@ -266,7 +266,7 @@ test('C4 C12: who has seen nothing of an answer pays for no time of its model, w
   assertOver(rig)
 })
 
-test('C4 C12 H-F4: who is read on keeps no request', () => {
+test('C4 C12 H-F4: an answer that is read on keeps no request in memory', () => {
   const started = startShown({ model: cachePriced })
   started.client.leave()
   assert.throws(() => started.exchange.bodyFor(started.sent[0]!.target), /was released/)
@@ -287,7 +287,7 @@ const stopped: RigOptions = {
 
 const words = (content: string) => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
 
-test('B2, C12, T15: at a stop of ours the words before it are shown at once, and the end when the figures have come', async () => {
+test('B2, C12, T15: at a stop of ours the words before it are shown at once, and the end after the figures arrive', async () => {
   const rig = startRig({ stream: true, timeouts: { pingMs: 1_000 }, ...stopped })
   begin(rig)
   tell(rig, words('one two END three'))
@@ -306,7 +306,7 @@ test('B2, C12, T15: at a stop of ours the words before it are shown at once, and
   assertOver(rig)
 })
 
-test('C12: the end of an answer waits three seconds at a stop of ours, with billing.read_on: 0 too', async () => {
+test('C12: the end of an answer waits up to three seconds at a stop of ours, with billing.read_on: 0 too', async () => {
   for (const readOnMs of [0, 60_000]) {
     const rig = startRig({ stream: true, readOnMs, ...stopped })
     begin(rig)
@@ -324,7 +324,7 @@ test('C12: the end of an answer waits three seconds at a stop of ours, with bill
   }
 })
 
-test('C12: a stop at the first character shows nothing until the end is there', async () => {
+test('C12: a stop at the first character shows nothing until the end of the answer is sent', async () => {
   const rig = startRig({ stream: true, ...stopped })
   begin(rig)
   tell(rig, words('END three'))
@@ -336,7 +336,7 @@ test('C12: a stop at the first character shows nothing until the end is there', 
   assertOver(rig)
 })
 
-test('C12: what breaks off behind a stop of ours, is drained or reloaded, ends a whole answer by the evidence', async () => {
+test('C12: a stream that breaks off, is drained or reloaded after a stop of ours ends a whole answer by the evidence', async () => {
   for (const stream of [true, false]) {
     for (const [name, end] of Object.entries(endings)) {
       const rig = startRig({ stream, ...stopped })
@@ -485,7 +485,7 @@ function startThinking(options: RigOptions, { before = 0, summary = '' } = {}): 
   return rig
 }
 
-test('B2, B9, C12: reasoning that nobody counted is billed by its time, at the pace of the words behind it', async () => {
+test('B2, B9, C12: uncounted reasoning is billed by its time, at the pace of the words after it', async () => {
   for (const wire of clientWireNames) {
     for (const client of clientWireNames) {
       const options = { wire, client, ask: wishes[client] }
@@ -505,7 +505,7 @@ test('B2, B9, C12: reasoning that nobody counted is billed by its time, at the p
   }
 })
 
-test('C12: where reasoning is marked what came before the mark is no reasoning, and its summary is a part of it', async () => {
+test('C12: if reasoning is marked, text before the mark is not reasoning, and its summary is a part of it', async () => {
   const summary = 'It thinks about this and that. '
   const rig = startThinking({ wire: 'messages', ask: wishes.messages }, { before: 7_000, summary })
   rig.client.leave()
@@ -516,7 +516,7 @@ test('C12: where reasoning is marked what came before the mark is no reasoning, 
   assertOver(rig)
 })
 
-test('C12: the pace is read off words that come while the figures are waited for, and they are not billed', async () => {
+test('C12: the pace is measured from words that arrive while the figures are awaited, and these are not billed', async () => {
   const rig = startRig({ stream: true, ask: wishes.chat })
   begin(rig)
   tell(rig, frames.chat[0]!)
@@ -537,7 +537,7 @@ test('C12: the pace is read off words that come while the figures are waited for
   assertOver(rig)
 })
 
-test('C12: reasoning by its time never lifts an output above the cap, and words in one piece are not endlessly fast', async () => {
+test('C12: reasoning by its time never lifts an output above the cap, and words in one piece do not count as infinitely fast', async () => {
   const capped = startThinking({ ask: { ...wishes.chat, max_completion_tokens: 100 } })
   capped.client.leave()
   capped.advance(10_000)
@@ -556,7 +556,7 @@ test('C12: reasoning by its time never lifts an output above the cap, and words 
   assert.equal(burst.debits[0]!.usage.outputTokens, 4 * spokenTokens)
 })
 
-test('C12: time costs nothing where nobody asked for reasoning, where all of it is shown, or the figures came', async () => {
+test('C12: time costs nothing if no reasoning was asked for, all of it is shown, or the figures arrived', async () => {
   const rows: [RigOptions, outputTokens: number][] = [
     [{ ask: {} }, spokenTokens],
     [{ ask: wishes.chat, model: { profile: resolveProfile('chat', 'deepseek') } }, spokenTokens],
@@ -591,7 +591,7 @@ function startSilent(options: RigOptions): Rig {
   return rig
 }
 
-test('Y7 FID-8 the time before the first word is billed only where the request asks for reasoning, on all pairs', async () => {
+test('Y7 FID-8 the time before the first word is billed only if the request asks for reasoning, on all pairs', async () => {
   for (const wire of clientWireNames) {
     for (const client of clientWireNames) {
       for (const isAsked of [false, true]) {
@@ -615,7 +615,7 @@ test('Y7 FID-8 the time before the first word is billed only where the request a
   }
 })
 
-test('Y7 FID-8 a stop sequence that responses lacks costs the client the words it was shown', async () => {
+test('Y7 FID-8 a stop sequence that responses lacks costs the client the words that it was shown', async () => {
   const { profile } = modelOf('responses')
   const ask = { stop_sequences: ['END'] }
   const rig = startSilent({ client: 'messages', wire: 'responses', ask, model: { profile } })
@@ -652,7 +652,7 @@ test('Y7 Y11 FID-8 the last configuration_update decides whether reasoning was a
   }
 })
 
-test('Y7 every place in which a server looks for a reasoning wish counts as asking', () => {
+test('Y7 every field in which a server looks for a reasoning wish counts as asking for it', () => {
   const asking: object[] = [
     ...[{ reasoning_effort: 'low' }, { thinking: { type: 'enabled' } }, { thinking: { type: 'adaptive' } }],
     ...[{ reasoning: { effort: 'minimal' } }, { reasoning: { enabled: true } }, { reasoning: { max_tokens: 9 } }],
@@ -680,7 +680,7 @@ test('Y7 every place in which a server looks for a reasoning wish counts as aski
   assert.equal(judge({ reasoning_effort: 'high' }, 'never'), false)
 })
 
-test('B2, C12: at a stop of ours a client is told the reasoning that is billed by its time', async () => {
+test('B2, C12: at a stop of ours the reasoning that is billed by its time is reported to the client', async () => {
   for (const client of ['messages', 'chat'] as const) {
     const ask = { ...wishes[client], [client === 'chat' ? 'stop' : 'stop_sequences']: ['END'] }
     const rig = startThinking({ client, wire: 'responses', ask })
@@ -699,7 +699,7 @@ test('B2, C12: at a stop of ours a client is told the reasoning that is billed b
   }
 })
 
-test('C12: the time in which a client did not read is neither reasoning nor speech', async () => {
+test('C12: time in which a client did not read counts neither as reasoning nor as speech', async () => {
   const rig = startRig({ stream: true, ask: wishes.chat })
   begin(rig)
   tell(rig, frames.chat[0]!)

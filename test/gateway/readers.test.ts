@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Readers } from '../../src/gateway/fairness/places.ts'
 
-test('C12 a place that is given back is one place, of the account and of all', () => {
+test('C12 a returned place is free once, for its account and in total', () => {
   const readers = new Readers()
   for (let i = 0; i < 20; i++) assert.ok(readers.enter('one'))
   assert.equal(readers.enter('one'), false)

@@ -57,7 +57,7 @@ function say(text: string, id = 'swift'): string {
 
 const generic = 'The model rejected the request.'
 
-test('B22, U11: keys, header values, hosts and models of the upstream are not told, as whole words in any case', () => {
+test('B22, U11: keys, header values, hosts and models of the upstream are not revealed, as whole words in any case', () => {
   const hidden = [
     'the key lettersonlykey has no access',
     'Key=LETTERSONLYKEY; denied',
@@ -77,7 +77,7 @@ test('B22, U11: keys, header values, hosts and models of the upstream are not to
   )
 })
 
-test('B22, U11: what is shorter, longer, another upstream’s or known to clients is told', () => {
+test('B22, U11: words that are shorter, longer, another upstream’s or known to clients are relayed', () => {
   const told = [
     'blue is no colour of ours',
     'TEAMSECRET771 is not a team',
@@ -96,7 +96,7 @@ test('B22, U11: what is shorter, longer, another upstream’s or known to client
   assert.equal(say('bighost is full', 'other'), generic)
 })
 
-test('B22, U3: a program that fell over is not told, with or without the folders of its files', () => {
+test('B22, U3: a stack trace or crash report is not relayed, with or without the folders of its files', () => {
   for (const text of [
     'Traceback (most recent call last): File server.py, line 3, in generate',
     'error in engine_core.py',

@@ -12,7 +12,7 @@ function snapshotOf(name: string, said: string[]): Snapshot {
   return { upstreams } as unknown as Snapshot
 }
 
-test('U14 a snapshot that a reload replaced retires with its last request, and not before', () => {
+test('U14 a snapshot replaced by a reload retires with its last request, and not earlier', () => {
   const said: string[] = []
   const [a, b] = [snapshotOf('a', said), snapshotOf('b', said)]
   const snapshots = createSnapshots(a)
@@ -28,7 +28,7 @@ test('U14 a snapshot that a reload replaced retires with its last request, and n
   assert.deepEqual(said, ['a retires'])
 })
 
-test('U14 a snapshot that serves nobody retires at once; the one in force never does', () => {
+test('U14 a replaced snapshot without requests retires at once; the one in force never does', () => {
   const said: string[] = []
   const snapshots = createSnapshots(snapshotOf('a', said))
   snapshots.take().release()
@@ -37,7 +37,7 @@ test('U14 a snapshot that serves nobody retires at once; the one in force never 
   assert.deepEqual(said, ['a retires'])
 })
 
-test('U14 the end of the process cuts what is in force and what still serves, and nothing twice', async () => {
+test('U14 the end of the process cuts the snapshot in force and those with running requests, each once', async () => {
   const said: string[] = []
   const snapshots = createSnapshots(snapshotOf('a', said))
   await turn()
@@ -49,7 +49,7 @@ test('U14 the end of the process cuts what is in force and what still serves, an
   assert.deepEqual(said, ['a retires', 'b is cut', 'c is cut'])
 })
 
-test('U14 a request that outlives the end of the process retires nothing that is cut already', async () => {
+test('U14 a request that outlives the end of the process retires no snapshot that was already cut', async () => {
   const said: string[] = []
   const snapshots = createSnapshots(snapshotOf('a', said))
   const { release } = snapshots.take()
@@ -59,7 +59,7 @@ test('U14 a request that outlives the end of the process retires nothing that is
   assert.deepEqual(said, ['a is cut', 'b is cut'])
 })
 
-test('U14 what retires and still has a connection is cut at the end too', async () => {
+test('U14 a retiring snapshot that still has a connection is also cut at the end', async () => {
   const said: string[] = []
   const lingering = snapshotOf('a', said)
   lingering.upstreams.retire = () => new Promise(() => {})

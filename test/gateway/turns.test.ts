@@ -54,7 +54,7 @@ function createLoop() {
   }
 }
 
-test('B20: who comes while nothing is scarce begins at once, however many they are', async () => {
+test('B20: while nothing is scarce, every request begins at once, whatever their number', async () => {
   const loop = createLoop()
   for (let i = 0; i < 100; i++) await loop.ask('one', 0)
   assert.equal(loop.began.length, 100)
@@ -62,7 +62,7 @@ test('B20: who comes while nothing is scarce begins at once, however many they a
   assert.ok(loop.isIdle)
 })
 
-test('B20: in one turn of the loop only so much is begun; the rest comes in the next ones, and all of it comes', async () => {
+test('B20: one turn of the loop begins a limited number of requests; the rest begin in later turns, without exception', async () => {
   const loop = createLoop()
   for (let i = 0; i < 60; i++) await loop.ask('one', 1)
   assert.equal(loop.began.length, budgetMs)
@@ -78,7 +78,7 @@ test('B20: in one turn of the loop only so much is begun; the rest comes in the 
   assert.ok(loop.isIdle)
 })
 
-test('B20: of those that wait the account that asked for least comes first, its own requests in their order', async () => {
+test('B20: of the waiting accounts, the one that asked for least is first, and its own requests keep their order', async () => {
   const loop = createLoop()
   for (let i = 0; i < 40; i++) await loop.ask(i % 2 === 0 ? 'greedy' : 'eager', 2)
   await loop.ask('payer', 1)
@@ -98,7 +98,7 @@ test('B20: of those that wait the account that asked for least comes first, its 
   assert.equal(loop.began[last], 'greedy')
 })
 
-test('B20: behind a heavy body the next one waits as long as that took, and others do not', async () => {
+test('B20: after a heavy body the next one waits as long as that one took, and others do not wait', async () => {
   const loop = createLoop()
   await loop.ask('heavy', 20, heavyBytes + 1)
   await loop.ask('heavy', 20, heavyBytes + 1)
@@ -119,7 +119,7 @@ test('B20: behind a heavy body the next one waits as long as that took, and othe
   }
 })
 
-test('B20: a heavy body that waited is over with its work too, and the next one begins at once, whenever it comes', async () => {
+test('B20: a heavy body that waited also ends with its work, and the next one begins at once, whenever it arrives', async () => {
   const loop = createLoop()
   await loop.ask('first', 20, heavyBytes + 1)
   await loop.ask('second', 20, heavyBytes + 1)
@@ -132,7 +132,7 @@ test('B20: a heavy body that waited is over with its work too, and the next one 
   assert.deepEqual(loop.began, ['first', 'second', 'third'])
 })
 
-test('B20: who has waited for seconds is refused, and nobody who came later', async () => {
+test('B20: a request that has waited for seconds is refused, and no later one is', async () => {
   const loop = createLoop()
   for (let i = 0; i < 3; i++) await loop.ask('one', 20, heavyBytes + 1)
   loop.advance(3_000)
@@ -148,7 +148,7 @@ test('B20: who has waited for seconds is refused, and nobody who came later', as
   assert.deepEqual(loop.began, ['one', 'other'])
 })
 
-test('B20: whatever comes in whatever order, everybody is begun once', async () => {
+test('B20: in any order of arrival, every request begins once', async () => {
   let seed = 7
   const random = (below: number) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
