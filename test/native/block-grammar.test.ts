@@ -190,7 +190,7 @@ const read: [what: string, script: string, content: object[]][] = [
 
 for (const [what, blocks, content] of read) {
   const script = start + blocks + end
-  test(`Y3 on the messages wire nothing of a block is lost: ${what}`, () => {
+  test(`Y3 on the messages wire no part of a block is lost: ${what}`, () => {
     const text = playNatively('messages', script)
     assert.deepEqual(contentOfMessages(text), { content, reason: 'tool_use' })
     for (let at = 1; at < script.length; at += 3) assert.equal(playNatively('messages', script, [at]), text, `${at}`)
@@ -207,7 +207,7 @@ test('Y3 Y5 blocks in the message of the start are read if they come nowhere els
   }
 })
 
-test('Y3 a text or a single block as the content of the start is read, and nothing there is passed over', () => {
+test('Y3 a text or a single block as the content of the start is read, and nothing in it is skipped', () => {
   const text = { type: 'text', text: 'Hé "there"' }
   const rows: [content: unknown, read: object[] | undefined][] = [
     [text.text, [text]],
@@ -241,7 +241,7 @@ test('T16 arguments that are moved into a delta keep their source', () => {
     assert.ok(told.includes(JSON.stringify(source)), told)
 })
 
-test('BUG-4 the reason of the end stands in the last message_delta, whatever follows the one that said it', () => {
+test('BUG-4 the stop reason is in the last message_delta, whatever follows the one that had it', () => {
   const last = [{}, { stop_reason: null, stop_sequence: null }, null, undefined]
   for (const delta of last) {
     const more = `data: ${JSON.stringify({ type: 'message_delta', delta, usage: { output_tokens: 7 } })}\n\n`
@@ -299,7 +299,7 @@ failing.push(
   ],
 )
 
-test('Y3 a deep block of which nothing has to change passes as it came', () => {
+test('Y3 a deep block that needs no change is passed on unchanged', () => {
   assert.ok(playNatively('messages', start + deepResult(0) + end).includes(deepResult(0)))
 })
 
@@ -347,7 +347,7 @@ for (const [what, blocks, content] of read)
     )
   })
 
-test('Y3 a delta like the one before is not parsed, whatever its line ends, and however its block is numbered', () => {
+test('Y3 a delta like the one before is not parsed, whatever its line ends and its block number', () => {
   for (const lineEnd of ['\n', '\r\n', '\r'])
     for (const number of [0, 3]) {
       const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
@@ -365,7 +365,7 @@ test('Y3 a delta like the one before is not parsed, whatever its line ends, and 
     }
 })
 
-test('Y5 a broken call that another block follows fails the answer at once', () => {
+test('Y5 a broken call that is followed by another block fails the answer at once', () => {
   const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
   const relay = wires.messages.native.openStream({ ...head, model: modelOf('messages') })
   relay.push(Buffer.from(start + blockStart(0, tool({})) + blockDelta(0, input('{"a"')) + blockStop(0)))
@@ -374,7 +374,7 @@ test('Y5 a broken call that another block follows fails the answer at once', () 
   assert.equal(relay.state, 'failed')
 })
 
-test('Y3 C10 a late stop of a call counts nothing', () => {
+test('Y3 C10 a late stop of a call adds nothing to the count', () => {
   const usage = (script: string) => {
     const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
     const relay = wires.messages.native.openStream({ ...head, model: modelOf('messages') })
@@ -446,7 +446,7 @@ function contentOfChat(text: string): { text: string; thinking: string; calls: u
   }
 }
 
-test('Y3 Y4 Y5 blocks in disorder say the same on the same wire and in translation, or fail in both', () => {
+test('Y3 Y4 Y5 blocks out of order give the same on the same wire and in translation, or fail in both', () => {
   const counts = { read: 0, failed: 0 }
   fc.assert(
     fc.property(disorder, (events) => {

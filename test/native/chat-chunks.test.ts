@@ -166,7 +166,7 @@ const followed: [what: string, pieces: string[], shown: string][] = [
   ['other arguments after whole ones', [named('{"a":1}'), fn('{"a":1,"b":2}')], '{"a":1}{"a":1,"b":2}'],
 ]
 for (const [what, pieces, expected] of followed)
-  test(`Y4 on the chat wire only a repetition of arguments is left out: ${what}`, () => {
+  test(`Y4 on the chat wire only repeated arguments are left out: ${what}`, () => {
     const frames = [begin, ...pieces, reason.replace('"stop"', '"tool_calls"'), done]
     const bytes = frames.map((frame) => Buffer.byteLength(frame))
     const inPairs = bytes.flatMap((size, at) => (at % 2 ? [] : [size + (bytes[at + 1] ?? 0)]))
@@ -178,7 +178,7 @@ for (const [what, pieces, expected] of followed)
     }
   })
 
-test('Y4 after a whole call in one chunk, texts and other calls are not parsed, and the call is still watched', () => {
+test('Y4 after a whole call in one chunk, texts and other calls are not parsed, and the call is still checked', () => {
   const other = (args: string, more = {}) =>
     line({ ...head, choices: [choice({ tool_calls: [{ index: 1, ...more, function: { arguments: args } }] })] })
   const begun = { id: 'g', type: 'function' }

@@ -197,7 +197,7 @@ function play(bytes: Buffer, sizes: readonly number[], isRenamed: boolean): Seen
   return { text, frames, estimate: relay.estimateOutput(), state, events, report }
 }
 
-test('P2 C10 what the shared beginning of chat chunks spares changes nothing, wherever pieces are cut', () => {
+test('P2 C10 the shortcut for the common beginning of chat chunks changes nothing, wherever pieces are cut', () => {
   fc.assert(
     fc.property(anyStream, ({ chunks, lineEnd, sizes, isRenamed }) => {
       const frame = (chunk: string, blanks: number) => `data: ${' '.repeat(blanks)}${chunk}${lineEnd}${lineEnd}`
@@ -215,7 +215,7 @@ test('P2 C10 what the shared beginning of chat chunks spares changes nothing, wh
   )
 })
 
-test('BRK-9 P9 a chunk whose members are cut by comparison is what it is when it is parsed, to the byte, in every piece', () => {
+test('BRK-9 P9 a chunk whose members are cut by comparison equals its parsed form, to the byte, in every piece', () => {
   const stream = fc.record({
     chunks: fc.array(anyVendorRun, { minLength: 1, maxLength: 3 }).map((list) => list.flat()),
     lead: fc.constantFrom('data: ', 'data: ', 'data:', 'event: message\ndata: '),
@@ -239,7 +239,7 @@ test('BRK-9 P9 a chunk whose members are cut by comparison is what it is when it
   )
 })
 
-test('BRK-9 chunks as three vendors send them are not parsed, or the law above says nothing', () => {
+test('BRK-9 chunks as three vendors send them are not parsed; otherwise the law above proves nothing', () => {
   for (const [vendor, chunk] of Object.entries(vendorChunks)) {
     const relay = wires.chat.native.openStream({
       ...{ requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 },
@@ -261,7 +261,7 @@ test('BRK-9 chunks as three vendors send them are not parsed, or the law above s
 })
 
 /* Members of single vendors that differ from chunk to chunk, and chunks that say nothing. */
-test('BRK-9 no chunk of a long stream is parsed because of a time, an id or a number that differs, or because it is empty', () => {
+test('BRK-9 no chunk of a long stream is parsed because it is empty or differs in a time, an id or a number', () => {
   const head = (more: object) => ({ id: 'gen-1', object: 'chat.completion.chunk', created: 7, model: 'up', ...more })
   const chunk = (delta: object, more: object = {}, inChoice: object = {}) =>
     head({ choices: [{ index: 0, delta, finish_reason: null, ...inChoice }], p: 'odd', ...more })
@@ -291,7 +291,7 @@ test('BRK-9 no chunk of a long stream is parsed because of a time, an id or a nu
     }
 })
 
-test('BRK-9 chunks of several kinds in turn are not parsed: choices, thoughts and texts, a text that is written twice', () => {
+test('BRK-9 alternating kinds of chunks are not parsed: choices, reasoning and texts, a text that is written twice', () => {
   const probed = (word: string) => ({ content: [{ token: word, logprob: -word.length, bytes: [1] }], refusal: null })
   const chunk = (delta: object, index = 0, logprobs: object | null = null) =>
     `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"up","choices":${JSON.stringify([{ index, delta, logprobs, finish_reason: null }])}}\n\n`
@@ -327,7 +327,7 @@ test('BRK-9 chunks of several kinds in turn are not parsed: choices, thoughts an
   }
 })
 
-test('BRK-9 I9 of counters in every chunk of a piece those count that count when each chunk is parsed', () => {
+test('BRK-9 I9 if every chunk of a piece has counters, the same ones count as if each chunk were parsed', () => {
   const rows = [
     ['{"prompt_tokens":9,"completion_tokens":8}', '{"prompt_tokens":9,"completion_tokens":9}'],
     ['{"prompt_tokens":9,"completion_tokens":9}', '{"prompt_tokens":9,"completion_tokens":10}'],
@@ -358,7 +358,7 @@ test('BRK-9 I9 of counters in every chunk of a piece those count that count when
   }
 })
 
-test("U3 no member of a chat chunk names the upstream's model to the client, before the choices or behind them", () => {
+test("U3 no member of a chat chunk reveals the upstream's model to the client, before the choices or after them", () => {
   fc.assert(
     fc.property(anyStream, ({ chunks, lineEnd, sizes }) => {
       const { frames } = play(
@@ -372,7 +372,7 @@ test("U3 no member of a chat chunk names the upstream's model to the client, bef
   )
 })
 
-test('U3 P2 an ordinary beginning hides nothing that stands behind it, once or in every chunk', () => {
+test('U3 P2 a common beginning hides nothing that follows it, once or in every chunk', () => {
   const tails = [
     ',"model":"up-chat-2026"',
     ',"mod\\u0065l":"up-chat-2026"',
@@ -411,7 +411,7 @@ test('U3 P2 an ordinary beginning hides nothing that stands behind it, once or i
   }
 })
 
-test('P2 the shared beginning is used: an ordinary delta is not parsed, or the laws above say nothing', () => {
+test('P2 the shortcut is used: an ordinary delta is not parsed; otherwise the laws above prove nothing', () => {
   const script = (text: string) => `data: ${plainChunk(text)}\n\n`
   const relay = wires.chat.native.openStream({
     requestId: 'req_1',

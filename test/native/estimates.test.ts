@@ -93,7 +93,7 @@ for (const wire of clientWireNames) {
     assert.deepEqual(ways, Object.fromEntries(Object.keys(ways).map((way) => [way, tokens])))
   })
 
-  test(`C10 where a ${wire} stream is cut into deltas and pieces changes nothing`, () => {
+  test(`C10 the cuts of a ${wire} stream into deltas and pieces change nothing`, () => {
     const anyText = fc.string({ minLength: 1, maxLength: 3_000, unit: fc.constantFrom(...'ab Z9_-"\\\n\t{}é漢字ж😀') })
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 })
     fc.assert(
@@ -107,7 +107,7 @@ for (const wire of clientWireNames) {
   })
 }
 
-test('C10 a terminal event that repeats the output is not counted twice, and one that says more is', () => {
+test('C10 a terminal event that repeats the output is not counted twice, and additional output in it is counted', () => {
   const output = [up.message(0, 'Fourteen words are said here, once in deltas and once more at the end.')]
   const tokens = estimateTextTokens('Fourteen words are said here, once in deltas and once more at the end.')
   const last = up.terminal('completed', output, { usage: null })
@@ -119,7 +119,7 @@ test('C10 a terminal event that repeats the output is not counted twice, and one
   assert.equal(ofStream('responses', up.events(up.created, ...up.wholeMessage(0, ...deltas), emptied)), tokens)
 })
 
-test('C10 what a cut responses stream told by done events alone counts', () => {
+test('C10 output of a cut responses stream that came only in done events counts', () => {
   const script = up.events(
     up.created,
     up.added(0, up.functionCall(0, 'read_file', '')),
@@ -130,7 +130,7 @@ test('C10 what a cut responses stream told by done events alone counts', () => {
   assert.equal(ofStream('responses', script), estimateTextTokens('read_file{"path":"a.ts"}Hello there.'))
 })
 
-test('C10 sealed and binary output is no text', () => {
+test('C10 sealed and binary output does not count as text', () => {
   const sealed = { ...up.summary(0, 'Hm.'), encrypted_content: 'x'.repeat(9_000) }
   const image = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'x'.repeat(9_000) }
   const audio = { type: 'response.audio.delta', delta: 'x'.repeat(9_000) }
@@ -142,7 +142,7 @@ test('C10 sealed and binary output is no text', () => {
   assert.equal(ofBody('messages', JSON.stringify(body)), estimateTextTokens('Hm.'))
 })
 
-test('C10 raw reasoning and its summary are one reasoning', () => {
+test('C10 raw reasoning and its summary count once', () => {
   const raw = { type: 'response.reasoning_text.delta', item_id: 'rs_hosted_0', output_index: 0, content_index: 0 }
   const script = up.events(
     up.created,
@@ -172,7 +172,7 @@ test('C10 C7 every choice of a chat answer is counted', () => {
   assert.equal(ofStream('chat', both), estimateTextTokens('a b c c d '))
 })
 
-test('C10 mirrored reasoning counts once, text beside empty fields once, a repeated name once', () => {
+test('C10 mirrored reasoning counts once, text beside empty fields once, and a repeated name once', () => {
   const mirrored = (words: string) =>
     up.delta({ content: '', reasoning: words, reasoning_details: [{ type: 'reasoning.text', text: words }] })
   const named = (args: string) => up.call([0, 'call_1', 'read_file', args])
@@ -194,13 +194,13 @@ test('C10 a custom call of a chat answer counts with its name and its input', ()
   assert.equal(ofStream('chat', script), tokens)
 })
 
-test('C10 text behind an ordinary beginning counts too, whatever came before', () => {
+test('C10 text after a common beginning counts too, whatever came before', () => {
   const both = (content: string) => up.delta({ content, tool_calls: [{ index: 0, function: { arguments: content } }] })
   const script = ['a ', 'b ', 'c '].map(up.text).join('') + ['d ', 'e ', 'f '].map(both).join('')
   assert.equal(ofStream('chat', script), estimateTextTokens('a b c d d e e f f '))
 })
 
-test('C10 a messages call with its input in the start event, or with none, counts as the translated one', () => {
+test('C10 a messages call with its input in the start event, or without input, counts as the translated one does', () => {
   const start = (input: object) => up.blockStart(0, { type: 'tool_use', id: 'toolu_1', name: 'now', input })
   for (const [begin, input] of [
     [start({}), '{}'],
@@ -215,7 +215,7 @@ test('C10 a messages call with its input in the start event, or with none, count
 })
 
 for (const wire of clientWireNames) {
-  test(`C10 a ${wire} stream of any length keeps none of its text`, () => {
+  test(`C10 a ${wire} stream of any length keeps none of its text in memory`, () => {
     const all = streams[wire]({ text: '漢字 and words, '.repeat(4_000) }, [13]).split(/(?<=\n\n)/)
     const isDelta = (frame: string) => /delta/.test(frame) && frame.includes('words')
     const deltas = all.slice(1).filter(isDelta)

@@ -45,7 +45,7 @@ const items = [
   item('file_search_call'),
 ]
 
-test('C11 messages: the count of the usage, and beside it the calls that came by', () => {
+test('C11 messages: calls are counted by the usage, and also by their blocks in the stream', () => {
   const told = { ...usageOf('messages'), server_tool_use: { web_search_requests: 3, web_fetch_requests: null } }
   const content = [search, search, ...(answers.messages['content'] as object[])]
   assert.deepEqual(ofWhole('messages', { content, usage: told }).calls, { web_search: 3 })
@@ -65,7 +65,7 @@ test('C11 messages: the count of the usage, and beside it the calls that came by
   assert.deepEqual([calls, callsSeen, outputTokens], [{ web_search: 1 }, { web_search: 2 }, 3])
 })
 
-test('C11 responses: searches are counted by their items, once, and neither pages that were opened nor calls of the client', () => {
+test('C11 responses: searches are counted by their items, once; opened pages and calls of the client are not', () => {
   const output = [...items, ...(answers.responses['output'] as object[])]
   assert.deepEqual(ofWhole('responses', { output }).callsSeen, { web_search: 2, file_search: 1 })
   const done = items.map((one, at) =>
@@ -83,7 +83,7 @@ test('C11 responses: searches are counted by their items, once, and neither page
   }
 })
 
-test("C11 a provider's own counts are read on every wire, and what is no count is believed by nobody (C6)", () => {
+test("C11 a provider's own counts are read on every wire, and an invalid count is ignored (C6)", () => {
   const details = { server_side_tool_usage_details: { web_search_calls: 4, x_search_calls: 0 } }
   assert.deepEqual(ofWhole('responses', { usage: { ...usageOf('responses'), ...details } }).calls, {
     web_search: 4,
@@ -107,7 +107,7 @@ test('C11 no more kinds of calls are kept than any provider has', () => {
   assert.ok(Object.keys(ofWhole('responses', { output: kinds }).callsSeen!).length <= 64)
 })
 
-test('C11 where no call has a price none is looked for', () => {
+test('C11 if no call has a price, calls are not counted', () => {
   const output = [...items, ...(answers.responses['output'] as object[])]
   assert.equal(ofWhole('responses', { output }, false).callsSeen, undefined)
   const done = named({ type: 'response.output_item.done', sequence_number: 9, output_index: 0, item: items[0] })

@@ -67,7 +67,7 @@ function parsed(text: string): unknown {
   }
 }
 
-test('B5: what is read of an answer is what a parse of all of it says, but for its log probabilities', () => {
+test('B5: the parts read of an answer equal those of a full parse, except its log probabilities', () => {
   fc.assert(
     fc.property(jsonText(), fc.constantFrom(undefined, 'response', 'usage'), (text, inside) => {
       const { value } = new JsonPatch(Buffer.from(text), inside)
@@ -77,7 +77,7 @@ test('B5: what is read of an answer is what a parse of all of it says, but for i
   )
 })
 
-test('B5: what is edited is the same, whether the scan noted the members or they are looked for', () => {
+test('B5: edits give the same result whether the scan recorded the members or they are searched for', () => {
   const values = new Map([
     ['model', '"ours"'],
     ['id', '"resp_ours"'],
@@ -98,7 +98,7 @@ test('B5: what is edited is the same, whether the scan noted the members or they
   )
 })
 
-test('B5: what no parser takes is refused, wherever it stands: in what nobody reads too', () => {
+test('B5: invalid JSON is refused wherever it is, also in parts that are not read', () => {
   fc.assert(
     fc.property(
       jsonText(),

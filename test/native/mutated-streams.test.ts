@@ -478,7 +478,7 @@ const unannounced: [what: string, list: Json[], output: Json[]][] = [
 ]
 
 for (const [what, list, output] of unannounced)
-  test(`Y3 a responses stream gets the start of a part and the end of an item that are missing: ${what}`, async () => {
+  test(`Y3 missing part starts and item ends of a responses stream are added: ${what}`, async () => {
     for (const numbers of [true, false]) {
       const script = events(created, ...list, terminal('completed', output))
       const shown = playNatively('responses', numbers ? script : script.replace(/,"sequence_number":\d+/g, ''))
@@ -517,7 +517,7 @@ for (const [what, list, output] of unannounced)
     }
   })
 
-test('Y3 a responses stream whose last event leaves out its items gets no ends that nobody can say', () => {
+test('Y3 a responses stream whose last event omits its items gets no ends with unknown content', () => {
   const script = events(created, added(0, message(0)), partAdded(0, ''), textDelta(0, 'Hi'), terminal('completed'))
   assert.doesNotMatch(playNatively('responses', script), /output_item\.done/)
 })
@@ -579,7 +579,7 @@ test('Y3 Y4 no content of a changed responses stream is lost on the same wire, o
   )
 })
 
-test('the laws above have seen whole answers and failed ones of each wire', () => {
+test('the tests of the laws above include whole and failed answers of each wire', () => {
   assert.deepEqual([...seen.keys()].sort(), [
     'chat false',
     'chat true',

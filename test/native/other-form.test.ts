@@ -199,7 +199,7 @@ const streams: Record<ClientWire, { script: string; told: Json }> = {
 
 for (const wire of ['messages', 'chat', 'responses'] as const) {
   const { script, told } = streams[wire]
-  test(`Y1 a ${wire} stream becomes the one answer that a client of the wire wants, cut anywhere`, () => {
+  test(`Y1 a ${wire} stream becomes one answer for a client that asked for JSON, wherever it is cut`, () => {
     for (const size of [script.length * 4, 1, 7, 300]) {
       const answer = folded(wire, script, size)!
       for (const [name, value] of Object.entries(told)) assert.deepEqual(answer[name], value, name)
@@ -209,7 +209,7 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
     }
   })
 
-  test(`Y1 a ${wire} stream that is cut, fails or is too large is no answer in JSON`, () => {
+  test(`Y1 a ${wire} stream that is cut, fails or is too large does not become a JSON answer`, () => {
     const frames = script.split(/(?<=\n\n)/)
     for (const end of [1, frames.length >> 1]) assert.equal(folded(wire, frames.slice(0, end).join('')), undefined)
     const error = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n`
@@ -226,7 +226,7 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
     assert.ok(answer.state === 'failed' && answer.fault.unread === 'oversize')
   })
 
-  test(`Y1 one ${wire} answer becomes a stream that says all of it, and the same again in one answer`, () => {
+  test(`Y1 one ${wire} answer becomes a stream with all its content, and back into the same answer`, () => {
     const body = JSON.stringify(folded(wire, script)).replace(/1234567890123456\d+/, '12345678901234567890')
     const shown = unfolded(wire, body)!
     assert.ok(unfolded(wire, `\r\n${JSON.stringify(JSON.parse(body), null, 1).replaceAll('\n', '\r\n')}`, false))
@@ -246,7 +246,7 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
     assert.match(shown, /delta"[^\n]*12345678901234567890/)
   })
 
-  test(`Y1 JSON that is no ${wire} answer does not become a stream`, () => {
+  test(`Y1 JSON that is not a ${wire} answer does not become a stream`, () => {
     for (const body of [
       '{}',
       '[]',
@@ -263,7 +263,7 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
-test('Y1 a responses stream whose last event leaves out its items has them from their ends', () => {
+test('Y1 a responses stream whose last event omits its items gets them from their end events', () => {
   const script = events(created, ...items.map((item, at) => itemDone(at, item)), terminal('completed'))
   assert.deepEqual(folded('responses', script)?.['output'], items)
 })
@@ -292,7 +292,7 @@ test('Y1 pieces of a chat call without an index belong to the last call', () => 
 
 const chatChunk = (choice: Json) => `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, ...choice }] })}\n\n`
 
-test('Y1 words of a folded chat answer are said once, and only its texts go on', () => {
+test('Y1 a folded chat answer has each text once, and only texts are joined', () => {
   const detail = { index: 0, type: 'reasoning.text', format: 'vendor-v1' }
   const script =
     delta({ reasoning_details: [{ ...detail, text: 'Hm ' }] }) +
@@ -306,7 +306,7 @@ test('Y1 words of a folded chat answer are said once, and only its texts go on',
   assert.deepEqual(choice.message.reasoning_details, [{ ...detail, text: 'Hm é', signature: 's' }])
 })
 
-test('Y1 no member of a stream reaches the prototype of all objects when it is folded', () => {
+test('Y1 no member of a folded stream changes the prototype of all objects', () => {
   const hidden = (rest: string) => `{"__proto__":{"polluted":"yes"}${rest}}`
   for (const at of ['delta', 'choice', 'call']) {
     const own = (name: string, rest: string) => (name === at ? hidden(`,${rest}`) : `{${rest}}`)

@@ -60,7 +60,7 @@ const hostedCases: [ClientWire, string, Fields][] = [
 ]
 
 for (const [wire, path, fields] of hostedCases) {
-  test(`B12 C7 U12 what calls a tool of the provider's passes, or is refused where the entry says so: ${wire} ${path}`, () => {
+  test(`B12 C7 U12 a request that runs a tool of the provider passes, or is refused if the entry says so: ${wire} ${path}`, () => {
     assert.doesNotThrow(() => adapt(wire, fields))
     assert.throws(() => adapt(wire, fields, { hostedTools: 'refuse' }), refusedAt(path))
   })
@@ -147,7 +147,7 @@ for (const [wire, path, message] of dataCases) {
   mediaCases.push([wire, `${field}[0]${path}`, { [field]: [{ role: 'user', ...message }] }])
 }
 
-test('BRK-8 a text in a source of a document is no address, and data are none', () => {
+test('BRK-8 text in the source of a document is not an address, and neither is data', () => {
   const sources = [
     { type: 'text', media_type: 'text/plain', data: 'http://x.example is a page' },
     { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
@@ -158,7 +158,7 @@ test('BRK-8 a text in a source of a document is no address, and data are none', 
     )
 })
 
-test('BRK-8 data in any of these fields is no address', () => {
+test('BRK-8 data in any of these fields is not an address', () => {
   const sound = '//uQxAAA'.repeat(40)
   for (const data of ['/9j/4AAQSkZJRg==', 'data:image/png;base64,iVBORw0KGgo=', sound, 'UklGRg=='])
     for (const field of ['image', 'video', 'input_audio'])
@@ -251,7 +251,7 @@ const twins: [wire: ClientWire, path: string, harmless: string, other: string, b
 ]
 
 for (const [wire, path, harmless, other, body] of twins) {
-  test(`Y12 of members that occur twice in a checked part each is judged, wherever it stands: ${wire} ${path}`, () => {
+  test(`Y12 every repetition of a member in a checked part is judged, wherever it is: ${wire} ${path}`, () => {
     const refusing = { remoteMedia: 'refuse', storedFiles: 'refuse', hostedTools: 'refuse' } as const
     assert.doesNotThrow(() => adapt(wire, body(harmless), refusing))
     for (const members of [[harmless, other], [other, harmless], [harmless, other, harmless], [other]]) {
@@ -264,7 +264,7 @@ for (const [wire, path, harmless, other, body] of twins) {
   })
 }
 
-test('Y12 T11 of members that occur twice each says whether an item is a reference, or reasoning of ours', () => {
+test('Y12 T11 every repetition of a member counts for whether an item is a reference, or reasoning of ours', () => {
   const ask = (members: string) => `{"model":"m","input":[{${members},"id":"i"},{"role":"user","content":"a"}]}`
   for (const members of [
     '"type":"message","type":"item_reference"',
@@ -278,7 +278,7 @@ test('Y12 T11 of members that occur twice each says whether an item is a referen
   assert.equal((input as unknown[]).length, 1)
 })
 
-test('U12 data, links in texts and addresses in the arguments of calls are no media that is fetched', () => {
+test('U12 data, links in texts and addresses in arguments of calls are not fetched media', () => {
   const data = 'data:image/png;base64,AA=='
   const passing: [ClientWire, Fields][] = [
     [
@@ -321,7 +321,7 @@ const storedCases: [ClientWire, string, Fields][] = [
 ]
 
 for (const [wire, path, fields] of storedCases) {
-  test(`B12 U12 what the provider stores passes, or is refused: ${wire} ${path}`, () => {
+  test(`B12 U12 objects stored at the provider are passed on, or refused: ${wire} ${path}`, () => {
     assert.doesNotThrow(() => adapt(wire, fields))
     assert.throws(() => adapt(wire, fields, { storedFiles: 'refuse' }), refusedAt(path))
   })
@@ -342,7 +342,7 @@ test('B13 U12 self-hosted servers are not given addresses by default, providers 
     assert.equal(resolveProfile(wire, 'vllm').remoteMedia, 'refuse')
 })
 
-test('B12 C7 fields that cost beyond the tokens, or get around the cap, are dropped unless the entry allows them', () => {
+test('B12 C7 fields that cost more than the tokens, or bypass the cap, are dropped unless the entry allows them', () => {
   const fields = {
     service_tier: 'priority',
     speed: 'fast',
@@ -376,7 +376,7 @@ test('B12 C7 spec 1.7 a chat request stores nothing, and asks for at most 128 ch
   assert.equal(adapt('chat', { n: 128, modalities: ['text'] })['n'], 128)
 })
 
-test('C14 what a request reaches beyond itself lifts the bounds on what its answer may count', () => {
+test('C14 a request that uses tools or stored content has no limits on the counts of its answer', () => {
   const isSelfContained = (wire: ClientWire, fields: Fields | string) => {
     const base = { model: 'm', max_tokens: 5, [fieldOf[wire]]: [] }
     const text = typeof fields === 'string' ? fields : JSON.stringify({ ...base, ...fields })

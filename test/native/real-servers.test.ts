@@ -41,7 +41,7 @@ const eventsOf = (text: string) => framesOf(text).map(({ data }) => JSON.parse(d
 const inPart = /output_text|content_part|reasoning_text/
 
 for (const file of ['text', 'reasoning', 'reasoning-call', 'two-calls']) {
-  test(`P2 llama.cpp’s responses-${file} gets the numbers that it leaves out, and what a response must have`, () => {
+  test(`P2 llama.cpp’s responses-${file} gets its missing numbers, and the required members of a response`, () => {
     const text = stream('responses', llamaCpp(`responses-${file}.sse`))
     assert.deepEqual(checkAnswer('responses', 'native', 'text/event-stream', text), [])
     const events = eventsOf(text)
@@ -59,7 +59,7 @@ for (const file of ['text', 'reasoning', 'reasoning-call', 'two-calls']) {
   })
 }
 
-test('P2 reasoning of llama.cpp’s responses has a part, as the vendor’s SDK needs it', async () => {
+test('P2 reasoning of llama.cpp’s responses gets a part, as the vendor’s SDK requires', async () => {
   const { body } = new Response(stream('responses', llamaCpp('responses-reasoning.sse')))
   const lines = await new Response(body).text()
   const objects = eventsOf(lines).map((event) => `${JSON.stringify(event)}\n`)
@@ -88,7 +88,7 @@ for (const [file, kinds] of [
   ['reasoning-call', ['reasoning', 'function_call']],
   ['two-calls', ['function_call', 'function_call']],
 ] as const) {
-  test(`P2 LiteLLM’s responses-${file}, which numbers some events only, is counted through and read by the vendor’s SDK`, async () => {
+  test(`P2 LiteLLM’s responses-${file}, which numbers only some events, is numbered completely and read by the vendor’s SDK`, async () => {
     const text = stream('responses', liteLlm(`responses-${file}.sse`))
     assert.deepEqual(checkAnswer('responses', 'native', 'text/event-stream', text), [])
     const events = eventsOf(text)
@@ -106,7 +106,7 @@ for (const [file, kinds] of [
   })
 }
 
-test('P2 LiteLLM’s whole response has the summary that an item of reasoning must have', () => {
+test('P2 LiteLLM’s whole response gets the summary that an item of reasoning must have', () => {
   const answer = wires.responses.native.readAnswer(Buffer.from(liteLlm('responses-reasoning.json')), head('responses'))
   assert.equal(answer.state, 'finished')
   if (answer.state !== 'finished') return
@@ -119,7 +119,7 @@ test('P2 LiteLLM’s whole response has the summary that an item of reasoning mu
   )
 })
 
-test('P2 a responses stream whose numbers are ours goes on counting where it fails', () => {
+test('P2 a responses stream that we number continues its numbers when it fails', () => {
   const relay = wires.responses.native.openStream(head('responses'))
   relay.push(Buffer.from(`${llamaCpp('responses-text.sse').split('\n\n').slice(0, 6).join('\n\n')}\n\n`))
   const facts = { status: 502, code: 'upstream_error', message: 'Gone.', param: null } as const
@@ -128,7 +128,7 @@ test('P2 a responses stream whose numbers are ours goes on counting where it fai
 
 const telling = /system_fingerprint|timings|b11669|provider|tiny\.gguf|prompt_ms|"service"/
 
-test('P9 llama.cpp’s chat stream does not tell what serves the model', () => {
+test('P9 llama.cpp’s chat stream does not reveal the model’s server', () => {
   const text = stream('chat', llamaCpp('chat-reasoning.sse'))
   assert.doesNotMatch(text, telling)
   assert.deepEqual(checkAnswer('chat', 'native', 'text/event-stream', text), [])
@@ -137,7 +137,7 @@ test('P9 llama.cpp’s chat stream does not tell what serves the model', () => {
   assert.equal(stream('chat', llamaCpp('chat-reasoning.sse'), 7), text)
 })
 
-test('P9 the chunks of one delta after the other stay byte for byte but for what is dropped', () => {
+test('P9 the chunks of consecutive deltas stay byte for byte the same, except for dropped members', () => {
   const more = { system_fingerprint: 'b11669', provider: 'Somebody', timings: { prompt_ms: 1 } }
   const frames = ['Hé ', '😀', ' x'].map((content) => ({
     choices: [{ index: 0, delta: { content }, finish_reason: null }],
@@ -152,7 +152,7 @@ test('P9 the chunks of one delta after the other stay byte for byte but for what
   assert.equal(stream('chat', behind, 5), stream('chat', whole({})))
 })
 
-test('P9 llama.cpp’s whole chat answer does not tell what serves the model', () => {
+test('P9 llama.cpp’s whole chat answer does not reveal the model’s server', () => {
   const answer = wires.chat.native.readAnswer(Buffer.from(llamaCpp('chat-text.json')), head('chat'))
   assert.equal(answer.state, 'finished')
   if (answer.state !== 'finished') return
@@ -224,7 +224,7 @@ const overlapping: [what: string, stream: string, blocks: string[]][] = [
 ]
 
 for (const [what, streamed, blocks] of overlapping) {
-  test(`U7 P2 messages blocks that overlap come one after the other: ${what}`, () => {
+  test(`U7 P2 overlapping messages blocks are sent one after the other: ${what}`, () => {
     const text = stream('messages', streamed)
     assert.deepEqual(checkAnswer('messages', 'native', 'text/event-stream', text), [])
     assert.deepEqual(checkMessagesStream(text), [])

@@ -276,7 +276,7 @@ for (const { rule, wire, model, profile, from, to } of cases) {
   })
 }
 
-test('P6 the conversation key goes upstream only scoped to the account', () => {
+test('P6 the conversation key is sent upstream only in its form scoped to the account', () => {
   for (const wire of ['chat', 'responses'] as const) {
     const text = `{"model":"m","prompt_cache_key":"mine","messages":[],"input":"x"}`
     const sent = adapt(text, modelOf(wire), 'scoped-1').body.toString()
@@ -285,7 +285,7 @@ test('P6 the conversation key goes upstream only scoped to the account', () => {
   }
 })
 
-test('C7 hosted tools are refused where the model entry says so', () => {
+test('C7 hosted tools are refused if the model entry says so', () => {
   for (const wire of clientWireNames) {
     const text = `{"model":"m","max_tokens":5,"messages":[],"input":"x","tools":[{"type":"function","name":"f","function":{"name":"f"}},{"type":"web_search"}]}`
     const from = wire === 'messages' ? text.replace('"type":"function",', '') : text
@@ -296,11 +296,11 @@ test('C7 hosted tools are refused where the model entry says so', () => {
   }
 })
 
-test('C6 C7 with n answers the cap is that of all of them', () => {
+test('C6 C7 with n answers the cap covers all of them together', () => {
   assert.equal(adapt('{"model":"m","n":3,"max_tokens":100,"messages":[]}', modelOf('chat')).outputTokensCap, 300)
 })
 
-test('C7 a number of answers that is none is refused, since a server may read it as one', () => {
+test('C7 an invalid number of answers is refused, because a server may read it as one', () => {
   const ask = (n: string) => `{"model":"m","n":${n},"max_tokens":100,"messages":[]}`
   for (const n of ['"4"', '[4]', 'true', '0', '-1', '1.5', '129', '1e400'])
     assert.throws(
@@ -311,7 +311,7 @@ test('C7 a number of answers that is none is refused, since a server may read it
   assert.equal(adapt(ask('null'), modelOf('chat')).choices, 1)
 })
 
-test('P1 whatever the body: the upstream gets it with the edits, and every other byte as it was', () => {
+test('P1 for any body, the upstream gets it with the edits, and every other byte unchanged', () => {
   const values = fc.jsonValue({ maxDepth: 3 })
   const extra = fc.uniqueArray(
     fc.tuple(
@@ -455,7 +455,7 @@ for (const [title, from, to, profile = sameWire, key] of markCases) {
   })
 }
 
-test('P1 T9 what is taken out of a conversation is told', () => {
+test('P1 T9 parts removed from a conversation are listed', () => {
   const thinking = asked(
     `${user},{"role":"assistant","content":[${unsigned},${call}]},${result}`,
     ',"thinking":{"type":"enabled"}',

@@ -125,7 +125,7 @@ function foundBy(reader: unknown, inside: readonly string[]): string[] {
   ])
 }
 
-test('Y13 fields that choose another model, provider, host or price reach no upstream in any spelling, and nothing else is touched', () => {
+test('Y13 fields that choose another model, provider, host or price reach no upstream in any spelling; all others pass unchanged', () => {
   const forbidden = new Set(named.map(folded))
   const places = fc.array(fc.tuple(spelling, value, fc.nat(4)), { minLength: 1, maxLength: 5 })
   fc.assert(
@@ -184,7 +184,7 @@ function unique(members: readonly string[]): string[] {
   return [...byName.values()]
 }
 
-test('Y12 Y13 the same name twice is refused, and in another case both are dropped', () => {
+test('Y12 Y13 a name that occurs twice is refused; if the case differs, both are dropped', () => {
   const ask = (members: string) => `{"model":"m","max_tokens":5,"messages":[],"input":"x",${members}}`
   for (const wire of clientWireNames) {
     assert.throws(
@@ -200,7 +200,7 @@ test('Y12 Y13 the same name twice is refused, and in another case both are dropp
   }
 })
 
-test('Y13 what the gateway judges itself passes in no other case, and not in a container', () => {
+test('Y13 fields that the gateway itself judges are dropped in any other case, and in a container', () => {
   const judged = [
     'model',
     'max_tokens',
@@ -225,7 +225,7 @@ test('Y13 what the gateway judges itself passes in no other case, and not in a c
   }
 })
 
-test('Y13 with LiteLLM, and nowhere else, tags in metadata are dropped, and metadata that is an object in a text', () => {
+test('Y13 only with LiteLLM, tags in metadata are dropped, and so is metadata that is an object in a string', () => {
   const body = (metadata: string) => `{"model":"m","max_tokens":5,"messages":[],"input":"x","metadata":${metadata}}`
   const cases = [
     ['{"tags":["paid"],"a":1}', '{"a":1}'],
@@ -244,7 +244,7 @@ test('Y13 with LiteLLM, and nowhere else, tags in metadata are dropped, and meta
   }
 })
 
-test('Y13 containers in containers are dropped, and those that stand twice in one', () => {
+test('Y13 containers within containers are dropped, and so are repeated ones in the same container', () => {
   const profile = resolveProfile('chat', 'litellm')
   const inner =
     '"litellm_params":{"models":1},"b":2,"Extra_body":{"models":2},"metadata":{"tags":3},"litellm_params":"{}"'
@@ -259,7 +259,7 @@ test('Y13 containers in containers are dropped, and those that stand twice in on
   )
 })
 
-test('Y13 the entry of a model lets a field through, in a container too, and its profile adds names and containers', () => {
+test('Y13 a model’s entry allows a field, also in a container, and its profile adds names and containers', () => {
   const text =
     '{"model":"m","messages":[],"fallbacks":["a"],"models":["b"],"Route":"c","box":{"fallbacks":1,"models":2,"region":3},"region":"x"}'
   const profile = { ...resolveProfile('chat'), routingFields: ['region'], routingContainers: ['box'] }
@@ -273,7 +273,7 @@ test('Y13 the entry of a model lets a field through, in a container too, and its
   assert.deepEqual(sent(['region']), { box: { region: 3 }, region: 'x' })
 })
 
-test('Y13 no field that a wire documents falls under the table, but for those of the ruling', () => {
+test('Y13 no documented field of a wire is in the table, except those of the ruling', () => {
   for (const wire of clientWireNames) {
     const caught = [...wires[wire].client.fields.keys()].filter((name) => readFieldName(name).row !== undefined)
     assert.deepEqual(caught, wire === 'messages' ? ['fallbacks', 'fallback_credit_token'] : [], wire)

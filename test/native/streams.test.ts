@@ -68,14 +68,14 @@ for (const wire of clientWireNames) {
   const all = frames[wire].join('')
   const own: Partial<Model> = { id: `up-${wire}`, upstreamModel: `up-${wire}` }
 
-  test(`P2 a whole ${wire} stream goes through byte for byte where nothing differs`, () => {
+  test(`P2 a whole ${wire} stream passes byte for byte if nothing has to change`, () => {
     const { text, fault, input, output } = played(wire, all, own)
     assert.equal(text, all)
     assert.deepEqual([fault, input, output], [undefined, 5, 3])
     assert.deepEqual(grammar[wire](text), [])
   })
 
-  test(`P2 translation 4.1 the data of a ${wire} event may have several lines, where it is edited too`, () => {
+  test(`P2 translation 4.1 the data of a ${wire} event may have several lines, also if it is edited`, () => {
     const spread = all.replace(
       /^data: (\{.*)$/gm,
       (_, json: string) => `${JSON.stringify(JSON.parse(json), null, 1).replace(/^/gm, 'data: ')}\nid: {1}`,
@@ -88,7 +88,7 @@ for (const wire of clientWireNames) {
     }
   })
 
-  test(`P2 a ${wire} stream differs in the model's name and in nothing else`, () => {
+  test(`P2 a ${wire} stream changes in the model's name and in nothing else`, () => {
     const { text } = played(wire, all)
     assert.equal(text, all.replaceAll(`"model":"up-${wire}"`, '"model":"m"'))
     assert.doesNotMatch(text, /up-(messages|chat|responses)/)
@@ -110,7 +110,7 @@ for (const wire of clientWireNames) {
     )
   })
 
-  test(`F-U35 a ${wire} stream with CRLF, CR, mixed line ends or a byte order mark says the same`, () => {
+  test(`F-U35 a ${wire} stream with CRLF, CR, mixed line ends or a byte order mark has the same content`, () => {
     const expected = played(wire, all)
     const plain = (text: string) => text.replace(/\r\n|\r/g, '\n')
     const mixed = all.replace(/\n\n/g, (_, at: number) => ['\r\n\n', '\n\r\n', '\r\r', '\n\r'][at % 4]!)
@@ -130,7 +130,7 @@ for (const wire of clientWireNames) {
     assert.deepEqual(played(wire, noisy), played(wire, all))
   })
 
-  test(`F-U10 F-U11 a ${wire} stream cut anywhere before its reason is no complete answer`, () => {
+  test(`F-U10 F-U11 a ${wire} stream cut anywhere before its stop reason is not a complete answer`, () => {
     const endsAt = { messages: -2, chat: -3, responses: -1 }[wire]
     const bytes = utf8(frames[wire].slice(0, endsAt).join(''))
     for (let at = 0; at <= bytes.length; at++) {
@@ -147,7 +147,7 @@ for (const wire of clientWireNames) {
     assert.deepEqual(played(wire, all + frames[wire].slice(-2).join('') + all), played(wire, all))
   })
 
-  test(`F-U24 an event of a ${wire} stream that is no JSON object is a broken answer`, () => {
+  test(`F-U24 an event of a ${wire} stream that is not a JSON object is a broken answer`, () => {
     const name = frames[wire][0]!.split('\n')[0]!
     for (const data of ['{broken', '[]', '7', 'null', '"x"', '']) {
       const lines = wire === 'chat' ? `data: ${data}\n\n` : `${name}\ndata: ${data}\n\n`
@@ -157,7 +157,7 @@ for (const wire of clientWireNames) {
     }
   })
 
-  test(`F-U32 an event of a ${wire} stream above 8 MiB breaks the answer`, () => {
+  test(`F-U32 an event of a ${wire} stream above 8 MiB makes the answer fail`, () => {
     const relay = open(wire)
     const piece = Buffer.alloc(1_048_576, 0x61)
     for (let i = 0; i < 8; i++) relay.push(piece)
@@ -179,7 +179,7 @@ test('P3 an id without its prefix is replaced through the whole answer', () => {
   }
 })
 
-test('P3 a placeholder without an id makes no second id', () => {
+test('P3 a placeholder without an id does not lead to a second id', () => {
   const placeholder = chunk({ id: '', choices: [], prompt_filter_results: [{ prompt_index: 0 }] })
   const { text } = played('chat', placeholder + frames.chat.join(''))
   assert.equal(new Set([...text.matchAll(/"id":"([^"]*)"/g)].map((match) => match[1])).size, 1)
@@ -273,7 +273,7 @@ const shownUsage = {
   prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 0, audio_tokens: 1 },
 }
 
-test("E1 P10 the last chunk tells the vendor's own counters of tokens, and no price, time or name", () => {
+test("E1 P10 the last chunk has the vendor's own counters of tokens, and no price, time or name", () => {
   const places = [
     chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: vendorUsage }),
     reason + chunk({ choices: [], usage: vendorUsage }),
@@ -287,7 +287,7 @@ test("E1 P10 the last chunk tells the vendor's own counters of tokens, and no pr
   assert.deepEqual(JSON.parse(whole.toString()).usage, shownUsage)
 })
 
-test('P10 C6 counters that are not believed give way to the billed ones, beside those that only the vendor has', () => {
+test('P10 C6 implausible counters are replaced by the billed ones, beside those that only the vendor has', () => {
   const absurd = { ...vendorUsage, completion_tokens: 2 ** 40, total_tokens: 2 ** 40 + 9 }
   const chunks = chunksOf(played('chat', role + first + chunk({ choices: [], usage: absurd }) + reason + done).text)
   const { usage } = chunks.at(-1) as { usage: Record<string, number> }
@@ -311,14 +311,14 @@ function readWhole(body: unknown): Buffer {
   return Buffer.from(answer.encode(usage))
 }
 
-test('spec 2.6 cached_tokens is shown where the specification has it, wherever the upstream counts it', () => {
+test('spec 2.6 cached_tokens is shown at the place of the specification, wherever the upstream counts it', () => {
   const own = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12, prompt_cache_hit_tokens: 4 }
   const { text, input } = played('chat', [role, first, reason, chunk({ choices: [], usage: own }), done].join(''))
   assert.equal(input, 5)
   assert.match(text, /"prompt_cache_hit_tokens":4,"prompt_tokens_details":\{"cached_tokens":4\}/)
 })
 
-test('F-U13 A48 [DONE] without a reason ends an answer, and without any chunk none', () => {
+test('F-U13 A48 [DONE] without a reason ends an answer; without any chunk it does not', () => {
   assert.equal(played('chat', role + first + done).ends, 1)
   assert.deepEqual([played('chat', done).fault, played('chat', done).ends], ['broken', 0])
 })
@@ -337,7 +337,7 @@ test('spec 6.1 the four counters are in every message_delta and at the start', (
   assert.equal(delta.usage.input_tokens, 9, 'C3: as it is billed')
 })
 
-test('U3 P2 an error that a chat server does not wrap is one, and no content', () => {
+test('U3 P2 an error that a chat server sends without an envelope is an error, and not content', () => {
   const told = { message: 'CUDA error at 10.0.0.7', code: 500 }
   const named = `event: error\ndata: ${JSON.stringify(told)}\n\n`
   for (const error of [named, `data: ${JSON.stringify({ object: 'error', ...told })}\n\n`]) {
@@ -347,7 +347,7 @@ test('U3 P2 an error that a chat server does not wrap is one, and no content', (
   }
 })
 
-test('P2 an event of responses without its line is named by its own type, wherever that stands', () => {
+test('P2 an event of responses without its event line is named by its own type, wherever the type is', () => {
   const late = frames.responses.map((frame) => {
     const { type, ...rest } = JSON.parse(frame.split('data: ')[1]!)
     return `data: ${JSON.stringify({ ...rest, type })}\n\n`
@@ -376,7 +376,7 @@ test('spec 2.8 the last event of a responses stream gets counters and store:fals
   assert.ok(last.response.usage.output_tokens > 0)
 })
 
-test('P2 an answer in a shape of its own: log probabilities of half a million JSON tokens', () => {
+test('P2 an answer of an unusual shape is passed on: log probabilities of half a million JSON tokens', () => {
   const logprobs = Array.from({ length: 60_000 }, (_, i) => ({ token: 'a', logprob: -1, bytes: [i % 256, 1] }))
   const body = {
     ...answers.chat,
@@ -391,7 +391,7 @@ test('P2 an answer in a shape of its own: log probabilities of half a million JS
   assert.equal(answer.state, 'finished')
 })
 
-test('B5 what a responses stream ends with is shown however many tokens and members it has', () => {
+test('B5 the last event of a responses stream is shown, whatever its number of tokens and members', () => {
   const logprobs = Array.from({ length: 60_000 }, (_, i) => ({ token: 'a', logprob: -1, bytes: [i % 256, 1] }))
   const members = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`m${i}`, i]))
   const { store: _, ...response } = answers.responses
@@ -425,7 +425,7 @@ for (const [what, wire, text, isWhole] of broken) {
   })
 }
 
-test('C3 C10 what was produced is counted from the deltas, however short they are', () => {
+test('C3 C10 output is counted from the deltas, however short they are', () => {
   const pieces = ['Hel', 'lo ', 'wor', 'ld,', ' \\"', 'yes']
   for (const wire of clientWireNames) {
     const at = { messages: 2, chat: 1, responses: 3 }[wire]
@@ -438,7 +438,7 @@ test('C3 C10 what was produced is counted from the deltas, however short they ar
   }
 })
 
-test('C4 what comes when nobody is shown any more is not counted, in whichever event', () => {
+test('C4 output after the client is shown nothing more is not counted, in whichever event it is', () => {
   const more = 'much more than that '.repeat(100)
   for (const wire of clientWireNames) {
     const relay = open(wire)
@@ -468,7 +468,7 @@ test('C7 a stream of as many choices as may be asked for is whole when each has 
   }
 })
 
-test('P10 the figures behind the reason of a messages stream are the billed ones, in however many events they come', () => {
+test('P10 the figures after the reason of a messages stream are the billed ones, in however many events they come', () => {
   const start = named({ type: 'message_start', message: startOf({ input_tokens: 10, output_tokens: 1 }) })
   const events = [
     named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'x'.repeat(9_000) } }),
@@ -487,7 +487,7 @@ test('P10 the figures behind the reason of a messages stream are the billed ones
   )
 })
 
-test('translation 4.2 an end without a beginning is no messages answer', () => {
+test('translation 4.2 an end without a beginning is not a messages answer', () => {
   const reason = named({ type: 'message_delta', delta: { stop_reason: 'end_turn' } })
   for (const wire of ['messages', 'chat'] as const)
     for (const text of [
@@ -508,7 +508,7 @@ test('translation 4.2 an end without a beginning is no messages answer', () => {
     }
 })
 
-test('P2 U3 a responses answer that fails keeps what it had said, and a cancelled one fails', () => {
+test('P2 U3 a failed responses answer keeps its content, and a cancelled one fails', () => {
   const output = [{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [] }]
   for (const type of ['response.failed', 'response.cancelled']) {
     const end = named({ type, response: { output, error: { code: 'server_error', message: 'secret' } } })
@@ -530,7 +530,7 @@ test('reliability §3 a messages stream of more blocks than an answer can have f
   assert.deepEqual([relay.state, relay.fault?.unread], ['failed', 'oversize'])
 })
 
-test('C6 the output of message_start is not the final one where message_delta has none that can be believed', () => {
+test('C6 the output count of message_start is not final if message_delta has no plausible one', () => {
   for (const usage of ['{"output_tokens":1000000000000}', '{"output_tokens":-1}', 'null']) {
     const relay = open('messages')
     relay.push(utf8(named({ type: 'message_start', message: startOf({ input_tokens: 10, output_tokens: 1 }) })))
@@ -574,7 +574,7 @@ const corrected: [wire: ClientWire, usage: object, billed: object][] = [
 ]
 
 for (const [wire, usage, billed] of corrected)
-  test(`C6 P10 a ${wire} client is shown what it is billed: ${JSON.stringify(usage)}`, () => {
+  test(`C6 P10 a ${wire} client is shown the billed figures: ${JSON.stringify(usage)}`, () => {
     const told = frames[wire].map((frame) => {
       if (!/message_delta|"usage":\{.*\}|response\.completed/.test(frame) || /message_start/.test(frame)) return frame
       const event = JSON.parse(dataOf(frame)!)

@@ -11,7 +11,7 @@ after(() => native.close())
 
 const choices = [{ index: 0, message: { role: 'assistant', content: 'Hello there.' }, finish_reason: 'stop' }]
 
-test('C6 counters that are not believed are not shown in a whole answer either: what is shown is what was billed', async () => {
+test('C6 implausible counters are not shown in a whole answer either: the billed ones are shown', async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 99_999_999, total_tokens: 12 }
   const answer = { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'up-chat', choices, usage }
   native.upstream.play(whole(answer))
@@ -23,7 +23,7 @@ test('C6 counters that are not believed are not shown in a whole answer either: 
   assert.equal(shown['total_tokens'], shown['prompt_tokens']! + shown['completion_tokens']!)
 })
 
-test('C14 what a tool of the provider’s wrote beyond the cap is believed and billed, of the same answer as of no such tool it is not', async () => {
+test('C14 output beyond the cap is believed and billed if a tool of the provider wrote it, and not without such a tool', async () => {
   const usage = { prompt_tokens: 90_000, completion_tokens: 900, total_tokens: 90_900 }
   native.upstream.play(
     whole({ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'up-chat', choices, usage }),

@@ -111,7 +111,7 @@ test('Y3 a message_start has the members of a message', () => {
   })
 })
 
-test('Y3 Y5 a thought within a sealed one is a block of its own on the same wire', () => {
+test('Y3 Y5 reasoning within a sealed block is a block of its own on the same wire', () => {
   for (const isStopped of [true, false]) {
     const shown = playNatively(
       'messages',
