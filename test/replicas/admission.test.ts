@@ -32,7 +32,7 @@ for (const [title, law] of titles) {
   })
 }
 
-test('X7: a database whose sessions are repeatable read, or read only, unless they say otherwise, changes nothing', {
+test('X7: a database whose default sessions are repeatable read or read only changes nothing', {
   skip,
 }, async () => {
   const defaults = { default_transaction_isolation: 'repeatable read', default_transaction_read_only: 'on' }

@@ -15,7 +15,9 @@ async function timeOf({ operator }: Awaited<ReturnType<typeof openShared>>): Pro
   return Number((await operator.query('SELECT triwire.now_ms() AS now'))[0]!['now'])
 }
 
-test('X7, C2: three processes, hours apart by their clocks, admit exactly 300 of 1,000 at once', { skip }, async () => {
+test('X7, C2: three processes, hours apart by their clocks, admit exactly 300 of 1,000 concurrent requests', {
+  skip,
+}, async () => {
   const store = await openShared(cluster(), 'processes')
   const hour = 3_600_000
   const replicas = await Promise.all([-hour, 0, hour].map((skew) => startChild(store.shared, `${skew}`, skew)))
@@ -30,7 +32,7 @@ test('X7, C2: three processes, hours apart by their clocks, admit exactly 300 of
   assert.ok(-(await store.balanceOf(poor)) <= admitted * (costs.costNanos - hold) + hold)
 })
 
-test('SCA-13 a heartbeat from the future, of before the clock was set back, is none: not for holds, not for keys, not for a new seal', {
+test('SCA-13 a heartbeat with a future time, from before the clock was set back, is ignored for holds, keys and a new seal', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'future')
@@ -63,7 +65,7 @@ test('SCA-13 a heartbeat from the future, of before the clock was set back, is n
   assert.deepEqual(await other.take(account, 1, hold), { all_held: 1 })
 })
 
-test('X7: what a killed replica holds is free when its lease is over, and not before', { skip }, async () => {
+test('X7: the holds of a killed replica are free when its lease ends, and not earlier', { skip }, async () => {
   const leaseMs = 4_000
   const store = await openShared(cluster(), 'killed', { leaseMs })
   const [dying, living] = [
@@ -110,7 +112,7 @@ test('X7: a hard restart of PostgreSQL in the middle of a minute: 180 places are
   assert.deepEqual(sumOf(await meanwhile), { admitted: 120, rate: 480 })
 })
 
-test('X7: tables that are emptied while one is dead: after the grace the others go on, with what they hold themselves', {
+test('X7: tables emptied while one replica is dead: after the grace period the others continue with their own holds', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'emptied')

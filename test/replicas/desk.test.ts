@@ -29,7 +29,7 @@ async function heldOf(
   return (rows[0] as { held: bigint | null }).held ?? undefined
 }
 
-test('X7: a release rides with the next question, goes alone after two seconds, and at once where credit is short', {
+test('X7: a release is sent with the next question, alone after two seconds, and at once if credit is short', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'releases')
@@ -52,7 +52,7 @@ test('X7: a release rides with the next question, goes alone after two seconds, 
   await until(async () => (await heldOf(store, short)) === 4n)
 })
 
-test('C5 X7: what is owed is held for all replicas until the database has the debit', { skip }, async () => {
+test('C5 X7: an owed debit is held for all replicas until it is in the database', { skip }, async () => {
   const store = await openShared(cluster(), 'owed')
   const [one, other] = [
     await startReplica(store.shared, { name: 'one' }),
@@ -73,7 +73,7 @@ test('C5 X7: what is owed is held for all replicas until the database has the de
   assert.deepEqual(await other.take(account, 1), { all_held: 1 })
 })
 
-test('X7: a call has at most sixteen accounts, one is under way on each lane, and an account is in one of them only', {
+test('X7: a call has at most sixteen accounts, each lane has one call, and an account is in only one of them', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'lanes')
@@ -99,7 +99,7 @@ test('X7: a call has at most sixteen accounts, one is under way on each lane, an
   for (const call of scopes) assert.deepEqual(call, call.toSorted())
 })
 
-test('C5 X7: who waits too long hears that nobody knows; what was granted behind that is held by nobody', {
+test('C5 X7: a request that waits too long gets an unknown result; a later grant is held for no request', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'late')
@@ -128,7 +128,7 @@ test('C5 X7: who waits too long hears that nobody knows; what was granted behind
   assert.equal((await replica.ask(account, 1n)).figures?.window.taken, 3)
 })
 
-test('C5 X7: while the database is away questions wait, and go on when it is back; nothing is counted twice', {
+test('C5 X7: while the database is away questions wait, and continue when it returns; nothing is counted twice', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'away')
@@ -152,7 +152,7 @@ test('C5 X7: while the database is away questions wait, and go on when it is bac
   assert.deepEqual(await asked, { admitted: 3, all_held: 2 })
 })
 
-test('R1 X7: a hold that credit refuses gives its place back, if the window is still the one it was taken in', {
+test('R1 X7: a hold refused for lack of credit returns its place, if its window is still open', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'back')
@@ -172,7 +172,7 @@ test('R1 X7: a hold that credit refuses gives its place back, if the window is s
   )
 })
 
-test('X7: a window opens with the first request that gets a place, by the database’s time, and ends a minute later', {
+test('X7: a window opens with the first admitted request, by the database’s time, and ends a minute later', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'opens')
@@ -187,7 +187,7 @@ test('X7: a window opens with the first request that gets a place, by the databa
   assert.equal(unknown.verdict, 'no_credit')
 })
 
-test('X7: an account whose window ended starts another, also where the database’s clock was set back meanwhile', {
+test('X7: an account whose window ended starts another, also if the database’s clock was set back meanwhile', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'clock')
@@ -206,7 +206,7 @@ test('X7: an account whose window ended starts another, also where the database�
 
 const key: KeyScope = { id: 'key_1', requestsPerMinute: 3, budgetNanos: undefined }
 
-test('R15 X7: a key with a window of its own: both windows count as one, and a refusal by one uses no place of the other', {
+test('R15 X7: for a key with its own window both windows count as one, and a refusal by one uses no place of the other', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'keys')
@@ -224,7 +224,7 @@ test('R15 X7: a key with a window of its own: both windows count as one, and a r
   assert.deepEqual([full.verdict, full.figures?.key?.window?.taken], ['rate', 3])
 })
 
-test('R15 X7: a key with a budget: account first, then what the key has spent and holds, over all replicas', {
+test('R15 X7: for a key with a budget the account is checked first, then the key’s spending and holds, over all replicas', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'budgets')
@@ -252,7 +252,7 @@ test('R15 X7: a key with a budget: account first, then what the key has spent an
   assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'no_credit')
 })
 
-test('C2 R15 X7: what is asked about while idle accounts are forgotten is held, and its places stay taken', {
+test('C2 R15 X7: requests made while idle accounts are forgotten are held, and their places stay taken', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'forgotten')
@@ -280,7 +280,7 @@ test('C2 R15 X7: what is asked about while idle accounts are forgotten is held, 
   await until(async () => (await heldOf(store, account)) === 60n)
 })
 
-test('X7: what is much is told in several calls; what the database has beside it goes with the last', {
+test('X7: a large report is sent in several calls; state that only the database has is removed with the last', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'much')
@@ -317,7 +317,7 @@ test('X7: what is much is told in several calls; what the database has beside it
   await until(async () => (await count())[1] === 9_000n)
 })
 
-test('C2 X7: a hold that its replica tells to be gone while another is judged is not free together with what it was for', {
+test('C2 X7: a hold that its replica releases during another’s check is not free together with its debit', {
   skip,
 }, async () => {
   const sleep = 'PERFORM pg_sleep(0.3);'
@@ -341,7 +341,7 @@ test('C2 X7: a hold that its replica tells to be gone while another is judged is
   assert.equal(verdicts['admitted'], undefined)
 })
 
-test('X7: a limit beyond what the database counts to is none', { skip }, async () => {
+test('X7: a limit above the range of the database is no limit', { skip }, async () => {
   const store = await openShared(cluster(), 'limitless')
   const replica = await startReplica(store.shared)
   const account = await store.createAccount(rich)
@@ -349,7 +349,7 @@ test('X7: a limit beyond what the database counts to is none', { skip }, async (
   assert.equal(verdict, 'admitted')
 })
 
-test('R15 C5 X7: what is owed of a budget is held for all replicas, also of a key that nobody asked by yet', {
+test('R15 C5 X7: an owed part of a budget is held for all replicas, also of a key that was not used yet', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'owed-budget')
@@ -367,7 +367,7 @@ test('R15 C5 X7: what is owed of a budget is held for all replicas, also of a ke
   assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'admitted')
 })
 
-test('Y20 X7: a person with bounds over two keys: after the account, before the key, over all replicas', {
+test('Y20 X7: a person’s limits over two keys are checked after the account and before the key, over all replicas', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'people')

@@ -33,7 +33,7 @@ async function ask(url: string, key: string, body: object): Promise<number> {
 /** Costs the account of the key something. */
 const question = { model: 'large', messages: [{ role: 'user', content: 'Hello!' }], max_completion_tokens: 20 }
 
-test('X15 X7 of three gateways that share a database one tells each warning, and another where that one is gone', {
+test('X15 X7 of three gateways that share a database one sends each warning, and another if that one is gone', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('hooks')
@@ -69,7 +69,7 @@ test('X15 X7 of three gateways that share a database one tells each warning, and
   assert.deepEqual(low.body.data['account'], { id, name: 'payer' })
 })
 
-test('X15 X7: while the file is being changed, a server with the old one leaves what it tells nobody to one with the new', {
+test('X15 X7: during a change of the file, a server with the old one leaves events that it sends nowhere to one with the new', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('changed')
@@ -113,7 +113,7 @@ test('X15 X7: while the file is being changed, a server with the old one leaves 
   await until(async () => (await waiting()).length === 1, 'what was told is gone')
 })
 
-test('X7 issue 13: which upstream accounts are left alone both gateways tell, and which of them has met the cause', {
+test('X7 issue 13: both gateways show which upstream accounts cool, and which gateway met the cause', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('told')
@@ -148,7 +148,7 @@ test('X7 issue 13: which upstream accounts are left alone both gateways tell, an
   assert.ok(leftMs > 0 && leftMs <= 200_000, untilTime!)
 })
 
-test('X9 issue 13: who reads figures at one gateway has the others write what they have counted', {
+test('X9 issue 13: a person who reads figures at one gateway makes the others write their counts', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('figures')
@@ -181,7 +181,7 @@ const completion = {
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 }
 
-test('X9 each gateway of a database answers operators for all: explain, requests, holds, events; it names one without a door', {
+test('X9 each gateway of a database answers operators for all: explain, requests, holds, events; it names one it cannot reach', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('views')

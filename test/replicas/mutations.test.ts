@@ -92,7 +92,7 @@ const faults: [what: string, law: laws.Law, fault: laws.Fault][] = [
 ]
 
 for (const [index, [what, law, fault]] of faults.entries()) {
-  test(`X7: the laws notice ${what}`, { skip }, async () => {
+  test(`X7: the laws detect ${what}`, { skip }, async () => {
     await assert.rejects(async () => {
       for (let n = 0; n < tries; n++) await law(cluster(), `mutation-${index}-${n}`, fault)
     }, assert.AssertionError)

@@ -53,7 +53,7 @@ async function askAtOnce(key: string, count: number): Promise<Record<number, num
 
 const spendOf = async (id: string) => (await books.findKeys(id))[0]!.spend!
 
-test('R15 X7 over three gateways a key makes exactly as many requests in a minute as it may', { skip }, async () => {
+test('R15 X7 over three gateways a key makes exactly its allowed requests a minute', { skip }, async () => {
   const { key } = await books.createKey('payer', { requestsPerMinute: 40 })
   assert.deepEqual(await askAtOnce(key, 150), { 200: 40, 429: 110 })
   const refused = await ask(urls[0]!, key)
@@ -92,7 +92,9 @@ test('R15 C2 X7 over three gateways a key spends no more than its budget and the
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
-test('R15 X7 a changed budget, other models and a rotation are heeded by every gateway at once', { skip }, async () => {
+test('R15 X7 a changed budget, other models and a rotation take effect at every gateway at once', {
+  skip,
+}, async () => {
   const { key, id } = await books.createKey('payer', { budget: { nanos: 1n, per: 'day' }, models: ['small'] })
   assert.equal((await ask(urls[0]!, key, 'small')).status, 200)
   await until(async () => (await ask(urls[1]!, key, 'small')).status === 402, 'it is spent')

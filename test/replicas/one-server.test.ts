@@ -176,7 +176,7 @@ for (const [what, fail] of [
   ['killed and started again', crashAndStart],
   ['frozen and let go on', () => freeze(postgres)],
 ] as const)
-  test(`C3, C5, X7: PostgreSQL ${what} under load: only 500 in time, nothing lost, nothing twice, ready again`, {
+  test(`C3, C5, X7: PostgreSQL ${what} under load: only timely 500s, nothing lost, nothing twice, ready again`, {
     skip,
   }, async () => {
     const prepared = await prepare()
@@ -200,7 +200,7 @@ for (const [what, fail] of [
     await untilBooked(prepared, answers)
   })
 
-test('BRK-14: the probe says not ready as soon as a request is refused for a frozen database, and ready when that goes on', {
+test('BRK-14: the probe is not ready as soon as a frozen database refuses a request, and ready when the database continues', {
   skip,
 }, async () => {
   const prepared = await prepare()
@@ -222,7 +222,7 @@ test('BRK-14: the probe says not ready as soon as a request is refused for a fro
   assert.equal(await isReady(), true)
 })
 
-test('C5: a database that dies while nobody asks: the probe says so in 5 s, and when it is back', {
+test('C5: a database that dies while no request runs: the probe reports it within 5 s, and also its return', {
   skip,
 }, async () => {
   const prepared = await prepare()
@@ -236,7 +236,7 @@ test('C5: a database that dies while nobody asks: the probe says so in 5 s, and 
   assert.equal((await ask()).status, 200)
 })
 
-test('C5: a server that is started without its database listens, is not ready, refuses with 500, and serves when it comes', {
+test('C5: a server started without its database listens, is not ready, returns 500, and serves when the database is there', {
   skip,
 }, async () => {
   const prepared = await prepare()
@@ -291,7 +291,9 @@ async function kill({ child, exited }: Served): Promise<void> {
   await exited
 }
 
-test('X7 X11: told to stop while no worker lives just then, the process that starts them ends', { skip }, async () => {
+test('X7 X11: the parent process ends when it is stopped, even if no worker lives at that moment', {
+  skip,
+}, async () => {
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
   await server.url()
@@ -308,7 +310,7 @@ const isAnswered = (url: URL) =>
     () => false,
   )
 
-test('X7 F-P1: a worker that is killed before it listens again, while no other lives, is started once more', {
+test('X7 F-P1: a worker that is killed before it listens, while no other lives, is started once more', {
   skip,
 }, async () => {
   const { folder } = await prepare()
@@ -328,7 +330,7 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('X7 X10: a worker that replaces another reads the file; while that is invalid or needs a restart, the others serve on', {
+test('X7 X10: a replacing worker reads the file; while that is invalid or needs a restart, the other workers continue', {
   skip,
 }, async () => {
   const { folder, key } = await prepare()
@@ -378,7 +380,7 @@ test('X7 X10: a worker that replaces another reads the file; while that is inval
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('X7: workers end when the process that has started them is killed', { skip }, async () => {
+test('X7: workers end when their parent process is killed', { skip }, async () => {
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
   await server.url()
@@ -388,7 +390,7 @@ test('X7: workers end when the process that has started them is killed', { skip 
   await until(() => !pids.some((pid) => existsSync(`/proc/${pid}/cmdline`)), 'they end')
 })
 
-test('X7: a port that another program has is refused, and no worker is started', { skip }, async () => {
+test('X7: a port in use by another program is an error, and no worker is started', { skip }, async () => {
   const { folder } = await prepare()
   const file = join(folder, 'triwire.yaml')
   for (const name of ['listen', 'admin_listen']) {
@@ -417,7 +419,7 @@ Server.prototype.listen = function (options, ...rest) {
   return this
 }`
 
-test('X7: where the system cannot share a port, one process serves and says so', { skip }, async () => {
+test('X7: if the system cannot share a port, one process serves and reports it', { skip }, async () => {
   const { folder, key } = await prepare()
   const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(withoutShared)}` }
   const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder, { env })
@@ -429,7 +431,7 @@ test('X7: where the system cannot share a port, one process serves and says so',
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('X7: a worker that ends again and again before it listens keeps the admin listener from nobody', {
+test('X7: the admin listener works although a worker repeatedly ends before it listens', {
   skip,
 }, async () => {
   const { folder } = await prepare()
@@ -455,7 +457,7 @@ test('X7: a worker that ends again and again before it listens keeps the admin l
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('B24 X7: a SIGHUP while the workers start is no end of the process that starts them', { skip }, async () => {
+test('B24 X7: a SIGHUP while the workers start does not end their parent process', { skip }, async () => {
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
   await until(() => childrenOf(server.child.pid!).length > 0, 'a worker is begun')
@@ -466,7 +468,7 @@ test('B24 X7: a SIGHUP while the workers start is no end of the process that sta
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('X7 F-P11: where the system has no room for another worker, those that live go on, and it is begun when there is some', {
+test('X7 F-P11: if the system has no room for another worker, the others continue, and it is started when there is room', {
   skip: skip || !existsSync('/usr/bin/prlimit'),
 }, async () => {
   const { folder } = await prepare()

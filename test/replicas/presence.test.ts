@@ -13,7 +13,7 @@ const rich = 10n ** 15n
 
 type Row = Record<string, unknown>
 
-test('X7: replicas register, are seen, and leave; what one held is free at once, its places stay taken', {
+test('X7: replicas register, are seen, and leave; a leaver’s holds are free at once, and its places stay taken', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'registered')
@@ -36,7 +36,7 @@ test('X7: replicas register, are seen, and leave; what one held is free at once,
   assert.deepEqual([typeof left!['left_ms'], living!['left_ms']], ['bigint', null])
 })
 
-test('T7: a replica with another seal key refuses to start while one lives, and says what to do', {
+test('T7: a replica with another seal key refuses to start while one lives, and prints the cure', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'seals')
@@ -51,7 +51,7 @@ test('T7: a replica with another seal key refuses to start while one lives, and 
   await other()
 })
 
-test('X7 law 12: replicas with different configurations hear of each other, and when they agree again', {
+test('X7 law 12: replicas with different configurations report it, and also when they agree again', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'configs')
@@ -70,7 +70,7 @@ test('X7 law 12: replicas with different configurations hear of each other, and 
   assert.deepEqual([one.differing.slice(1), two.differing.slice(1)], [[[]], [[]]])
 })
 
-test('X7: who was not seen for a minute is marked by the others and its rows go when its windows are over; it comes back by itself', {
+test('X7: a replica unseen for a minute is marked; its rows go when its windows end; it can return by itself', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'gone')
@@ -101,7 +101,7 @@ test('X7: who was not seen for a minute is marked by the others and its rows go 
   assert.equal((await living.ask(young, 0n)).figures?.freeNanos, rich - 2n)
 })
 
-test('X7: a replica that the database has never heard of, as behind a standby that was promoted, is a new one that holds the same', {
+test('X7: a replica unknown to the database, as after the promotion of a standby, registers as new with the same holds', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'promoted')
@@ -115,7 +115,7 @@ test('X7: a replica that the database has never heard of, as behind a standby th
   assert.deepEqual(await other.take(account, 10), { admitted: 6, all_held: 4 })
 })
 
-test('X7: of what is idle nothing is kept, neither here nor there; what is held is', { skip }, async () => {
+test('X7: state of idle accounts is removed from process and database; holds stay', { skip }, async () => {
   const store = await openShared(cluster(), 'idle')
   const replica = await startReplica(store.shared)
   const [idle, busy] = [await store.createAccount(rich), await store.createAccount(rich)]
@@ -127,7 +127,7 @@ test('X7: of what is idle nothing is kept, neither here nor there; what is held 
   assert.deepEqual(rows, [{ scope: busy, held: 7n }])
 })
 
-test('R4 X7: what an attack from many addresses leaves behind is taken away in parts, each of them quick', {
+test('R4 X7: rows left by an attack from many addresses are deleted in parts, each of them quickly', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'many')
@@ -142,7 +142,7 @@ test('R4 X7: what an attack from many addresses leaves behind is taken away in p
   assert.equal(await left(), 0)
 })
 
-test('issue 13 X15: warnings that nobody tells, since no server has webhooks any more, do not stay for ever', {
+test('issue 13 X15: warnings without a server that has webhooks are deleted in time', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'untold')

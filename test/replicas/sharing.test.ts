@@ -27,7 +27,9 @@ function throttlesOver(database: Transaction) {
   return { throttles, counted, state }
 }
 
-test('R4 X7: of failures over three servers ten of a minute are unthrottled, whoever sees them', { skip }, async () => {
+test('R4 X7: over three servers ten failures a minute are unthrottled, whichever server sees them', {
+  skip,
+}, async () => {
   const store = await openShared(cluster(), 'throttle')
   const { throttles } = throttlesOver(store.operator)
   for (const ip of ['192.0.2.1', '2001:db8::1']) {
@@ -40,7 +42,7 @@ test('R4 X7: of failures over three servers ten of a minute are unthrottled, who
   }
 })
 
-test('R4 R16: an address that is known to be over the limit asks nobody until its window ends', { skip }, async () => {
+test('R4 R16: an address known to be over its limit causes no query until its window ends', { skip }, async () => {
   const store = await openShared(cluster(), 'known')
   const { throttles, counted, state } = throttlesOver(store.operator)
   const [one, other] = throttles
@@ -58,7 +60,7 @@ test('R4 R16: an address that is known to be over the limit asks nobody until it
   assert.equal((await one!.fail('192.0.2.1')).throttled, false)
 })
 
-test('R4 C5: while the store is silent each server counts for itself', { skip }, async () => {
+test('R4 C5: while the store does not respond, each server counts for itself', { skip }, async () => {
   const store = await openShared(cluster(), 'silent')
   const { throttles, state } = throttlesOver(store.operator)
   state.isSilent = true
@@ -69,7 +71,7 @@ test('R4 C5: while the store is silent each server counts for itself', { skip },
   state.isSilent = false
 })
 
-test('U1 X7: a cooldown is heard by the others, once, and the longest wait wins', { skip }, async () => {
+test('U1 X7: a cooldown reaches the other servers once, and the longest wait holds', { skip }, async () => {
   const store = await openShared(cluster(), 'cooldowns')
   const heard: Cooldown[][] = [[], []]
   const boards = heard.map(
@@ -117,7 +119,7 @@ function openTwoBoards(database: Transaction) {
   return { told, board, other }
 }
 
-test('X9 X7: what is lifted before the server that met it has looked is lifted there too, once', { skip }, async () => {
+test('X9 X7: a cooldown lifted before its own server has looked is lifted there too, once', { skip }, async () => {
   const store = await openShared(cluster(), 'lifted')
   const { told, board, other } = openTwoBoards(store.operator)
   const cooldown = { place: 'p', forMs: 600_000, cause: 'disabled', tell: 'account', cool: 'now' } as const
@@ -132,7 +134,7 @@ test('X9 X7: what is lifted before the server that met it has looked is lifted t
   assert.deepEqual(told.slice(1), ['cooled disabled', 'lifted disabled'])
 })
 
-test('X9 X7: what is lifted and cooled anew between two looks is both to a server that looks then', {
+test('X9 X7: a cooldown lifted and set again between two looks is both for a server that looks then', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'again')
@@ -159,7 +161,7 @@ function openSteering({ query }: Transaction) {
   return { state, steering: new Steering(board, () => state.nowMs) }
 }
 
-test('X9 X7: of what operators want while the database is away the last wish is written, and undoes nothing that another server disabled since', {
+test('X9 X7: of operators’ commands during a database outage the last is written, unless another server disabled the account since', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'wishes')
@@ -198,7 +200,7 @@ test('X9 X7: of what operators want while the database is away the last wish is 
   assert.deepEqual(await disabled(), ['since by other'])
 })
 
-test('X9: of wishes that cannot be written the newest thousand are kept', async () => {
+test('X9: of commands that cannot be written the newest thousand are kept', async () => {
   let isAway = true
   const told: string[] = []
   const tell = async (place: string) => {
@@ -215,7 +217,9 @@ test('X9: of wishes that cannot be written the newest thousand are kept', async 
   assert.deepEqual([told.length, told[0], ...told.slice(-2)], [1_000, 'p3', 'p1', 'one more'])
 })
 
-test('R4: what is counted is a call of the database, sorted, however the addresses come', { skip }, async () => {
+test('R4: failures are written in one sorted call of the database, in whatever order the addresses arrive', {
+  skip,
+}, async () => {
   const store = await openShared(cluster(), 'counted')
   const told = await readFailures(store.operator, [
     ['a', 2],

@@ -69,7 +69,7 @@ function steered(servers: readonly { store: ServerStore }[]) {
 const verdictsOf = (answers: readonly (Admitted | AdmissionRefusal)[]) =>
   countOf(answers.map((answer) => ({ verdict: answer.ok ? 'admitted' : answer.why })))
 
-test('X7: three servers of one database admit exactly 300 of 1,000 at once, and know then without asking', {
+test('X7: three servers of one database admit exactly 300 of 1,000 concurrent requests, and know it then without asking', {
   skip,
 }, async () => {
   const { servers, id } = await start('at_once', 10n ** 15n)
@@ -82,7 +82,7 @@ test('X7: three servers of one database admit exactly 300 of 1,000 at once, and 
   }
 })
 
-test('X7 C2: a thousand at once on three servers, each debited by its ledger: within the law of overdraft', {
+test('X7 C2: a thousand concurrent requests on three servers, each debited by its ledger, stay within the law of overdraft', {
   skip,
 }, async () => {
   const hold = 420_000n
@@ -105,7 +105,7 @@ test('X7 C2: a thousand at once on three servers, each debited by its ledger: wi
   assert.ok(-left <= admitted * (costs - hold) + hold && left <= 0n, `${admitted} admitted, ${left} left`)
 })
 
-test('X7 F-P15: what a server holds is held by its next thread, when one dies', { skip }, async () => {
+test('X7 F-P15: the holds of a server stay held by its next thread when one dies', { skip }, async () => {
   const { servers, books, id } = await start('thread', 10n)
   const [one, two] = servers
   const held = await Promise.all([one!.ask(4n), one!.ask(5n)])
@@ -130,7 +130,7 @@ test('R4 X7: ten failures of an address are unthrottled, over three servers', { 
   assert.equal(told.filter(({ throttled }) => !throttled).length, 10)
 })
 
-test('U1 X7: what one server leaves alone the others hear of within moments', { skip }, async () => {
+test('U1 X7: a cooldown at one server reaches the others within moments', { skip }, async () => {
   const { servers } = await start('cooled', 10n)
   const heard: string[][] = [[], [], []]
   for (const [n, { store }] of servers.entries()) store.cooldowns!.onCooled(({ cause }) => heard[n]!.push(cause))
@@ -139,7 +139,7 @@ test('U1 X7: what one server leaves alone the others hear of within moments', { 
   await until(() => heard.every((causes) => causes[0] === 'upstream_429'))
 })
 
-test('X9 X7: what an operator has disabled at one server is disabled at all of them, and at those that come later, until he enables it', {
+test('X9 X7: an account disabled by an operator is disabled at all servers, also later ones, until they enable it', {
   skip,
 }, async () => {
   const { servers } = await start('disabled', 10n)
@@ -156,7 +156,7 @@ test('X9 X7: what an operator has disabled at one server is disabled at all of t
   await until(() => states().every((state) => state === 'trial'))
 })
 
-test('X9 X7: what an operator disables or enables while the database is away is so at all servers when it is back', {
+test('X9 X7: an operator’s command during a database outage takes effect at all servers when the database is back', {
   skip,
 }, async () => {
   const { servers } = await start('steered', 10n)
@@ -180,7 +180,7 @@ test('X9 X7: what an operator disables or enables while the database is away is 
   }
 })
 
-test('X9 X7: what an operator disables while its table cannot be written is written by a later beat', {
+test('X9 X7: an operator’s command that cannot be written at first is written by a later heartbeat', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('beaten')
@@ -202,7 +202,7 @@ test('X9 X7: what an operator disables while its table cannot be written is writ
   await until(() => states().every((state) => state === 'disabled'), 'both have it disabled')
 })
 
-test('X9 X7: a server that starts keeps to what was disabled before, whenever it begins to listen to the others', {
+test('X9 X7: a server that starts keeps earlier disabled accounts, whenever it begins to listen to the others', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('restarted')
@@ -219,7 +219,7 @@ test('X9 X7: a server that starts keeps to what was disabled before, whenever it
 /** What two servers call one account's service of a model, while its key is being changed. */
 const places = ['old', 'new'].map((key) => JSON.stringify(['m', 'up', 'https://up.example', 'm', 'a', key]))
 
-test('X9 X7: the last wish about an account holds at servers that have another key for it, and after their starts', {
+test('X9 X7: the last command about an account holds at servers that have another key for it, and after their starts', {
   skip,
 }, async () => {
   const url = cluster().createDatabase('rekeyed')

@@ -72,7 +72,7 @@ test('R1 X7: with admission in PostgreSQL 402 comes before 400, and takes no pla
   assert.equal(figures?.window.taken, 2)
 })
 
-test('R1 X7: with admission in PostgreSQL 429 comes before 400, and a request whose body is wrong uses its place', {
+test('R1 X7: with admission in PostgreSQL 429 comes before 400, and a request with an invalid body uses its place', {
   skip,
 }, async () => {
   const { store, tell, id } = await start('window', 10n ** 12n, 5)
