@@ -119,7 +119,7 @@ test('X13 X15 if the configuration is not a file, no file is written beside it',
   assert.match(inText.stderr, /^triwire: TRIWIRE_CONFIG_YAML holds the configuration: change it there, or name a file/)
   assert.throws(() => readFileSync(join(cwd, 'triwire.yaml')))
   const folder = await runWarm(['catalog', 'add', 'openai', '--yes', '--config', '.'], { cwd })
-  assert.match(folder.stderr, /^triwire: Cannot read \S+ \(EISDIR\): name another one with --config\n$/)
+  assert.match(folder.stderr, /^triwire: Cannot read \S+ \(it is no file\): name another one with --config\n$/)
   const nowhere = await runWarm(['catalog', 'add', 'openai', '--yes', '--config', 'no/folder/a.yaml'], { cwd })
   assert.match(nowhere.stderr, /^triwire: Cannot write \S+a\.yaml \(ENOENT\): name another one with --config\n$/)
 })
