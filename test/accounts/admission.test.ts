@@ -51,7 +51,7 @@ function whyOf(answer: { ok: true } | AdmissionRefusal): string {
   return answer.ok ? 'ok' : answer.why
 }
 
-test('R1 of several things wrong the first in the order of checks is told: unwritable, credit, shedding, window', async () => {
+test('R1 if several checks fail, the error names the first in order: unwritable, credit, shedding, window', async () => {
   const { state, balance, enter } = createGate({ limit: 1 })
   letIn(await enter())
   assert.deepEqual(await enter(), { ok: false, why: 'rate', retryAfterSeconds: 60 })
@@ -65,7 +65,7 @@ test('R1 of several things wrong the first in the order of checks is told: unwri
   assert.equal(whyOf(await enter()), 'unwritable')
 })
 
-test('Y16 an account that is blocked is refused, when it enters and at its hold; another one is not', async () => {
+test('Y16 a blocked account is refused both when it enters and at its hold; another account is not', async () => {
   const { state, balances, enter } = createGate()
   balances.set('acct_2', 10n)
   const other: ApiKey = { ...key, account: { id: 'acct_2', name: 'two', state: 'active' } }
@@ -75,7 +75,7 @@ test('Y16 an account that is blocked is refused, when it enters and at its hold;
   assert.deepEqual([whyOf(await mine.admit(1n)), whyOf(await theirs.admit(1n))], ['unwritable', 'ok'])
 })
 
-test('R1 what is refused before the window uses no place of it', async () => {
+test('R1 a request that is refused before the window uses no place in it', async () => {
   const { state, balance, enter } = createGate({ limit: 1 })
   state.isShedding = true
   assert.equal(whyOf(await enter()), 'busy')
@@ -86,7 +86,7 @@ test('R1 what is refused before the window uses no place of it', async () => {
   assert.equal(whyOf(await enter()), 'ok')
 })
 
-test('R1 C2 the 402 of a hold gives the place in the window back, once', async () => {
+test('R1 C2 a 402 at the hold returns the place in the window, once', async () => {
   const { balance, enter } = createGate({ limit: 2 })
   const [first, second] = [letIn(await enter()), letIn(await enter())]
   balance.heldNanos = 10n
@@ -98,7 +98,7 @@ test('R1 C2 the 402 of a hold gives the place in the window back, once', async (
   assert.equal(whyOf(await second.admit(1n)), 'ok')
 })
 
-test('R1 a request that ends before its hold has used its place all the same', async () => {
+test('R1 a request that ends before its hold has still used its place', async () => {
   const { enter } = createGate({ limit: 1 })
   letIn(await enter())[Symbol.dispose]()
   assert.equal(whyOf(await enter()), 'rate')
@@ -116,7 +116,7 @@ test('C2 a hold lasts until its release, which takes effect once', async () => {
   assert.deepEqual([balance.heldNanos, balance.running], [0n, 0])
 })
 
-test('C2 an account that the store has not told of has no credit', async () => {
+test('C2 an account whose balance the store has not reported has no credit', async () => {
   const { windows } = createGate()
   const admission = createAdmission({
     ...noBounds(),
@@ -128,14 +128,14 @@ test('C2 an account that the store has not told of has no credit', async () => {
   assert.equal(whyOf(await admission.enter(key)), 'no_credit')
 })
 
-test('F-C47 C2 of 1,000 that have entered on a balance worth 10, ten are admitted', async () => {
+test('F-C47 C2 of 1,000 requests that entered on a balance worth 10, ten are admitted', async () => {
   const { enter } = createGate({ balanceNanos: 1_000n, limit: 1_000 })
   const entered = await Promise.all(Array.from({ length: 1_000 }, async () => letIn(await enter())))
   const answers = await Promise.all(entered.map((one) => one.admit(100n)))
   assert.equal(answers.filter(({ ok }) => ok).length, 10)
 })
 
-test('C2 overdraft is at most what was under-estimated plus the last hold, through enter and admit', async () => {
+test('C2 the overdraft is at most the under-estimated amount plus the last hold, through enter and admit', async () => {
   const amount = fc.bigInt(0n, 100n)
   const step = fc.record({ ends: fc.nat(), isStart: fc.boolean(), holdNanos: amount, actualNanos: amount })
   await fc.assert(
@@ -185,7 +185,7 @@ function createBound({
   return { ...rig, live, narrow, successor: { ...key, id: 'key_2', bounds: bound('key_2') } }
 }
 
-test('R15 of several things wrong the account is told first, then the budget, then both windows, the account’s first', async () => {
+test('R15 if several limits are exceeded, the error names the account first, then the budget, then the windows, the account’s first', async () => {
   const { balance, state, live, narrow, enter } = createBound({ budgetNanos: 10n, requestsPerMinute: 1, limit: 2 })
   letIn(await enter(narrow))
   assert.deepEqual(await enter(narrow), { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
@@ -206,7 +206,7 @@ test('R15 of several things wrong the account is told first, then the budget, th
   assert.equal(whyOf(await enter(narrow)), 'unwritable')
 })
 
-test('R15 STR-9 each bound of a key refuses what passes it, except those that are judged with the body', async () => {
+test('R15 STR-9 each bound of a key refuses a request that exceeds it, except bounds that are judged with the body', async () => {
   const cases: Record<keyof KeyBounds, { bound: Parameters<typeof createBound>[0]; second: string }> = {
     budget: { bound: { budgetNanos: 0n }, second: 'budget_spent' },
     requestsPerMinute: { bound: { requestsPerMinute: 1 }, second: 'key_rate' },
@@ -225,7 +225,7 @@ test('R15 STR-9 each bound of a key refuses what passes it, except those that ar
   }
 })
 
-test('R15 what the window of a key refuses uses no place of its account’s, and the other way round', async () => {
+test('R15 a request that the window of a key refuses uses no place of its account, and vice versa', async () => {
   const { windows, narrow, enter } = createBound({ requestsPerMinute: 2, limit: 3 })
   for (let at = 0; at < 9; at++) await enter(narrow)
   assert.equal(windows.look('acct_1').left, 1)
@@ -239,14 +239,14 @@ test('R15 what the window of a key refuses uses no place of its account’s, and
   assert.equal(look('acct_1')?.window?.left, 300)
 })
 
-test('R15 R13 of two windows the one with fewer places left is told', async () => {
+test('R15 R13 of two windows, the one with fewer places left is reported', async () => {
   const { live, narrow, enter, admission } = createBound({ requestsPerMinute: 5, limit: 300 })
   letIn(await enter(narrow))
   assert.deepEqual(admission.look('acct_1', live)?.window, { limit: 5, left: 4, resetSeconds: 60 })
   assert.equal(admission.look('acct_1')?.window?.left, 299)
 })
 
-test('R15 R1 a budget’s 402 at the hold gives the places of both windows back', async () => {
+test('R15 R1 a 402 of a budget at the hold returns the places in both windows', async () => {
   const { windows, live, narrow, enter } = createBound({ budgetNanos: 10n, requestsPerMinute: 2 })
   const [first, second] = [letIn(await enter(narrow)), letIn(await enter(narrow))]
   assert.equal(whyOf(await first.admit(10n)), 'ok')
@@ -266,7 +266,7 @@ test('R15 a hold counts against the account and against the key, until its relea
   assert.deepEqual([balance.heldNanos, live.heldNanos], [0n, 0n])
 })
 
-test('R15 in the grace behind a rotation two keys share bounds: what one spends and takes the other has not', async () => {
+test('R15 during the grace period of a rotation, both keys share their bounds: what one spends or takes, the other lacks', async () => {
   const { live, narrow, successor, enter } = createBound({ budgetNanos: 10n, requestsPerMinute: 2 })
   assert.equal(narrow.bounds, successor.bounds)
   await letIn(await enter(narrow)).admit(4n)
@@ -275,7 +275,7 @@ test('R15 in the grace behind a rotation two keys share bounds: what one spends 
   assert.equal(whyOf(await enter(narrow)), 'key_rate')
 })
 
-test('R15 a window of the calendar that is over has nothing spent in it, and holds go on', async () => {
+test('R15 nothing is spent in a calendar window that has ended, and holds continue', async () => {
   const { state, live, narrow, enter } = createBound({ budgetNanos: 10n })
   live.spend = { fromMs: 0, untilMs: 2_000, spentNanos: 10n }
   state.nowMs = 1_999
@@ -286,7 +286,7 @@ test('R15 a window of the calendar that is over has nothing spent in it, and hol
   assert.equal(whyOf(await entered.admit(1n)), 'budget_held')
 })
 
-test('C5 R15 what is owed of a budget is not spendable again, also where the key had none when it came to be owed', async () => {
+test('C5 R15 an amount owed from a budget is not spendable again, even if the key had no budget when it was owed', async () => {
   const { bounds, live, narrow, enter } = createBound({ budgetNanos: 10n })
   bounds.owe('key_1', 10n)
   assert.equal(whyOf(await enter(narrow)), 'budget_spent')
@@ -298,14 +298,14 @@ test('C5 R15 what is owed of a budget is not spendable again, also where the key
   assert.equal(bounds.left(late, live.budget!, 0).creditNanos, 3n)
 })
 
-test('F-C47 C2 R15 of 1,000 that have entered on a budget worth ten, ten are admitted', async () => {
+test('F-C47 C2 R15 of 1,000 requests that entered on a budget worth ten, ten are admitted', async () => {
   const { narrow, enter } = createBound({ budgetNanos: 1_000n, limit: 1_000 })
   const entered = await Promise.all(Array.from({ length: 1_000 }, async () => letIn(await enter(narrow))))
   const answers = await Promise.all(entered.map((one) => one.admit(100n)))
   assert.equal(answers.filter(({ ok }) => ok).length, 10)
 })
 
-test('C2 R15 in every window of a budget no more is spent than it, what was under-estimated and the last hold', async () => {
+test('C2 R15 in every window, spending exceeds the budget by at most the under-estimated amount plus the last hold', async () => {
   const amount = fc.bigInt(0n, 100n)
   const step = fc.record({
     ends: fc.nat(),
@@ -351,7 +351,7 @@ test('C2 R15 in every window of a budget no more is spent than it, what was unde
   )
 })
 
-test('C5 what is owed is not spendable again when the store tells its balance, until the store has it', async () => {
+test('C5 an owed amount is not spendable again when the store reports the balance, until the store has the debit', async () => {
   const { balances, balance, enter } = createGate({ balanceNanos: 10n })
   balances.owe('acct_1', 10n)
   assert.equal(whyOf(await enter()), 'no_credit')
@@ -366,7 +366,7 @@ test('C5 what is owed is not spendable again when the store tells its balance, u
   assert.equal(whyOf(await enter()), 'ok')
 })
 
-test('C5 R1 what was lost while a body was read is told at the hold: a store that takes no debits, credit that is spent', async () => {
+test('C5 R1 a failure that occurs while a body is read is reported at the hold: a store without debits, spent credit', async () => {
   const { enter, state, balances, balance } = createGate()
   const early = letIn(await enter())
   state.blocked.add('acct_1')
@@ -390,7 +390,7 @@ function createOwned({ budgetNanos, requestsPerMinute }: { budgetNanos?: bigint;
   return { ...rig, person, keys }
 }
 
-test('Y20 the bounds of a person are told after those of the account and before those of the key, over all their keys', async () => {
+test('Y20 the bounds of a person cover all their keys and are reported after those of the account, before those of the key', async () => {
   const { balance, windows, live, person, keys, enter } = createOwned({ budgetNanos: 10n, requestsPerMinute: 2 })
   const [narrow, wide] = keys
   for (const one of keys) letIn(await enter(one))
@@ -409,7 +409,7 @@ test('Y20 the bounds of a person are told after those of the account and before 
   assert.equal(whyOf(await enter(narrow)), 'budget_held')
 })
 
-test('Y20 R13 R1 of three windows the one with the fewest places left is told, and a 402 at the hold gives all of them back', async () => {
+test('Y20 R13 R1 of three windows, the one with the fewest places left is reported, and a 402 at the hold returns all three', async () => {
   const { windows, live, person, keys, enter, admission } = createOwned({ budgetNanos: 10n, requestsPerMinute: 2 })
   const entered = [letIn(await enter(keys[0])), letIn(await enter(keys[1]))]
   assert.deepEqual(admission.look('acct_1', live, person)?.window, { limit: 2, left: 0, resetSeconds: 60 })
@@ -421,7 +421,7 @@ test('Y20 R13 R1 of three windows the one with the fewest places left is told, a
   assert.deepEqual([person.heldNanos, live.heldNanos], [0n, 0n])
 })
 
-test('Y20 C5 what is owed by a person is not spendable again', async () => {
+test('Y20 C5 an amount owed by a person is not spendable again', async () => {
   const { bounds, keys, enter } = createOwned({ budgetNanos: 10n })
   bounds.owe('per_1', 10n)
   assert.equal(whyOf(await enter(keys[1])), 'person_budget_spent')
@@ -429,7 +429,7 @@ test('Y20 C5 what is owed by a person is not spendable again', async () => {
   assert.equal(whyOf(await enter(keys[1])), 'ok')
 })
 
-test('Y20 C2 in every window a person spends no more over all keys than the budget, what was under-estimated and the last hold', async () => {
+test('Y20 C2 in every window, a person exceeds the budget by at most the under-estimated amount plus the last hold', async () => {
   const request = fc.record({
     which: fc.nat(1),
     hold: fc.bigInt(0n, 40n),

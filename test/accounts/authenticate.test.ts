@@ -22,18 +22,18 @@ test('R7 Bearer, its scheme in any case, and x-api-key are read on every wire', 
   assert.equal(await read({ xApiKey: first.key }), 'key_1')
 })
 
-test('R7 of two headers the first valid key is the principal', async () => {
+test('R7 if two headers have keys, the first valid key is the principal', async () => {
   assert.equal(await read({ authorization: `Bearer ${first.key}`, xApiKey: second.key }), 'key_1')
   assert.equal(await read({ authorization: `Bearer ${second.key}`, xApiKey: first.key }), 'key_2')
   assert.equal(await read({ authorization: `Bearer ${unknown.key}`, xApiKey: first.key }), 'key_1')
   assert.equal(await read({ authorization: 'Bearer none', xApiKey: second.key }), 'key_2')
 })
 
-test('R7 two bad credentials are one failure', async () => {
+test('R7 two bad credentials count as one failure', async () => {
   assert.equal(await read({ authorization: `Bearer ${unknown.key}`, xApiKey: 'x' }), 'invalid')
 })
 
-test('spec 5 missing, malformed and unknown keys are told apart from valid ones only', async () => {
+test('spec 5 a request without a key counts as missing, a malformed credential as invalid', async () => {
   assert.equal(await read({}), 'missing')
   assert.equal(await read({ authorization: '', xApiKey: '' }), 'missing')
   for (const authorization of ['Bearer', 'Bearer ', first.key, `Basic ${first.key}`, `Bearer ${first.key} x`]) {
@@ -41,7 +41,7 @@ test('spec 5 missing, malformed and unknown keys are told apart from valid ones 
   }
 })
 
-test('a rotated key is good until its grace ends, and not at that moment, as for operators', async () => {
+test('a rotated key is valid until its grace period ends, and not at that moment, as for operators', async () => {
   assert.equal(await read({ xApiKey: second.key }, 999), 'key_2')
   assert.equal(await read({ xApiKey: second.key }, 1_000), 'invalid')
 })
@@ -67,7 +67,7 @@ function createAsked({ inStore = [unknown], isThrottled = false } = {}) {
   return { asked, asking: { directory: looking, nowMs: 0, isThrottled: () => isThrottled } }
 }
 
-test('R16 a well-formed key that memory does not hold is looked for in the store', async () => {
+test('R16 a well-formed key that memory does not hold is looked up in the store', async () => {
   const { asking, asked } = createAsked()
   const found = await authenticate(asking, { xApiKey: unknown.key })
   assert.deepEqual(found, { key: { id: unknown.id, prefix: unknown.prefix, account, expiresMs: undefined } })
@@ -75,7 +75,7 @@ test('R16 a well-formed key that memory does not hold is looked for in the store
   assert.equal(asked.length, 2)
 })
 
-test('R16 malformed keys and keys that memory holds make nobody wait', async () => {
+test('R16 malformed keys and keys held in memory cause no wait', async () => {
   const { asking, asked } = createAsked()
   const wrong = `${unknown.key.slice(0, -1)}${unknown.key.endsWith('0') ? '1' : '0'}`
   assert.equal(await authenticate(asking, { xApiKey: wrong, authorization: 'Bearer x' }), 'invalid')
@@ -83,14 +83,14 @@ test('R16 malformed keys and keys that memory holds make nobody wait', async () 
   assert.deepEqual(asked, [])
 })
 
-test('R16 an address that is throttled waits for nothing, and its valid key passes', async () => {
+test('R16 a throttled address does not wait for the store, and its valid key passes', async () => {
   const { asking, asked } = createAsked({ isThrottled: true })
   assert.equal(await authenticate(asking, { xApiKey: unknown.key }), 'invalid')
   assert.deepEqual(await authenticate(asking, { xApiKey: first.key }), { key: known.get(first.digest) })
   assert.deepEqual(asked, [])
 })
 
-test('R7 R16 a key that memory holds makes nobody wait for the one beside it, in whichever header it is', async () => {
+test('R7 R16 a key held in memory does not wait for the other header’s key, whichever header it is in', async () => {
   const { asking, asked } = createAsked()
   const principal = { key: known.get(first.digest) }
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('R7 R16 a key that memory holds makes nobody wait for the one beside it, in
   assert.deepEqual(asked, [])
 })
 
-test('R7 R16 of two headers that the store alone may know the first valid key is the principal', async () => {
+test('R7 R16 if both headers have keys that only the store may know, the first valid key is the principal', async () => {
   const other = createKey()
   const { asking, asked } = createAsked({ inStore: [unknown, other] })
   const principal = async (bearer: string, xApiKey: string) => {

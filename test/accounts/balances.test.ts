@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createBalances } from '../../src/accounts/balances.ts'
 
-test('C5 what is due of an account that the store has not told of is counted nowhere; the store will tell it', () => {
+test('C5 an amount due is not counted for an account whose balance the store has not reported; the store will include it', () => {
   const balances = createBalances()
   balances.owe('acct_1', 5n)
   assert.equal(balances.get('acct_1'), undefined)
@@ -10,7 +10,7 @@ test('C5 what is due of an account that the store has not told of is counted now
   assert.deepEqual(balances.get('acct_1'), { balanceNanos: 7n, owedNanos: 0n, heldNanos: 0n, running: 0 })
 })
 
-test('C5 what is due stays taken off, whatever the store says meanwhile, until the store has it', () => {
+test('C5 an amount due stays deducted, whatever the store reports meanwhile, until the store has it', () => {
   const balances = createBalances()
   balances.set('acct_1', 10n)
   balances.owe('acct_1', 3n)

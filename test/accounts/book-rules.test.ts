@@ -70,7 +70,7 @@ function codeOf(change: BookChange<unknown>, facts: Partial<Facts> = {}): string
   }
 }
 
-test('an account name has 1 to 100 characters and no blanks around, is no id, and is of one account only', () => {
+test('an account name has 1 to 100 characters and no surrounding blanks, is not an id, and belongs to one account only', () => {
   for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä'])
     assert.equal(codeOf(createAccount(name, 0n, moment)), 'done', name)
   for (const name of [
@@ -89,7 +89,7 @@ test('an account name has 1 to 100 characters and no blanks around, is no id, an
   assert.equal(codeOf(createAccount('one', 0n, moment), { accountNamed: account }), 'name_taken')
 })
 
-test('C8 the first credit is booked as create:<id>, and none where none is given', () => {
+test('C8 the first credit is booked as create:<id>; without a first credit nothing is booked', () => {
   const { writes, result } = decide(createAccount('one', 7n, moment))
   assert.deepEqual(
     writes.map((write) => write.kind),
@@ -105,7 +105,7 @@ test('C8 the first credit is booked as create:<id>, and none where none is given
   assert.equal(decide(createAccount('one', 0n, moment)).writes.length, 1)
 })
 
-test('C8 a reference is one credit of one account and amount', () => {
+test('C8 a reference stands for one credit of one account and amount', () => {
   const again = (accountId: string, amountNanos: bigint) =>
     codeOf(credit('one', 5n, 'invoice'), { account, credit: { accountId, amountNanos } })
   assert.equal(again('acct_1', 5n), 'done')
@@ -119,7 +119,7 @@ test('C8 a reference is one credit of one account and amount', () => {
   assert.equal(codeOf(credit('two', 5n, 'i')), 'no_account')
 })
 
-test('C1 no credit or correction leads outside of 64 bits, at either end', () => {
+test('C1 no credit or correction takes a balance outside of 64 bits, at either end', () => {
   const [max, min] = [2n ** 63n - 1n, -(2n ** 63n)]
   assert.equal(codeOf(credit('one', max - 10n, 'i'), { account }), 'done')
   assert.equal(codeOf(credit('one', max - 9n, 'i'), { account }), 'overflow')
@@ -127,7 +127,7 @@ test('C1 no credit or correction leads outside of 64 bits, at either end', () =>
   assert.equal(codeOf(credit('one', min - 11n, 'i'), { account }), 'overflow')
 })
 
-test('a key is kept as its digest; the secret is only in the answer', () => {
+test('a key is stored as its digest; the secret is only in the answer', () => {
   const { writes, result } = decide(createKey('one', {}, at), { account })
   const [write] = writes
   assert.ok(write?.kind === 'insert_key')
@@ -136,7 +136,7 @@ test('a key is kept as its digest; the secret is only in the answer', () => {
   assert.equal(codeOf(createKey('two', {}, at)), 'no_account')
 })
 
-test('C9 a label has 1 to 100 characters, no blanks around and no key in it, and a refusal does not repeat it', () => {
+test('C9 a label has 1 to 100 characters, no surrounding blanks and no key in it, and a refusal does not repeat it', () => {
   const refusalOf = (label: string) => {
     try {
       const { writes } = decide(createKey('one', { label }, at), { account })
@@ -155,7 +155,7 @@ test('C9 a label has 1 to 100 characters, no blanks around and no key in it, and
     assert.equal(refusalOf(label), 'label_secret acct_1')
 })
 
-test('R15 a budget begins with the day that it is by the store, whatever time it is for who gives it', () => {
+test('R15 a budget begins with the current day of the store, whatever the clock of the operator says', () => {
   const budget = { nanos: 5n, per: 'day' } as const
   const [dayMs, untilMs] = [86_400_000, 3 * 86_400_000]
   for (const change of [createKey('one', { budget }, at), updateKey('key_1', { budget }, at.calendar)] as const) {
@@ -166,30 +166,30 @@ test('R15 a budget begins with the day that it is by the store, whatever time it
   }
 })
 
-test('C9 a rotated key hands its label on', () => {
+test('C9 a rotated key passes its label on', () => {
   const { writes } = decide(rotateKey('key_1', 0), { keys: [key] })
   assert.ok(writes[1]?.kind === 'insert_key')
   assert.equal(writes[1].key.label, 'laptop')
 })
 
-test('C13 references of returns are the ledger’s own', () => {
+test('C13 references of returns are reserved for the ledger', () => {
   assert.equal(codeOf(credit('one', 5n, 'return:req_1'), { account }), 'reference_reserved')
   assert.equal(codeOf(credit('one', 5n, 'a return:req_1'), { account }), 'done')
 })
 
-test('a key is named by what fits one only', () => {
+test('a key is identified by a text that matches only one key', () => {
   assert.equal(codeOf(revokeKey('sk', 1)), 'no_key')
   assert.equal(codeOf(revokeKey('sk', 1), { keys: [key, { ...key, id: 'key_2' }] }), 'key_ambiguous')
 })
 
-test('a key is revoked once, at the time of the first', () => {
+test('a key is revoked once, and keeps the time of the first revocation', () => {
   const { writes, result } = decide(revokeKey('key_1', 50), { keys: [key] })
   assert.deepEqual(writes, [{ kind: 'set_key', accountId: 'acct_1', keyId: 'key_1', fields: { revokedMs: 50 } }])
   assert.equal(result.revokedMs, 50)
   assert.deepEqual(decide(revokeKey('key_1', 90), { keys: [result] }), { writes: [], result })
 })
 
-test('a rotation never lengthens the life of the old key, by the time of the store, and a revoked one is not rotated', () => {
+test('a rotation never extends the life of the old key, by the time of the store, and a revoked key is not rotated', () => {
   const ends = (expiresMs: number | undefined, graceMs: number) => {
     const { writes } = decide(rotateKey('key_1', graceMs), { keys: [{ ...key, expiresMs }], nowMs: 1_000 })
     assert.ok(writes[0]?.kind === 'set_key')
@@ -201,7 +201,7 @@ test('a rotation never lengthens the life of the old key, by the time of the sto
   assert.equal(codeOf(rotateKey('key_1', 0), { keys: [{ ...key, revokedMs: 1 }] }), 'key_revoked')
 })
 
-test('R15 a key that was rotated lives no longer than its grace, whatever end is wished', () => {
+test('R15 a rotated key lives no longer than its grace period, whatever end is requested', () => {
   const to = (expiresMs: number | null, ends: Partial<KeyRow>) =>
     codeOf(updateKey('key_1', { expiresMs }, at.calendar), { keys: [{ ...key, ...ends }], nowMs: 1_000 })
   for (const ownExpiresMs of [undefined, 8_000])
@@ -218,7 +218,7 @@ test('R15 a key that was rotated lives no longer than its grace, whatever end is
   assert.equal(to(null, { expiresMs: 900, ownExpiresMs: 900 }), 'done')
 })
 
-test('C8 a reference has nothing in it that is not seen: it would be booked beside the one that it looks like', () => {
+test('C8 a reference has no invisible characters: it would be booked beside the one that looks the same', () => {
   for (const reference of ['inv-7 ', ' inv-7', 'inv\u200b-7', 'inv\t7'])
     assert.equal(codeOf(credit('one', 1n, reference), { account }), 'reference_invalid', JSON.stringify(reference))
   // One of an earlier release is known again.
@@ -226,7 +226,7 @@ test('C8 a reference has nothing in it that is not seen: it would be booked besi
   assert.equal(decide(credit('one', 1n, 'inv-7 '), { account, credit: earlier }).result, 'exists')
 })
 
-test('R4 R15 a key that has ended is not rotated: its successor would be shown, and have ended too', () => {
+test('R4 R15 a key that has ended is not rotated: its successor would be shown although it has ended too', () => {
   const at = (nowMs: number, ends: { expiresMs: number; ownExpiresMs?: number }) =>
     codeOf(rotateKey('key_1', 60_000), { keys: [{ ...key, ...ends }], nowMs })
   assert.equal(at(999, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'done')

@@ -20,7 +20,7 @@ const zones = ['UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/Los_Angeles'].
 const at = (text: string) => Date.parse(text)
 const hourMs = 3_600_000
 
-test('R15 a budget is written as credits a day, a week or a month, and without that for ever', () => {
+test('R15 a budget is written as credits per day, week or month, or without a period for ever', () => {
   assert.deepEqual(parseBudget('5/day'), { nanos: 5_000_000_000n, per: 'day' })
   assert.deepEqual(parseBudget(' 0.5 / week '), { nanos: 500_000_000n, per: 'week' })
   assert.deepEqual(parseBudget('5'), { nanos: 5_000_000_000n, per: undefined })
@@ -29,7 +29,7 @@ test('R15 a budget is written as credits a day, a week or a month, and without t
     assert.throws(() => parseBudget(text), RangeError, text)
 })
 
-test('R15 a day of a budget is the reporting zone’s, also where it has 23 or 25 hours', () => {
+test('R15 the day of a budget is that of the reporting zone, even if it has 23 or 25 hours', () => {
   for (const [day, hours] of [
     ['2026-03-29', 23],
     ['2026-10-25', 25],
@@ -46,7 +46,7 @@ test('R15 a day of a budget is the reporting zone’s, also where it has 23 or 2
   }
 })
 
-test('R15 weeks begin where the zone’s do, months on the first, and what is for ever never renews', () => {
+test('R15 weeks begin as the zone’s do, months on the first, and a budget for ever never renews', () => {
   const now = at('2026-11-22T23:30:00Z')
   assert.deepEqual(spanOf(berlin, 'week', now), {
     fromMs: at('2026-11-22T23:00:00Z'),
@@ -62,7 +62,7 @@ test('R15 weeks begin where the zone’s do, months on the first, and what is fo
   assert.equal(renewsAt(berlin, { nanos: 1n, per: undefined }, earlier, now), undefined)
 })
 
-test('R15 X12 behind another zone the window that was told runs to its end, and none begins before it', () => {
+test('R15 X12 after a change of the zone, the reported window runs to its end, and no window begins before it', () => {
   const [utc, , , angeles] = zones
   const noon = at('2026-11-22T12:00:00Z')
   const told = spendMore(undefined, 'day', utc!, noon, -3n)
@@ -74,7 +74,7 @@ test('R15 X12 behind another zone the window that was told runs to its end, and 
   assert.deepEqual(next, { fromMs: told.untilMs, untilMs: at('2026-11-23T08:00:00Z'), spentNanos: 3n })
 })
 
-test('R15 what was spent is what the entries of the window come to, whatever becomes of zone and clock', () => {
+test('R15 the amount spent is the sum of the entries of the window, whatever happens to zone and clock', () => {
   const entry = fc.record({
     stepMs: fc.oneof(fc.nat(10), fc.nat(3 * 24 * hourMs), fc.constant(-hourMs)),
     nanos: fc.bigInt(-20n, 100n),

@@ -55,7 +55,7 @@ const zone = fc.record({ timeZone: fc.constantFrom(...zones), weekStarts: fc.con
 const moment = fc.integer({ min: at('2012-01-01'), max: at('2050-01-01') })
 const numRuns = runsOf(300)
 
-test('issue 13: periods of every zone follow one another without gap, hold their moments, and lie within one another', () => {
+test('issue 13: the periods of every zone follow one another without a gap, contain their moments, and nest', () => {
   const period = fc.constantFrom<PeriodName>('quarter', 'hour', 'day', 'week', 'month')
   fc.assert(
     fc.property(zone, moment, period, (zone, ms, period) => {
@@ -76,7 +76,7 @@ test('issue 13: periods of every zone follow one another without gap, hold their
   )
 })
 
-test('issue 13: a day has the date that clocks show in it, and begins where that date is said to begin', () => {
+test('issue 13: a day has the date that clocks show in it, and begins at the reported moment', () => {
   fc.assert(
     fc.property(zone, moment, (zone, ms) => {
       const calendar = createCalendar(zone)
@@ -91,7 +91,7 @@ test('issue 13: a day has the date that clocks show in it, and begins where that
   )
 })
 
-test('issue 13: what is no zone is told, and one whose days begin within a quarter hour too', () => {
+test('issue 13: an invalid time zone is rejected, and so is one whose days begin within a quarter hour', () => {
   for (const name of ['Berlin', 'Europe/Berln', '', 'UTC+1', '+05:37', '../etc']) assert.equal(isTimeZone(name), false)
   for (const name of ['UTC', 'Asia/Kathmandu', '+05:45', 'America/St_Johns']) assert.equal(isTimeZone(name), true)
 })

@@ -43,7 +43,7 @@ const debit: ChainedRow = {
   posted_ms: 1_700_000_000_001,
 }
 
-test('C15 a digest begins with its form and is the SHA-256 of length-prefixed fields, in bytes, behind the digest before', () => {
+test('C15 a digest begins with its form and is the SHA-256 of length-prefixed fields, in bytes, after the previous digest', () => {
   const text =
     '1:17:1:first6:acct_11:25:debit6:6300006:-30000-5:req_15:key_14:chat7:größe8:messages1:u3:one3:1002:101:61:22:201:51:0' +
     '5:final2:v12:ok13:170000000000013:1700000000001'
@@ -53,7 +53,7 @@ test('C15 a digest begins with its form and is the SHA-256 of length-prefixed fi
   assert.deepEqual([isKnownForm(digestEntry(debit, null)), isKnownForm('4:x')], [true, false])
 })
 
-test('C11 C15 an entry with priced calls is digested in form 2, which is form 1 and the calls; all others stay in form 1', () => {
+test('C11 C15 an entry with priced calls is digested in form 2, which adds the calls to form 1; all others stay in form 1', () => {
   const called = digestEntry({ ...debit, calls: 'web_search:2' }, '1:first')
   const text =
     '1:27:1:first6:acct_11:25:debit6:6300006:-30000-5:req_15:key_14:chat7:größe8:messages1:u3:one3:1002:101:61:22:201:51:0' +
@@ -80,7 +80,7 @@ test('issue 46 an entry with any detail is digested in form 3: form 1, the calls
   assert.equal(formOf({ ...debit, calls: 'x:1' }), '2')
 })
 
-test('C15 every field and the digest before change the digest, and numbers of any type are one text', () => {
+test('C15 every field and the previous digest change the digest, and a number has one text whatever its type', () => {
   const digests = chainedColumns.map((column) => digestEntry({ ...debit, [column]: 'x' }, null))
   assert.equal(
     new Set([...digests, digestEntry(debit, null), digestEntry(debit, '1:x')]).size,
@@ -89,7 +89,7 @@ test('C15 every field and the digest before change the digest, and numbers of an
   assert.equal(digestEntry({ ...debit, seq: 2n, posted_ms: 1_700_000_000_001n }, null), digestEntry(debit, null))
 })
 
-test('C15 no two rows of fields are one text, wherever the borders fall', () => {
+test('C15 no two different rows of fields have the same text, wherever the borders fall', () => {
   const cell = fc.oneof(fc.constant(null), fc.string({ unit: fc.constantFrom('1', ':', '-', 'ß'), maxLength: 4 }))
   fc.assert(
     fc.property(fc.tuple(cell, cell, cell), fc.tuple(cell, cell, cell), (a, b) => {
@@ -136,7 +136,7 @@ test('C15 a head is one short word, and another text is refused with the cure', 
     assert.throws(() => parseHead(wrong), /is not a head: copy the whole line/)
 })
 
-test('C15 an entry is posted never before the one before it, and after the last head, whatever the clock says', () => {
+test('C15 an entry is never posted before the previous one, and always after the last head, whatever the clock says', () => {
   assert.equal(postedMs(100, 50, 60), 100)
   assert.equal(postedMs(100, 150, 60), 150)
   assert.equal(postedMs(100, 50, 100), 101)

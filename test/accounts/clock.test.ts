@@ -34,7 +34,7 @@ function create(newestMs: number | undefined = startMs - dayMs, offsetMs?: numbe
   }
 }
 
-test('Y15 a wall clock that moves more than an hour against the steady one is in doubt until it is back', () => {
+test('Y15 a wall clock that moves more than an hour against the steady one is in doubt until it moves back', () => {
   for (const moveMs of [hourMs + 1, -hourMs - 1, 400 * dayMs, -400 * dayMs]) {
     const { judge, set, believes, isDue } = create()
     assert.deepEqual([judge(), believes(), isDue()], [undefined, true, false])
@@ -47,7 +47,7 @@ test('Y15 a wall clock that moves more than an hour against the steady one is in
   }
 })
 
-test('Y15 an hour is no doubt, several moves are added up, and both clocks may stand still or sleep together', () => {
+test('Y15 an hour is not yet a doubt, several moves add up, and both clocks may stand still or sleep together', () => {
   const { judge, set, pass } = create()
   judge()
   set(hourMs)
@@ -59,7 +59,7 @@ test('Y15 an hour is no doubt, several moves are added up, and both clocks may s
   assert.equal(judge(), 'moved')
 })
 
-test('Y15 whatever passes and is set: entries are dated just while the moves since the start come to an hour at most', () => {
+test('Y15 however the clock is set, entries are dated only while the moves since the start add up to at most an hour', () => {
   const step = fc.tuple(fc.constantFrom('pass', 'set'), fc.integer({ min: -3 * hourMs, max: 3 * hourMs }))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
@@ -93,7 +93,7 @@ test('Y15 a confirmation ends the doubt and holds until the clock moves again; t
   assert.equal(judge(), undefined)
 })
 
-test('Y15 a confirmation of another time, or one from before the doubt, ends nothing', () => {
+test('Y15 a confirmation of another time, or one from before the doubt, has no effect', () => {
   const { judge, set, pass, confirm } = create()
   confirm()
   judge()
@@ -154,7 +154,7 @@ test('Y15 a start in doubt ends by a confirmation, by a clock that is set right,
   }
 })
 
-test('Y15 a thread that follows another one holds the clock against the same moment', () => {
+test('Y15 a thread that replaces another one compares the clock with the same moment', () => {
   const { offsetMs } = new ClockWatch(() => 5_000_000, undefined).judge({
     nowMs: startMs,
     newestMs: undefined,
@@ -194,7 +194,7 @@ test('Y15 the store is read at the start, each minute, each second in doubt, and
   assert.equal(isDue(), true)
 })
 
-test('Y15 a problem is logged when it begins, becomes another one or ends, with its cure', () => {
+test('Y15 a problem is logged with its cure when it begins, changes or ends', () => {
   const lines: unknown[] = []
   const book = new ClockBook((level, event, { problem }) => lines.push([level, event, problem]))
   assert.deepEqual([book.text, book.doubt], [undefined, undefined])

@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { formatCredits, parseCredits } from '../../src/accounts/credit.ts'
 
-test('C1 credits are decimal strings for people and nano-credits for us', () => {
+test('C1 credits are decimal strings for users and nano-credits in the code', () => {
   for (const [text, nanos] of [
     ['12.5', 12_500_000_000n],
     ['0', 0n],
@@ -17,7 +17,7 @@ test('C1 credits are decimal strings for people and nano-credits for us', () => 
   assert.equal(parseCredits('+1.50'), 1_500_000_000n)
 })
 
-test('C1 what is no amount is refused in words', () => {
+test('C1 an invalid amount is refused with an explanation', () => {
   for (const text of ['', 'ten', '1,5', '1.', '.5', '1e3', '0x10', ' 1', '1.0000000001', '--1', 'Infinity']) {
     assert.throws(() => parseCredits(text), /is not an amount of credits: write it like 12 or 12\.5/)
   }

@@ -5,7 +5,7 @@ import { dayShifts } from '../../src/accounts/day-shifts.ts'
 
 const [sinceMs, untilMs] = [Date.UTC(2026, 1, 10, 12), Date.UTC(2027, 0, 10)]
 
-test('X12: a shifted time has the day in UTC that the time has in the zone, where clocks are changed too', () => {
+test('X12: the UTC day of a shifted time is the zone’s day of that time, also in zones that change their clocks', () => {
   // Beirut puts its clocks forward and back over midnight, Kathmandu and UTC never do, in Apia it is tomorrow.
   for (const timeZone of [
     'UTC',

@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { type Balance, hold, isAdmitted } from '../../src/accounts/balances.ts'
 
-test('C2 a request is admitted while balance less holds is above zero', () => {
+test('C2 a request is admitted while the balance minus the holds is above zero', () => {
   const balance = createBalance(10n)
   assert.equal(isAdmitted(balance), true)
   const release = hold(balance, 10n)
@@ -14,7 +14,7 @@ test('C2 a request is admitted while balance less holds is above zero', () => {
   assert.equal(isAdmitted(balance), false)
 })
 
-test('C2 with nothing running the smallest positive balance admits the largest request', () => {
+test('C2 if nothing runs, the smallest positive balance admits the largest request', () => {
   const balance = createBalance(1n)
   assert.equal(isAdmitted(balance), true)
   hold(balance, 10n ** 12n)
@@ -30,7 +30,7 @@ test('C2 a hold is released once', () => {
   assert.deepEqual([balance.heldNanos, balance.running], [5n, 1])
 })
 
-test('C2 overdraft is at most what was under-estimated plus the last hold, in any order of starts and ends', () => {
+test('C2 the overdraft is at most the under-estimated amount plus the last hold, in any order of starts and ends', () => {
   const amount = fc.bigInt(0n, 100n)
   const step = fc.record({ ends: fc.nat(), isStart: fc.boolean(), holdNanos: amount, actualNanos: amount })
   fc.assert(
@@ -59,7 +59,7 @@ test('C2 overdraft is at most what was under-estimated plus the last hold, in an
   )
 })
 
-test('F-C47 of 1,000 at once on a balance worth 10, ten are admitted', () => {
+test('F-C47 of 1,000 simultaneous requests on a balance worth 10, ten are admitted', () => {
   const balance = createBalance(1_000n)
   let admitted = 0
   for (let i = 0; i < 1_000; i++) {

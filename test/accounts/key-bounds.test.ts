@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { keyBounds, mayUse, modelsMax, parseModels } from '../../src/accounts/key-bounds.ts'
 
-test('R15 models are ids and beginnings of ids, as they are asked for', () => {
+test('R15 the models of a key are ids and prefixes of ids, as clients request them', () => {
   const models = parseModels(' large , small-*,large')
   assert.deepEqual(models, ['large', 'small-*'])
   assert.equal(keyBounds.values({ ...keyBounds.none, models })['models'], 'large,small-*')
@@ -13,7 +13,7 @@ test('R15 models are ids and beginnings of ids, as they are asked for', () => {
   assert.ok(mayUse(['*'], 'anything'))
 })
 
-test('R15 a list of models that would say something else than it seems is refused', () => {
+test('R15 a list of models that does not mean what it seems to mean is refused', () => {
   for (const text of ['', 'a,', ',a', 'a,,b', 'a*b', '**', 'a b', 'a\nb', 'x'.repeat(201)])
     assert.throws(() => parseModels(text), RangeError, JSON.stringify(text))
   const many = Array.from({ length: modelsMax + 1 }, (_, at) => `m${at}`)
@@ -22,7 +22,7 @@ test('R15 a list of models that would say something else than it seems is refuse
 })
 
 for (const file of ['src/cli/said.ts', 'console/src/pages/keys.tsx', 'console/src/pages/key-fields.tsx'])
-  test(`STR-9 each bound of a key is in ${file}, where people read or set it`, () => {
+  test(`STR-9 each bound of a key is in ${file}, where users read or set it`, () => {
     const text = readFileSync(file, 'utf8')
     // The two are for programs of the operator: no page of people sets them.
     const { external_id, metadata, ...bounds } = keyBounds.tell(keyBounds.none)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { BookError } from '../../src/accounts/book-error.ts'
 import { createKey, digestKey, nameOfKey, readKey, withoutKeys } from '../../src/accounts/keys.ts'
 
-test('R4 a key has its form, 40 random characters and a checksum, and reads back to its digest', () => {
+test('R4 a key has its form, 40 random characters and a checksum, and is read back to its digest', () => {
   const { key, id, prefix, digest } = createKey()
   assert.match(key, /^sk-tri-[0-9A-Za-z]{46}$/)
   assert.match(id, /^key_[0-9A-Za-z]{16}$/)
@@ -15,7 +15,7 @@ test('R4 a key has its form, 40 random characters and a checksum, and reads back
   assert.notEqual(createKey().key, key)
 })
 
-test('the checksum is the CRC-32 of what stands before it, in base 62', () => {
+test('the checksum is the CRC-32 of the text before it, in base 62', () => {
   const { key } = createKey()
   const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
   let value = 0
@@ -27,7 +27,7 @@ test('the digest is the SHA-256 of the key', () => {
   assert.equal(digestKey('a'), 'ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs')
 })
 
-test('a key with one wrong character, a piece of a key and anything else are malformed', () => {
+test('a key with one wrong character, a piece of a key and any other text are malformed', () => {
   const { key } = createKey()
   fc.assert(
     fc.property(fc.integer({ min: 0, max: key.length - 1 }), fc.constantFrom(...'abcXYZ019-_ é'), (at, char) => {
@@ -40,7 +40,7 @@ test('a key with one wrong character, a piece of a key and anything else are mal
   }
 })
 
-test('U5 a whole key that is named is looked for by its first characters, and never shown', () => {
+test('U5 a whole key given as a name is looked up by its first characters, and never shown', () => {
   const { key, prefix } = createKey()
   assert.equal(nameOfKey(key), prefix)
   assert.equal(nameOfKey('key_1'), 'key_1')

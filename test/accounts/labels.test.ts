@@ -22,7 +22,7 @@ test('Y21 labels are dimensions with values, one in each dimension, four at most
   for (const text of ['', 'a,', 'a=b', 'a b', 'a,b,c,d,e']) assert.throws(() => parseDimensions(text), RangeError, text)
 })
 
-test('Y21 what is not declared is told with its cure', () => {
+test('Y21 an undeclared label is reported with its cure', () => {
   assert.equal(undeclaredMistake(declared, ['project=apollo', 'team=blue/1', 'team']), undefined)
   assert.match(undeclaredMistake(declared, ['place'])!, /no dimension "place": declare it in the configuration/)
   assert.match(undeclaredMistake(declared, ['team=apollo'])!, /"apollo" is no value of team: declare it/)
@@ -36,7 +36,7 @@ const label = fc.oneof(
   fc.string({ maxLength: 6 }),
 )
 
-test('Y21 law: a request has labels of its key and declared values that it may choose, and no other byte of its client', () => {
+test('Y21 law: a request has the labels of its key and declared values that it may choose, and no other byte of its client', () => {
   const own = fc.uniqueArray(fc.constantFrom<string>('project=apollo', 'project-x=apollo', 'team=red', 'old=gone'))
   const sent = fc.option(
     fc.array(label, { maxLength: 4 }).map((all) => all.join(',')),

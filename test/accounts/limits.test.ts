@@ -4,7 +4,7 @@ import { createThrottle, createWindows, ipKey } from '../../src/accounts/limits.
 
 const minuteMs = 60_000
 
-test('F-C43 of 1,000 requests at once exactly 300 find a place, the others a whole number of seconds', () => {
+test('F-C43 of 1,000 simultaneous requests exactly 300 get a place, the others a whole number of seconds to wait', () => {
   const windows = createWindows({ limit: 300, windowMs: minuteMs, clockMs: () => 5 })
   const places = Array.from({ length: 1_000 }, () => windows.take('acct_1'))
   assert.equal(places.filter((place) => place.ok).length, 300)
@@ -24,7 +24,7 @@ test('spec 8 a window opens at the first request and the count resets 60 seconds
   assert.deepEqual(windows.take('a'), { ok: false, retryAfterSeconds: 31 })
 })
 
-test('R1 a place given back can be taken again, and is given back once', () => {
+test('R1 a returned place can be taken again, and is returned once', () => {
   const windows = createWindows({ limit: 2, windowMs: minuteMs, clockMs: () => 0 })
   const place = windows.take('a')
   windows.take('a')
@@ -35,7 +35,7 @@ test('R1 a place given back can be taken again, and is given back once', () => {
   assert.equal(windows.take('a').ok, false)
 })
 
-test('spec 8 a place of an ended window, given back late, does not widen the next one', () => {
+test('spec 8 a place of an ended window that is returned late does not widen the next window', () => {
   let nowMs = 0
   const windows = createWindows({ limit: 1, windowMs: minuteMs, clockMs: () => nowMs })
   const early = windows.take('a')
@@ -46,7 +46,7 @@ test('spec 8 a place of an ended window, given back late, does not widen the nex
   assert.equal(windows.take('a').ok, false)
 })
 
-test('the table of windows is bounded: ended windows go first, then the oldest', () => {
+test('the table of windows is bounded: ended windows are removed first, then the oldest', () => {
   let nowMs = 0
   const windows = createWindows({ limit: 1, windowMs: minuteMs, clockMs: () => nowMs, tableMax: 2 })
   windows.take('a')
@@ -70,7 +70,7 @@ test('R4 the 11th failing request of a minute and every later one are throttled,
   assert.equal(throttle.fail('192.0.2.1').throttled, false)
 })
 
-test('R4 R16 whether an address is throttled can be asked without counting', () => {
+test('R4 R16 whether an address is throttled can be checked without counting a failure', () => {
   let nowMs = 0
   const throttle = createThrottle({ limit: 2, windowMs: minuteMs, clockMs: () => nowMs })
   for (let i = 0; i < 5; i++) assert.equal(throttle.isThrottled('192.0.2.1'), false)
@@ -82,14 +82,14 @@ test('R4 R16 whether an address is throttled can be asked without counting', () 
   assert.equal(throttle.isThrottled('192.0.2.1'), false)
 })
 
-test('F-C44 changing the address within a /64 does not help', () => {
+test('F-C44 changing the address within a /64 does not avoid the throttle', () => {
   const throttle = createThrottle({ limit: 10, windowMs: minuteMs, clockMs: () => 0 })
   const results = Array.from({ length: 11 }, (_, i) => throttle.fail(`2001:db8:1:2::${i.toString(16)}`).throttled)
   assert.deepEqual(results.indexOf(true), 10)
   assert.equal(throttle.fail('2001:db8:1:3::1').throttled, false)
 })
 
-test('R4 IPv6 counts per /64 however it is written, an IPv4 address in IPv6 clothes as itself', () => {
+test('R4 IPv6 counts per /64 in every spelling, and an IPv4 address in IPv6 form counts as itself', () => {
   for (const [ip, key] of [
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

@@ -34,7 +34,7 @@ function rig(accountsMax?: number) {
   return { book, directory, tell }
 }
 
-test('R15 E6 what is known of the bounds of keys goes with the accounts that are forgotten', () => {
+test('R15 E6 the known bounds of keys are forgotten together with their accounts', () => {
   const { book, directory, tell } = rig(16)
   for (let n = 0; n < 200; n++) tell(`acct_${n}`, [`key_${n}`])
   const known = Array.from({ length: 200 }, (_, n) => n).filter((n) => book.of(`key_${n}`))
@@ -44,7 +44,7 @@ test('R15 E6 what is known of the bounds of keys goes with the accounts that are
   )
 })
 
-test('R15 a key that is revoked leaves its line, and not before its requests have ended and nothing of it is owed', () => {
+test('R15 a revoked key leaves its line of rotations once its requests have ended and it owes nothing', () => {
   const { book, tell } = rig()
   tell('acct', ['old', 'new'])
   const live = book.of('old')!
@@ -62,7 +62,7 @@ test('R15 a key that is revoked leaves its line, and not before its requests hav
   assert.deepEqual([...live.keyIds], ['new'])
 })
 
-test('R15 a key that comes back before it is forgotten stays', () => {
+test('R15 a key that returns before it is forgotten stays', () => {
   const { book, tell } = rig()
   tell('acct', ['one'])
   const live = book.of('one')!
@@ -81,7 +81,7 @@ test('R16 an account may have any number of keys', () => {
   assert.equal([...directory.listKnownKeys()].length, ids.length)
 })
 
-test('Y20 the bounds of a person are known while a key is theirs, by all their keys alike, and forgotten with the last', () => {
+test('Y20 the bounds of a person are known while they have a key, are shared by all their keys, and go with the last', () => {
   const { book, directory } = rig()
   const budget = { nanos: 5n, per: 'day' } as const
   const tell = (keys: Record<string, string | undefined>) =>

@@ -220,7 +220,7 @@ for (const provider of exportProviders) {
     )
   })
 
-  test(`a file that is no export of ${provider} is refused with its cure`, () => {
+  test(`a file that is not an export of ${provider} is refused with its cure`, () => {
     for (const text of [
       '',
       '{}',
@@ -234,7 +234,7 @@ for (const provider of exportProviders) {
   })
 }
 
-test('rows of keys and projects that are not named are not ours', async () => {
+test('rows of keys and projects that are not named are not counted as ours', async () => {
   const row = { fromMs: startMs, untilMs: startMs + hourMs, model, requests: 1 }
   const tokens = { input: 5, cache_read: 0, cache_write: 0, output: 7 }
   const rows = [
@@ -312,7 +312,7 @@ for (const [title, rows, options, unexplained, notOurs] of [
   ['a model, if no owner is named', [hourly(0, 'strange')], {}, 0, 12],
   ['a model that is named as ours', [hourly(0, 'Strange-2026-01-01')], { names: new Map([['strange', 'b']]) }, 12, 0],
 ] as const)
-  test(`law 14 tokens of ${title}: ${unexplained} unexplained where the ledger has nothing`, async () => {
+  test(`law 14 tokens of ${title}: ${unexplained} unexplained if the ledger has nothing`, async () => {
     const entries = [debit('req_1', startMs + hourMs / 2, small)]
     const told = await reconcile([hourly(0, model, ['ours']), ...rows], entries, {
       provider: 'openai',
@@ -323,7 +323,7 @@ for (const [title, rows, options, unexplained, notOurs] of [
     assert.deepEqual([told.unexplained, foreign, told.matched], [unexplained, notOurs, 1])
   })
 
-test('law 14 a debit at any moment of an export that has nothing of its model or window is unexplained', async () => {
+test('law 14 a debit at any moment of an export is unexplained if the export has nothing of its model or window', async () => {
   // The export has hours 0, 1, 4 and 5. Only at its own edges may an answer be counted outside of it.
   const rows = [0, 1, 4, 5].map((hour) => hourly(hour, 'strange'))
   const edgeMs = 15 * 60_000
@@ -338,7 +338,7 @@ test('law 14 a debit at any moment of an export that has nothing of its model or
   )
 })
 
-test('names of models are matched in any case, and without owner and day unless the day is named', async () => {
+test('model names match in any case, with or without owner, and without a day unless the day is named', async () => {
   for (const [theirs, ours] of [
     ['Claude4.5Sonnet', 'claude4.5sonnet'],
     ['someone/Large-2026-01-01', 'large'],

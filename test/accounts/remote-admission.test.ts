@@ -80,7 +80,7 @@ async function startKnown(more: Parameters<ReturnType<typeof start>['answer']>[1
   return rig
 }
 
-test('R1 X7: of an account nobody knows the store is asked before the body, for its place; then for its hold', async () => {
+test('R1 X7: for an unknown account, the store is asked for a place before the body, then for the hold', async () => {
   const { enter, answer } = start()
   const entering = enter()
   assert.deepEqual(await answer('admitted'), {
@@ -98,7 +98,7 @@ test('R1 X7: of an account nobody knows the store is asked before the body, for 
   assert.equal((await admitting).ok, true)
 })
 
-test('R1 X7: an account that had credit enters unasked; place and hold are one question', async () => {
+test('R1 X7: an account that had credit enters without a question; its place and hold are one question', async () => {
   const { enter, answer, told } = await startKnown()
   const entered = await letIn(enter())
   await turn()
@@ -114,7 +114,7 @@ test('R1 X7: an account that had credit enters unasked; place and hold are one q
   assert.deepEqual(told, [{ say: 'release', accountId: 'acct_1', keyId: undefined, holdNanos: 9n }])
 })
 
-test('C2 X7: nobody is refused for credit by what was so a while ago: the store is asked again', async () => {
+test('C2 X7: no request is refused for credit on an outdated answer: the store is asked again', async () => {
   const { enter, answer } = await startKnown({ balance: 10, free: 0 })
   const entering = enter()
   await answer('all_held', { balance: 10, free: 0 })
@@ -127,7 +127,7 @@ test('C2 X7: nobody is refused for credit by what was so a while ago: the store 
   assert.equal((await third).ok, true)
 })
 
-test('X7: a window that was full is full until it ends, without a question; unless the limit was raised', async () => {
+test('X7: a full window stays full until it ends, without a question, unless the limit was raised', async () => {
   const { enter, answer, state, told } = await startKnown()
   const admitting = (await letIn(enter())).admit(1n)
   await answer('rate', { taken: 300, endsInMs: 30_000 })
@@ -142,7 +142,7 @@ test('X7: a window that was full is full until it ends, without a question; unle
   assert.deepEqual(told, [])
 })
 
-test('R1 X7: a request whose body is wrong is judged first; whichever way it ends it uses its place once', async () => {
+test('R1 X7: a request with a wrong body is judged first; however it ends, it uses its place once', async () => {
   const { enter, answer, takeAsks } = await startKnown()
   const wrong = await letIn(enter())
   const judging = wrong.judge()
@@ -161,7 +161,7 @@ test('R1 X7: a request whose body is wrong is judged first; whichever way it end
   )
 })
 
-test('R1 X7: one that entered by asking has its place, and is not judged again', async () => {
+test('R1 X7: a request that asked in order to enter has its place, and is not judged again', async () => {
   const { enter, answer, takeAsks } = start()
   const entering = enter()
   await answer('admitted')
@@ -172,7 +172,7 @@ test('R1 X7: one that entered by asking has its place, and is not judged again',
   assert.deepEqual(takeAsks(), [])
 })
 
-test('R1 X7: a process that sheds takes no place, and tells first of credit that is wanting', async () => {
+test('R1 X7: a process that sheds takes no place, and reports missing credit first', async () => {
   const { enter, answer, state } = start()
   state.isShedding = true
   const poor = enter()
@@ -185,7 +185,7 @@ test('R1 X7: a process that sheds takes no place, and tells first of credit that
   assert.deepEqual(await enter(), { ok: false, why: 'busy' })
 })
 
-test('C5 X7: a silent store is silence, and one that takes no debits is not asked', async () => {
+test('C5 X7: a store that does not answer counts as silent, and one that takes no debits is not asked', async () => {
   const { enter, answer, state, told } = start()
   const entering = enter()
   await answer('silent')
@@ -196,7 +196,7 @@ test('C5 X7: a silent store is silence, and one that takes no debits is not aske
   assert.deepEqual(told, [])
 })
 
-test('Y16 X7: of an account that is blocked the store is not asked, when it enters and at its hold; of another one it is', async () => {
+test('Y16 X7: the store is not asked about a blocked account, at entry or hold; about another account it is', async () => {
   const { enter, answer, state, told } = await startKnown()
   const [first, second] = [await letIn(enter()), await letIn(enter())]
   state.blocked.add('acct_2')
@@ -210,7 +210,7 @@ test('Y16 X7: of an account that is blocked the store is not asked, when it ente
   assert.deepEqual(told, [])
 })
 
-test('X7 C5: what is owed is told to the desk, and held there until the store has it', async () => {
+test('X7 C5: an owed amount is reported to the desk, and held there until the store has it', async () => {
   const { admission, told } = start()
   admission.balances.owe('acct_1', 5n)
   admission.balances.owe('acct_1', -5n)
@@ -221,7 +221,7 @@ test('X7 C5: what is owed is told to the desk, and held there until the store ha
   )
 })
 
-test('X7 F-P15: another desk is told what is held, and asked what was not answered; one that will not come is silence', async () => {
+test('X7 F-P15: a new desk gets the holds and the unanswered questions; without a new desk the store counts as silent', async () => {
   const { admission, enter, answer } = await startKnown()
   const admitting = (await letIn(enter())).admit(9n)
   await answer('admitted')
@@ -247,7 +247,7 @@ test('X7 F-P15: another desk is told what is held, and asked what was not answer
   await assert.rejects((await letIn(enter())).admit(1n), StoreSilent)
 })
 
-test('R13 X7: how an account stands is what was told last: by an answer, or by a debit that was posted', async () => {
+test('R13 X7: the reported standing of an account comes from the last answer or posted debit', async () => {
   const { open, admission, state } = await startKnown({ balance: 50, taken: 7 })
   assert.deepEqual(open.look('acct_1'), {
     balanceNanos: 50n,
@@ -268,7 +268,7 @@ function narrow(more: Partial<LiveBounds> = {}): ApiKey & { bounds: LiveBounds }
 
 const ofKey = { window: { taken: 1, endsInMs: 60_000 }, budget: { leftNanos: 9n, freeNanos: 9n, renewsMs: 123 } }
 
-test('R15 X7: the store is asked by the key’s scope, and a hold and its release are of both', async () => {
+test('R15 X7: the store is asked with the scope of the key, and a hold and its release count for both', async () => {
   const { open, answer, told } = await startKnown()
   const asker = narrow()
   const admitting = (await letIn(open.enter(asker))).admit(9n)
@@ -283,7 +283,7 @@ test('R15 X7: the store is asked by the key’s scope, and a hold and its releas
   assert.deepEqual(open.look('acct_1', asker.bounds)?.window, { limit: 5, left: 4, resetSeconds: 60 })
 })
 
-test('R15 X7: a key that is bound to models alone is asked for as its account, and holds nothing of its own', async () => {
+test('R15 X7: a key that is bound only to models is asked for as its account, and has no holds of its own', async () => {
   const { open, answer, told } = await startKnown()
   const asker = narrow({ budget: undefined, requestsPerMinute: undefined })
   const admitting = (await letIn(open.enter(asker))).admit(9n)
@@ -293,7 +293,7 @@ test('R15 X7: a key that is bound to models alone is asked for as its account, a
   assert.deepEqual(told.splice(0), [{ say: 'release', accountId: 'acct_1', keyId: undefined, holdNanos: 9n }])
 })
 
-test('R15 X7: what the store says of a key is told with its budget, what is left and when it renews', async () => {
+test('R15 X7: what the store reports of a key includes its budget, what is left and when it renews', async () => {
   const { open, answer, state } = await startKnown()
   const asker = narrow()
   const spent = { ...ofKey, budget: { leftNanos: -3n, freeNanos: -3n, renewsMs: 123 } }
@@ -312,7 +312,7 @@ test('R15 X7: what the store says of a key is told with its budget, what is left
   assert.deepEqual(await third, { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
 })
 
-test('R15 C5 X7: what is owed of a budget is taken off the same budget, and told to another desk', async () => {
+test('R15 C5 X7: an amount owed from a budget is deducted from that budget, and reported to a new desk', async () => {
   const { admission, told } = start()
   admission.balances.owe('acct_1', 4n, 'key_9')
   admission.balances.owe('acct_1', 2n, 'key_1')
@@ -331,7 +331,7 @@ test('R15 C5 X7: what is owed of a budget is taken off the same budget, and told
   })
 })
 
-test('Y20 X7: the store is asked by the person’s scope too; a hold, its release and what is owed are of all three', async () => {
+test('Y20 X7: the store is asked with the scope of the person too; a hold, its release and owed amounts count for all three', async () => {
   const { admission, open, answer, told } = await startKnown()
   const own = narrow()
   const personBounds = { ...own.bounds, scope: 'per_1', keyIds: new Set(['per_1']), requestsPerMinute: 4 }
@@ -353,7 +353,7 @@ test('Y20 X7: the store is asked by the person’s scope too; a hold, its releas
   assert.equal(personBounds.heldNanos, 0n)
 })
 
-test('Y20 X7: what the store says of a person is told with their budget, and a full window stays full', async () => {
+test('Y20 X7: what the store reports of a person includes their budget, and a full window stays full', async () => {
   const { open, answer } = await startKnown()
   const own = narrow({ budget: undefined, requestsPerMinute: undefined })
   const personBounds = {
@@ -376,7 +376,7 @@ test('Y20 X7: what the store says of a person is told with their budget, and a f
   assert.equal(open.lookBudget({ ...personBounds, budget }), 9n)
 })
 
-test('BRK-14: a store is silent until the desk knows better, or until there is another desk', async () => {
+test('BRK-14: a store stays silent until the desk reports otherwise, or until there is a new desk', async () => {
   const { admission, told } = start()
   const note = async () => {
     admission.noteSilence(1_000)

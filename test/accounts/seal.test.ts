@@ -6,7 +6,7 @@ import { createSealer, scopeKey } from '../../src/accounts/seal.ts'
 const sealer = createSealer(Buffer.alloc(32, 7))
 const sealed = { wire: 'messages', kind: 'thinking', signature: 'canary-signature' } as never
 
-test('T7 an envelope opens for its account and model, and for nobody else', () => {
+test('T7 an envelope opens only for its account and model', () => {
   const envelope = sealer.seal(sealed, 'acct_1', 'model-1')
   assert.match(envelope, /^tw1\.[A-Za-z0-9_-]+$/)
   assert.doesNotMatch(Buffer.from(envelope.slice(4), 'base64url').toString('latin1'), /canary/)
@@ -18,7 +18,7 @@ test('T7 an envelope opens for its account and model, and for nobody else', () =
   assert.equal(sealer.unseal(sealer.seal(sealed, 'a', 'bc'), 'ab', 'c'), undefined)
 })
 
-test('T7 two envelopes of one signature are different, and each changed byte closes it', () => {
+test('T7 two envelopes of one signature differ, and changing any byte makes one unreadable', () => {
   const envelope = sealer.seal(sealed, 'acct_1', 'model-1')
   assert.notEqual(sealer.seal(sealed, 'acct_1', 'model-1'), envelope)
   const bytes = Buffer.from(envelope.slice(4), 'base64url')
@@ -29,7 +29,7 @@ test('T7 two envelopes of one signature are different, and each changed byte clo
   }
 })
 
-test('T7 what is no envelope, or only the beginning of one, is as if it were not there', () => {
+test('T7 a text that is not an envelope, or only the beginning of one, is treated as absent', () => {
   const envelope = sealer.seal(sealed, 'acct_1', 'model-1')
   for (const text of ['', 'tw1.', envelope.slice(4), `x${envelope}`, envelope.slice(0, 40), envelope.slice(0, 44)]) {
     assert.equal(sealer.unseal(text, 'acct_1', 'model-1'), undefined, text)

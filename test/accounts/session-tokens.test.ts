@@ -7,14 +7,14 @@ import { runsUpTo } from '../support/runs.ts'
 const tokens = createTokens(Buffer.alloc(32, 1))
 const endMs = 1_800_000_000_000
 
-test('Y20 tokens are pinned, so that a later release reads those of this one', () => {
+test('Y20 the form of tokens is pinned, so that a later release reads those of this one', () => {
   assert.deepEqual(tokens.issue('0123456789abcdefghijkl', 3, endMs), {
     access: 'tri-at-0123456789abcdefghijkl00031xocE44s0j5f082sdSmpSGnM1jUe',
     refresh: 'tri-rt-0123456789abcdefghijkl00037PF6TZr22DReBKU2U79IfU',
   })
 })
 
-test('Y20 law: what is written is read, and both tokens name the same key', () => {
+test('Y20 law: a written token is read back, and both tokens name the same key', () => {
   const generation = fc.nat(62 ** 4 - 1)
   fc.assert(
     fc.property(generation, fc.nat(62 ** 6 - 1), (generation, endSeconds) => {
@@ -28,7 +28,7 @@ test('Y20 law: what is written is read, and both tokens name the same key', () =
   )
 })
 
-test('Y28 law: a token that differs in one character, or is of another seal key, is none of ours', () => {
+test('Y28 law: a token that differs in one character, or has another seal key, is not one of ours', () => {
   const { access, refresh } = tokens.issue(createSecret().secret, 5, endMs)
   const others = createTokens(Buffer.alloc(32, 2))
   for (const [token, name] of [

@@ -220,7 +220,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
   }
 }
 
-test('C3 a debit is over when it is durable, and by then the balance is what the ledger says', async () => {
+test('C3 a debit is over when it is durable, and by then the balance matches the ledger', async () => {
   const { posters, balance, debit } = await open()
   const [end] = await debit('req_1')
   const seen = end!.then((result) => [result, balance.balanceNanos])
@@ -236,7 +236,7 @@ test('the debits of one turn are posted together', async () => {
   assert.deepEqual(posters[0]!.ids, [['req_1', 'req_2'], ['req_3']])
 })
 
-test('R5 a debit that is under way is not taken twice; the ledger says whether it had it', async () => {
+test('R5 a debit that is under way is not taken twice; the ledger reports whether it had it', async () => {
   const { posters, debit, events } = await open()
   const [first] = await debit('req_1')
   assert.match((await (await debit('req_1'))[0]) as string, /being settled already/)
@@ -251,7 +251,7 @@ test('R5 a debit that is under way is not taken twice; the ledger says whether i
   assert.deepEqual(events, ['ledger_conflict', 'ledger_rejected'])
 })
 
-test('F-S1 at its deadline a debit is spooled, nothing new is taken until the store has it, then the spool is emptied', async () => {
+test('F-S1 at its deadline a debit is spooled; no new debit is taken until the store has it, then the spool is emptied', async () => {
   const { settlement, posters, spooled, pass, debit, events } = await open()
   const [end] = await debit('req_1')
   await pass(4_999)
@@ -268,7 +268,7 @@ test('F-S1 at its deadline a debit is spooled, nothing new is taken until the st
   assert.deepEqual(events, ['ledger_unsettled'])
 })
 
-test('F-S1 only what has waited its own deadline is spooled', async () => {
+test('F-S1 only debits that have waited for their own deadline are spooled', async () => {
   const { spooled, pass, debit } = await open()
   await debit('req_1')
   await pass(3_000)
@@ -279,7 +279,7 @@ test('F-S1 only what has waited its own deadline is spooled', async () => {
   assert.deepEqual(spooled, ['req_1', 'req_2'])
 })
 
-test('C5 an overdue debit is not spendable again when the balance is read next', async () => {
+test('C5 an overdue debit is not spendable again at the next read of the balance', async () => {
   const { balances, balance, posters, pass, debit } = await open()
   await debit('req_1')
   await pass(5_000)
@@ -291,7 +291,7 @@ test('C5 an overdue debit is not spendable again when the balance is read next',
   assert.deepEqual([balance.balanceNanos, balance.owedNanos], [10n * costNanos, 0n])
 })
 
-test('C5 what stays overdue stays owed when another debit of the account is posted', async () => {
+test('C5 an overdue amount stays owed when another debit of the account is posted', async () => {
   const { balance, posters, pass, debit } = await open()
   await debit('req_1')
   await pass(2_500)
@@ -307,7 +307,7 @@ test('C5 what stays overdue stays owed when another debit of the account is post
 
 const refusal = 'refused: neither database nor spool can be written'
 
-test('B7 C13 neither store nor spool: the debit is taken back before its client is refused, and owed no more', async () => {
+test('B7 C13 if store and spool both fail, the debit is withdrawn before its client is refused, and is no longer owed', async () => {
   const { balance, posters, pass, debit } = await open({ spoolFails: true })
   const [end] = await debit('req_1')
   const told: string[] = []
@@ -319,7 +319,7 @@ test('B7 C13 neither store nor spool: the debit is taken back before its client 
   assert.match((await (await debit('req_1'))[0]) as string, /being settled already/)
 })
 
-test('B7 C13 C5 nothing is taken until a commit has worked again; what the ledger has all the same is given back in it', async () => {
+test('B7 C13 C5 no debit is taken until a commit works again; a debit that the ledger has anyway is returned in that commit', async () => {
   const { settlement, balance, posters, pass, debit, events } = await open({ spoolFails: true })
   const ends = await debit('req_1', 'req_2')
   await pass(5_000)
@@ -342,7 +342,7 @@ test('B7 C13 C5 nothing is taken until a commit has worked again; what the ledge
   assert.deepEqual(events, ['ledger_unsettled', 'ledger_withdrawn'])
 })
 
-test('B7 C13 a debit that is on record after all has its answer: found by the poster, or posted while it is asked', async () => {
+test('B7 C13 a withdrawn debit that is on record gets its answer, whether the poster found it or posted it meanwhile', async () => {
   const { settlement, balance, posters, pass, debit } = await open({ spoolFails: true })
   const ends = await debit('req_1', 'req_2')
   const [other] = await debit('req_3')
@@ -369,7 +369,7 @@ test('B7 C13 a debit that is posted while its spool fails is settled and not ref
   assert.deepEqual([await end, settlement.whyBlocked('acct_1') === undefined], ['posted', true])
 })
 
-test('B7 C13 a poster that is silent holds no refusal up for ever; what it posted meanwhile is given back', async () => {
+test('B7 C13 a silent poster does not delay a refusal for ever; what it posted meanwhile is returned', async () => {
   const { settlement, balance, posters, pass, debit } = await open({ spoolFails: true })
   const [end] = await debit('req_1')
   await pass(5_000)
@@ -385,7 +385,7 @@ test('B7 C13 a poster that is silent holds no refusal up for ever; what it poste
   assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, balance.balanceNanos], [true, 10n * costNanos])
 })
 
-test('B7 C13 a return that nobody can post yet is noted as soon as the spool can be written, and stays until it is posted', async () => {
+test('B7 C13 a return that cannot be posted yet is noted once the spool is writable, and stays until it is posted', async () => {
   const { posters, spooled, noted, disk, pass, debit } = await open({ spoolFails: true })
   await debit('req_1', 'req_2')
   await pass(5_000)
@@ -409,7 +409,7 @@ test('B7 C13 a return that nobody can post yet is noted as soon as the spool can
   assert.deepEqual([noted, spooled], [[], []])
 })
 
-test('B7 C13 with a spool that fails once the note is written before the client is told', async () => {
+test('B7 C13 with a spool that fails once, the note is written before the client gets its refusal', async () => {
   const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
   const [end] = await debit('req_1')
   const seen = end!.then((word) => [word, [...noted]])
@@ -419,7 +419,7 @@ test('B7 C13 with a spool that fails once the note is written before the client 
   assert.deepEqual(await seen, [refusal, ['req_1']])
 })
 
-test('B7 C13 who is refused while the note of another is written waits for his own', async () => {
+test('B7 C13 a debit that is refused while the note of another is written waits for its own note', async () => {
   const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
   const { promise, resolve } = Promise.withResolvers<void>()
   disk.held = promise
@@ -436,7 +436,7 @@ test('B7 C13 who is refused while the note of another is written waits for his o
   assert.deepEqual(await seen, [refusal, ['req_1', 'req_2']])
 })
 
-test('B7 C13 a debit that is still in a spool which cannot be cut is noted too, though no store has it', async () => {
+test('B7 C13 a debit in a spool that cannot be truncated is noted too, although no store has it', async () => {
   const { posters, noted, disk, pass, debit } = await open({ spoolFails: true })
   disk.isTorn = true
   const [end] = await debit('req_1')
@@ -448,7 +448,7 @@ test('B7 C13 a debit that is still in a spool which cannot be cut is noted too, 
   assert.deepEqual(noted, ['req_1'])
 })
 
-test('B7 C13 C5 nothing is taken before a first commit has worked; the start waits for it as long as a debit would', async () => {
+test('B7 C13 C5 no debit is taken before a first commit has worked; the start waits for it as long as a debit would', async () => {
   const { settlement, posters, isOpen, pass } = await open({ firstCommit: false })
   const told = () => [isOpen(), settlement.whyBlocked('acct_1') === undefined]
   await pass(4_999)
@@ -459,7 +459,7 @@ test('B7 C13 C5 nothing is taken before a first commit has worked; the start wai
   assert.deepEqual(told(), [true, true])
 })
 
-test('C13 F-P15 a poster that dies over the first commit leaves it to the next one; without a next one the start fails', async () => {
+test('C13 F-P15 if a poster dies during the first commit, the next one does it; without a next one the start fails', async () => {
   const { settlement, posters, isOpen } = await open({ firstCommit: false })
   await posters[0]!.die()
   await turn()
@@ -475,7 +475,7 @@ test('C13 F-P15 a poster that dies over the first commit leaves it to the next o
   assert.deepEqual([second.settlement.whyBlocked('acct_1') === undefined, second.fatals], [false, []])
 })
 
-test('B7 C13 F-P15 a poster that dies hands the returns to the next one, and none of the debits', async () => {
+test('B7 C13 F-P15 a poster that dies passes the returns to the next one, and none of the debits', async () => {
   const { settlement, posters, pass, debit } = await open({ spoolFails: true })
   const [told] = await debit('req_1')
   await pass(5_000)
@@ -492,7 +492,7 @@ test('B7 C13 F-P15 a poster that dies hands the returns to the next one, and non
   assert.deepEqual([settlement.whyBlocked('acct_1') === undefined, settlement.unsettled], [true, 0])
 })
 
-test('B7 C13 closing refuses what cannot be kept, gives the poster its returns, and notes what is left', async () => {
+test('B7 C13 closing refuses debits that cannot be kept, gives the poster its returns, and notes what is left', async () => {
   const { settlement, posters, noted, disk, pass, debit } = await open({ spoolFails: true })
   const [end] = await debit('req_1')
   const closing = settlement.close()
@@ -505,7 +505,7 @@ test('B7 C13 closing refuses what cannot be kept, gives the poster its returns, 
   assert.deepEqual([posters[0]!.isClosed, posters[0]!.gifts.length, noted], [true, 1, ['req_1']])
 })
 
-test('F-P15 a poster that dies is followed by one that is given all that is unsettled; the second death is the end', async () => {
+test('F-P15 the successor of a dead poster gets all unsettled debits; the second death is final', async () => {
   const { settlement, posters, spooled, fatals, events, pass, debit } = await open()
   await debit('req_1')
   await pass(5_000)
@@ -526,7 +526,7 @@ test('F-P15 a poster that dies is followed by one that is given all that is unse
   assert.equal(await late, 'spooled')
 })
 
-test('F-P15 a debit that comes while there is no poster goes to the next one', async () => {
+test('F-P15 a debit that arrives while there is no poster goes to the next one', async () => {
   const { posters, debit } = await open()
   const dying = posters[0]!.die()
   const [end] = await debit('req_1')
@@ -535,7 +535,7 @@ test('F-P15 a debit that comes while there is no poster goes to the next one', a
   assert.equal(await end, 'posted')
 })
 
-test('F-P15 a poster that cannot be started again is the end', async () => {
+test('F-P15 a poster that cannot be restarted is fatal', async () => {
   const { posters, fatals, debit, refuseStarts } = await open()
   refuseStarts()
   const [end] = await debit('req_1')
@@ -547,7 +547,7 @@ test('F-P15 a poster that cannot be started again is the end', async () => {
   )
 })
 
-test('closing waits for what is under way, for a deadline at most, and spools the rest', async () => {
+test('closing waits for debits under way, for a deadline at most, and spools the rest', async () => {
   const first = await open()
   const [end] = await first.debit('req_1')
   const closing = first.settlement.close()
@@ -566,7 +566,7 @@ test('closing waits for what is under way, for a deadline at most, and spools th
   assert.deepEqual([await late, second.posters[0]!.isClosed, second.spooled], ['spooled', true, ['req_1']])
 })
 
-test('F-S1 F-P1 the spool is closed last, with all in it that no store has taken', async () => {
+test('F-S1 F-P1 the spool is closed last, and contains everything that no store has taken', async () => {
   const { settlement, spooled, closings, pass, debit } = await open()
   await debit('req_1')
   const closing = settlement.close()
@@ -576,7 +576,7 @@ test('F-S1 F-P1 the spool is closed last, with all in it that no store has taken
   assert.deepEqual([spooled, closings], [['req_1'], [['req_1']]])
 })
 
-test('F-P15 a poster that dies while it is closed is followed by none', async () => {
+test('F-P15 a poster that dies while it is closed gets no successor', async () => {
   const { settlement, posters, events, fatals } = await open()
   const [poster] = posters
   poster!.close = () => poster!.die()
@@ -585,7 +585,7 @@ test('F-P15 a poster that dies while it is closed is followed by none', async ()
   assert.deepEqual([posters.length, events, fatals], [1, [], []])
 })
 
-test('F-S1 a debit that nobody could take is refused with what the spool failed of', async () => {
+test('F-S1 a debit that neither store nor spool takes is refused with the error of the spool', async () => {
   const { settlement, posters, pass } = await open({ spoolFails: true })
   const refused = assert.rejects(settlement.debit(createDebit('req_1', account)), (error: Error) => {
     return error.cause instanceof Error && error.cause.message === 'no disk'
@@ -659,7 +659,7 @@ for (const [state, bring] of Object.entries(blockedStates))
     assert.deepEqual([rig.blocks(), rig.settlement.unsettled], [free, 0])
   })
 
-test('Y16 the log names the accounts that are blocked, twenty of them at most, and how many they are', async () => {
+test('Y16 the log names at most twenty blocked accounts, and how many there are', async () => {
   const { debitOf, pass, lines } = await open()
   for (let n = 10; n < 40; n++) await debitOf({ ...other, id: `acct_${n}` }, `req_${n}`, `req_${n}b`)
   await pass(5_000)
@@ -671,7 +671,7 @@ test('Y16 the log names the accounts that are blocked, twenty of them at most, a
   )
 })
 
-test('Y16 a debit that the store refuses for good is over: its account is not blocked by it, late or not', async () => {
+test('Y16 a debit that the store rejects for good is over: it does not block its account, late or not', async () => {
   const { blocks, posters, debit, pass } = await open()
   for (const lateMs of [0, 5_000]) {
     const [end] = await debit(`req_${lateMs}`)
@@ -682,7 +682,7 @@ test('Y16 a debit that the store refuses for good is over: its account is not bl
   }
 })
 
-test('Y16 C13 with neither store nor spool all are blocked, until either of them takes a write', async () => {
+test('Y16 C13 if store and spool both fail, all accounts are blocked until either of them accepts a write', async () => {
   const all = ['stuck', 'stuck', 'stuck']
   const cures: Record<string, (rig: Awaited<ReturnType<typeof open>>) => Promise<unknown>> = {
     'a debit of anybody is posted': async ({ posters }) => posters[0]!.answer(0n),
@@ -717,7 +717,7 @@ test('Y16 C13 with neither store nor spool all are blocked, until either of them
   }
 })
 
-test('Y16 a spool that stays broken is probed once a second, and a found debit shows no commit', async () => {
+test('Y16 a spool that stays broken is probed once a second, and a debit that was found does not prove a commit', async () => {
   const { blocks, debit, pass, posters, probes, disk } = await open({ spoolFails: true })
   await debit('req_1')
   await debit('req_2')
@@ -733,7 +733,7 @@ test('Y16 a spool that stays broken is probed once a second, and a found debit s
   assert.equal(probes.length, 3)
 })
 
-test('Y16 F-P15 a new poster is asked for a commit while all are blocked, though it has nothing to give back', async () => {
+test('Y16 F-P15 a new poster is asked for a commit while all accounts are blocked, even if it has nothing to return', async () => {
   const { blocks, debit, pass, posters } = await open({ spoolFails: true })
   const [end] = await debit('req_1')
   await pass(5_000)
@@ -750,7 +750,7 @@ test('Y16 F-P15 a new poster is asked for a commit while all are blocked, though
   assert.deepEqual(blocks(), free)
 })
 
-test('Y16 C13 after a start all are blocked until the first commit of any kind: then those with debits in the spool', async () => {
+test('Y16 C13 after a start all accounts are blocked until the first commit, then only those with spooled debits', async () => {
   const { settlement, blocks, posters, opening } = await open({ firstCommit: false })
   const none = ['uncommitted', 'uncommitted', 'uncommitted']
   settlement.adopt([createDebitRow('req_1', 'acct_1'), createDebitRow('req_1', 'acct_1')])
@@ -769,7 +769,7 @@ test('Y16 C13 after a start all are blocked until the first commit of any kind: 
   assert.deepEqual(blocks(), free)
 })
 
-test('Y16 C5 what an earlier run left is owed until the store has it, and goes to a new poster too', async () => {
+test('Y16 C5 debits left by an earlier run are owed until the store has them, and go to a new poster too', async () => {
   const { settlement, balance, posters, spooled } = await open()
   settlement.adopt([createDebitRow('req_1', 'acct_1')])
   assert.equal(balance.balanceNanos, 9n * costNanos)
@@ -780,7 +780,7 @@ test('Y16 C5 what an earlier run left is owed until the store has it, and goes t
   assert.deepEqual([balance.balanceNanos, balance.owedNanos, settlement.unsettled], [9n * costNanos, 0n, 0])
 })
 
-test('Y16 debits that are deferred are posted again, each account by itself, and what was withdrawn is not', async () => {
+test('Y16 deferred debits are posted again, account by account, and withdrawn ones are not', async () => {
   const { posters, debit, debitOf, disk, pass } = await open({ spoolFails: true })
   const [mine] = await debit('req_0')
   const { resolve } = posters[0]!.posts.shift()!
@@ -805,7 +805,7 @@ test('Y16 debits that are deferred are posted again, each account by itself, and
   assert.deepEqual(await Promise.all((await Promise.all(ends)).flat()), Array(5).fill('posted'))
 })
 
-test('Y16 at any moment exactly those accounts are blocked that have a debit behind its deadline which is not over', async () => {
+test('Y16 at any moment, the blocked accounts are exactly those with an unfinished debit past its deadline', async () => {
   const accounts = [1, 2].map((n): Account => ({ id: `acct_${n}`, name: `${n}`, state: 'active' }))
   const step = fc.oneof(
     fc.record({ do: fc.constant('debit' as const), account: fc.nat(1) }),
@@ -869,7 +869,7 @@ test('Y16 at any moment exactly those accounts are blocked that have a debit beh
   )
 })
 
-test('Y15 C5 while the clock is in doubt nothing new is taken, and what runs goes into the spool', async () => {
+test('Y15 C5 while the clock is in doubt no new request is taken, and debits of running ones are spooled', async () => {
   const { settlement, clock, debit, pass, spooled, posters } = await open()
   clock.doubt = 'the clock is in doubt'
   assert.deepEqual([settlement.whyBlocked(), settlement.whyBlocked('acct_2')], ['clock', 'clock'])
@@ -952,7 +952,7 @@ const lateEnds: { how: string; spoolFails?: boolean; end(rig: Rig): Promise<void
 ]
 
 for (const { how, spoolFails = false, end, result, left } of lateEnds)
-  test(`R15 C5 an overdue debit that is ${how} is owed by its key no longer`, async () => {
+  test(`R15 C5 an overdue debit that is ${how} is no longer owed by its key`, async () => {
     const rig = await open({ spoolFails })
     const ending = rig.debitByKey('req_1')
     await turn()

@@ -19,7 +19,7 @@ function createReadings() {
   return { readings, clock, readAgain }
 }
 
-test('R16 one reading of the store is under way; who comes after it began shares the next', async (t) => {
+test('R16 only one read of the store is under way; callers that arrive after its start share the next one', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { readings, clock, readAgain } = createReadings()
   const ends: string[] = []
@@ -37,7 +37,7 @@ test('R16 one reading of the store is under way; who comes after it began shares
   assert.deepEqual([ends.length, readings.length], [1_001, 2])
 })
 
-test('R16 a reading that fails is told to those who shared it, and the next one begins all the same', async (t) => {
+test('R16 a failed read is reported to all that shared it, and the next one begins anyway', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { readings, clock, readAgain } = createReadings()
   const failed = assert.rejects(readAgain(), /broken/)
@@ -50,7 +50,7 @@ test('R16 a reading that fails is told to those who shared it, and the next one 
   await next
 })
 
-test('R16 unknown keys make the store be read two hundred times a second at most', async (t) => {
+test('R16 unknown keys cause at most two hundred reads of the store per second', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { readings, clock, readAgain } = createReadings()
   // A store that answers at once, asked every millisecond.
@@ -65,7 +65,7 @@ test('R16 unknown keys make the store be read two hundred times a second at most
   assert.ok(readings.length >= 150 && readings.length <= 201, String(readings.length))
 })
 
-test('R16 nobody waits longer than a second, whichever reading was to be shared', async (t) => {
+test('R16 no caller waits longer than a second, whichever read it was to share', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { readings, clock, readAgain } = createReadings()
   let silent = 0

@@ -28,7 +28,7 @@ test('issue 13: a percentile is within its error of the one of all times, howeve
   )
 })
 
-test('issue 13: what is encoded is read again as it was, and damaged bytes hold nothing up', () => {
+test('issue 13: an encoded histogram decodes to the same values, and damaged bytes delay nothing', () => {
   const counts = fc.array(fc.oneof(fc.constant(0), fc.nat(2 ** 40)), { maxLength: 192 })
   fc.assert(
     fc.property(counts, (counts) => {
@@ -47,7 +47,7 @@ test('issue 13: what is encoded is read again as it was, and damaged bytes hold 
   assert.equal(percentileOf([], 0.5), undefined)
 })
 
-test('issue 13: encoded counts that a database has put one behind the other are their sum', () => {
+test('issue 13: encoded counts that a database has concatenated decode to their sum', () => {
   const counts = fc.array(fc.oneof(fc.constant(0), fc.nat(2 ** 40)), { maxLength: 192 })
   fc.assert(
     fc.property(fc.array(counts, { maxLength: 6 }), (parts) => {
@@ -66,7 +66,7 @@ const answered: TrafficRecord = {
   ...{ wire: 'chat', modelWire: 'messages', upstream: 'u', firstByteMs: 100, endMs: 1_000 },
 }
 
-test('issue 13: what is paid counts in the ledger alone, and what costs nothing here; times are of both', () => {
+test('issue 13: paid requests count only in the ledger, free ones only here; times are counted for both', () => {
   let nowMs = Date.parse('2026-11-22T12:00:00Z')
   const traffic = createTraffic(() => nowMs)
   traffic.note(answered)
@@ -97,7 +97,7 @@ test('issue 13: what is paid counts in the ledger alone, and what costs nothing 
   assert.equal(both[bucketOf(1_000)], 2)
 })
 
-test('issue 13: more places than there can be are counted together, and none is lost', () => {
+test('issue 13: places beyond the maximum are counted together, and none is lost', () => {
   const traffic = createTraffic(() => 0)
   for (let n = 0; n < 21_000; n++)
     traffic.note({ walk: 'infer', status: 404, outcome: 'refused', code: 'model_not_found', keyId: `k${n}` })
@@ -109,7 +109,7 @@ test('issue 13: more places than there can be are counted together, and none is 
   )
 })
 
-test('issue 13: whole months are kept, before the one that runs', () => {
+test('issue 13: whole months before the current one are kept', () => {
   const calendar = createCalendar({ timeZone: 'Asia/Kolkata', weekStarts: 'monday' })
   const kept = firstKept(calendar, 13, Date.parse('2026-11-30T18:29:59Z'))
   assert.equal(new Date(kept * 900_000).toISOString(), '2025-09-30T18:30:00.000Z')

@@ -82,7 +82,7 @@ function start() {
   }
 }
 
-test('C13 a debit that the poster has not is refused, owed no longer, and over when a commit has written', async () => {
+test('C13 a debit that the poster does not have is refused, no longer owed, and over after the next commit that writes', async () => {
   const { withdrawals, withdraw, answer, gifts, told, balance } = start()
   withdraw('one')
   assert.deepEqual([withdrawals.size, withdrawals.has('one'), withdrawals.isSafe(), balance()], [1, true, false, 900n])
@@ -96,7 +96,7 @@ test('C13 a debit that the poster has not is refused, owed no longer, and over w
   assert.equal(withdrawals.size, 0)
 })
 
-test('C13 one that the poster has on record has its answer, and is given back to nobody', async () => {
+test('C13 a debit that the poster has on record gets its answer, and is not returned', async () => {
   const { withdrawals, withdraw, answer, gifts, told, balance } = start()
   withdraw('one', 'two')
   await answer('booked', 'absent')
@@ -105,7 +105,7 @@ test('C13 one that the poster has on record has its answer, and is given back to
   assert.equal(withdrawals.take('one'), undefined)
 })
 
-test('C13 a post that comes meanwhile takes its debit; a stranger and a refused one are nobody’s', async () => {
+test('C13 a post that arrives meanwhile takes its debit; an unknown or refused id gets none', async () => {
   const { withdrawals, withdraw, answer, told, gifts } = start()
   withdraw('one', 'two')
   assert.equal(withdrawals.take('never heard of'), undefined)
@@ -116,7 +116,7 @@ test('C13 a post that comes meanwhile takes its debit; a stranger and a refused 
   assert.deepEqual(gifts[0]!.requestIds, ['two'])
 })
 
-test('C13 what may turn up later is noted before its client is told, and only that makes the death of the process safe', async () => {
+test('C13 a debit that may appear later is noted before its client is answered; only then is a death of the process safe', async () => {
   for (const [fate, isTorn] of [
     ['unknown', false],
     ['absent', true],
@@ -132,7 +132,7 @@ test('C13 what may turn up later is noted before its client is told, and only th
   }
 })
 
-test('C13 a note that cannot be written is tried once a second, and once more at the end', async () => {
+test('C13 a note that cannot be written is retried once a second, and once more at the end', async () => {
   const { withdrawals, withdraw, answer, told, spool, pass } = start()
   const notes = () => told.filter((text) => text.startsWith('note')).length
   spool.isBroken = true
@@ -156,7 +156,7 @@ test('C13 a note that cannot be written is tried once a second, and once more at
   assert.equal(notes(), 4, 'what is noted is noted')
 })
 
-test('C13 a poster that says nothing is waited for 2.5 s, one that dies or is not there for nothing', async () => {
+test('C13 a silent poster is waited for 2.5 s, a dead or absent one not at all', async () => {
   const silent = start()
   silent.withdraw('one')
   silent.pass(2_499)
@@ -185,7 +185,7 @@ test('C13 a poster that says nothing is waited for 2.5 s, one that dies or is no
   assert.deepEqual(alone.gifts[0]!.requestIds, ['one'])
 })
 
-test('C13 the end waits until every client is told', async () => {
+test('C13 the end waits until every client has its answer', async () => {
   const { withdrawals, withdraw, asked, told, answer } = start()
   withdraw('one')
   withdraw('two')
@@ -202,7 +202,7 @@ test('C13 the end waits until every client is told', async () => {
   assert.deepEqual(told, ['one refused', 'change', 'two refused', 'change'])
 })
 
-test('C13 a new poster is given what is refused and not what is asked; who has two has an end once', async () => {
+test('C13 a new poster gets the refused debits, not the open questions; a debit returned by two posters ends once', async () => {
   const { withdrawals, withdraw, answer, gifts, told } = start()
   withdraw('one')
   await answer('absent')
