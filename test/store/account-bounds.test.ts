@@ -40,7 +40,7 @@ onEachStore((engine) => {
 
   const verify = (store: TestStore) => store.verify(verifyOptions)
 
-  test('Y20 R15 what an account spends is counted over all its keys and those without one, in the month of the reporting zone', async () => {
+  test('Y20 R15 spending of an account is counted over all its keys and keyless requests, in the month of the reporting zone', async () => {
     const { store, id, post, spent } = await open()
     assert.deepEqual(await spent(), { ...november, spentNanos: 0n })
     await post(4)
@@ -62,7 +62,7 @@ onEachStore((engine) => {
   }
 
   for (const per of ['month', 'day', undefined] as const)
-    test(`Y20 R15 what a triwire without budgets of accounts has posted is counted when the store is opened, by ${per ?? 'total'}`, async () => {
+    test(`Y20 R15 spending posted by a triwire without account budgets is counted when the store is opened, by ${per ?? 'total'}`, async () => {
       const { store, id, post } = await open()
       await store.adoptReporting({ ...berlin, keepMonths: 24 })
       await store.updateAccount(id, { budget: { nanos: 10n ** 12n, per } })
@@ -83,7 +83,7 @@ onEachStore((engine) => {
       assert.equal(await spentAfter(async () => {}), per === 'day' ? 2n : 6n)
     })
 
-  test('Y20 R15 a store whose accounts were counted by all entries is not written when it is opened', async () => {
+  test('Y20 R15 opening a store whose accounts are already counted from all entries writes nothing', async () => {
     const { store, id, post } = await open()
     await post(2)
     await store.exec('UPDATE spends SET spent = 7')
@@ -94,7 +94,7 @@ onEachStore((engine) => {
   })
 
   if (engine.name === 'PostgreSQL')
-    test('Y20 R15 X7 what a replica of an older triwire posts beside this one is counted with the next debit of the account', async () => {
+    test('Y20 R15 X7 spending that a replica of an older triwire posts is counted with the next debit of the account', async () => {
       const { store, id, post, spent } = await open()
       await post(1)
       await asBefore(store, () => post(3))
@@ -109,7 +109,7 @@ onEachStore((engine) => {
       assert.deepEqual(await verify(store), [])
     })
 
-  test('Y20 R15 a budget that is set later counts what the window has spent; taken away it is counted no more', async () => {
+  test('Y20 R15 a budget that is set later counts what the window has spent; once removed it is no longer counted', async () => {
     const { store, id, post, spent } = await open()
     await store.updateAccount(id, { budget: null })
     assert.deepEqual([await spent(), await verify(store)], [undefined, []])
@@ -121,7 +121,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('Y20 C15 verify finds spending of an account that its entries do not sum to', async () => {
+  test('Y20 C15 verify finds recorded spending of an account that differs from the sum of its entries', async () => {
     const { store, id, post } = await open()
     await post(2)
     await store.forge((forger) => forger.run(`UPDATE spends SET spent = 1 WHERE scope = '${id}'`))
@@ -132,7 +132,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [`account ${id}: has a budget, and what it spends is not counted`])
   })
 
-  test('Y20 X15 an account warns at its own levels instead of the common ones, and of its budget', async () => {
+  test('Y20 X15 an account warns at its own levels instead of the common ones, and for its budget', async () => {
     const { store, id, post, told } = await open()
     await store.watch({ lowNanos: [10n ** 12n], ownLows: true, budgets: true })
     const [low, lower] = [10n ** 12n - costNanos, 10n ** 12n - 3n * costNanos]
@@ -159,7 +159,7 @@ onEachStore((engine) => {
     assert.deepEqual([await told(), await verify(store)], [[], []])
   })
 
-  test('Y20 bounds of an account are in its version and the audit, and come back as they were set', async () => {
+  test('Y20 bounds of an account are in its version and the audit, and are read back as they were set', async () => {
     const store = await engine.open({ atMs: noon, zone: berlin })
     const { id, bounds: none } = await store.createAccount('one')
     assert.deepEqual(none, accountBounds.none)

@@ -36,14 +36,14 @@ onEachStore((engine) => {
     assert.equal((await books.listAccounts()).length, 1)
   })
 
-  test('no account is named like an id, which would be found in its place', async () => {
+  test('an account may not be named like an id, since it would be found instead of the account with that id', async () => {
     const books = await engine.open()
     const { id } = await books.createAccount('one')
     await refuses(books.createAccount(id), 'name_invalid', id)
     assert.equal((await books.findAccount(id)).name, 'one')
   })
 
-  test('C8 the same reference with the same account and amount is one credit, with others an error', async () => {
+  test('C8 a repeated reference with the same account and amount is one credit, with others an error', async () => {
     const books = await engine.open()
     await books.createAccount('one')
     await books.createAccount('two')
@@ -65,13 +65,13 @@ onEachStore((engine) => {
     assert.deepEqual(await books.verify(verifyOptions), [])
   })
 
-  test('a change that a rule forbids leaves nothing behind', async () => {
+  test('a change that a rule forbids leaves no trace', async () => {
     const books = await engine.open()
     await assert.rejects(books.createAccount('rich', 2n ** 63n))
     assert.deepEqual(await books.listAccounts(), [])
   })
 
-  test('keys are kept as digests; revoking is for good; a rotated key has its grace', async () => {
+  test('keys are kept as digests; revocation is permanent; a rotated key has its grace period', async () => {
     const books = await engine.open({ atMs: 1_000 })
     await books.createAccount('one')
     const old = await books.createKey('one')
@@ -91,7 +91,7 @@ onEachStore((engine) => {
     assert.equal(keys.find(({ id }) => id === old.id)?.digest, digestKey(old.key))
   })
 
-  test('F-C45 every change of an account or its keys is one that servers read again', async () => {
+  test('F-C45 every change of an account or its keys makes servers read it again', async () => {
     const books = await engine.open()
     await books.createAccount('one')
     const { id } = await books.createKey('one')
@@ -112,7 +112,7 @@ onEachStore((engine) => {
     assert.equal((await books.readChanges(revision)).accountIds.length, 0, 'a credit that exists changes nothing')
   })
 
-  test('C1 what all accounts hold together may be more than 64 bits', async () => {
+  test('C1 the total of all accounts may exceed 64 bits', async () => {
     const books = await engine.open()
     const most = 2n ** 63n - 1n
     for (const name of ['one', 'two']) await books.createAccount(name, most)
@@ -129,7 +129,7 @@ onEachStore((engine) => {
     assert.equal((await books.sumEntries(two, []))[0]!.creditedNanos, most)
   })
 
-  test('texts that somebody may type are kept and found as they are, or refused by a rule, or fit nothing', async () => {
+  test('any text that a user may type is stored and found unchanged, refused by a rule, or matches nothing', async () => {
     const books = await engine.open()
     const odd = ['a "b" c', "o'; DROP TABLE accounts", '{"json": 1}', 'back\\slash', 'ü漢🙂', '%_$1 ?', 'null']
     for (const text of odd) {

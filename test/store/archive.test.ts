@@ -169,7 +169,7 @@ onEachStore((engine) => {
   })
   const open = async () => ({ store: await copy(), ...filled })
 
-  test('issue 48 a closed month is detached and attached again, and verify holds with and without it', async () => {
+  test('issue 48 a closed month is detached and attached again, and verify passes with and without it', async () => {
     const { store, heads } = await open()
     const all = await list(store)
     const planned = await planMonth(store.archives, wishes('2026-01'), true)
@@ -219,7 +219,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 C13 a debit that was given back is not given back again, wherever the two are', async () => {
+  test('issue 48 C13 a returned debit is not returned again, wherever debit and return are', async () => {
     const { store, a } = await open()
     const last = `req_2026-01_a${perMonth - 1}`
     await store.turn(Date.UTC(2026, 3, 15))
@@ -246,7 +246,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('issue 48 what would be wrong without the month says what is away; all else is as before', async () => {
+  test('issue 48 an operation that needs the detached month names it; all others work as before', async () => {
     const { store, a, keyId } = await open()
     const aprilMs = Date.UTC(2026, 2, 31, 22)
     const februaryMs = Date.UTC(2026, 0, 31, 23)
@@ -274,7 +274,7 @@ onEachStore((engine) => {
     assert.equal(await store.findEntry('req_never'), undefined)
   })
 
-  test('issue 48 R15 a budget for ever counts what is away, whether it was set before or after', async () => {
+  test('issue 48 R15 a budget for ever counts detached months, whether it was set before or after', async () => {
     const { store, a, keyId } = await open()
     await detachMonth(store.archives, wishes('2026-01'))
     const used = BigInt(months.length * perMonth) * costNanos
@@ -286,7 +286,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 months leave in their order, once closed and folded, and a quiet account keeps its last entry', async () => {
+  test('issue 48 months are detached in their order, once closed and folded, and a quiet account keeps its last entry', async () => {
     const { store, a, quiet } = await open()
     const detach = (month: string) => detachMonth(store.archives, wishes(month))
     await assert.rejects(detach('2026-02'), { code: 'month_order', subject: '2026-01' })
@@ -305,7 +305,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 whichever months are away, statements and heads of the others are as before', async () => {
+  test('issue 48 statements and heads of other months stay the same, whichever months are away', async () => {
     const { store, a, b, quiet } = await open()
     // The zone is an hour ahead of UTC, from the end of March on by two.
     const starts = [0, 1, 2, 3].map((at) => Date.UTC(2026, at, 1) - (at === 3 ? 2 : 1) * 3_600_000)
@@ -346,7 +346,7 @@ onEachStore((engine) => {
       )
     })
 
-  test('issue 48 X7 the copy of a store with attached months has no archives, and verify holds', async () => {
+  test('issue 48 X7 the copy of a store with attached months has no archives, and verify passes', async () => {
     const { store } = await open()
     await detachMonth(store.archives, wishes('2026-01'))
     await attachMonth(store.archives, wishes('2026-01'))
@@ -356,7 +356,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 only the first detachment keeps the triwire before this one away', async () => {
+  test('issue 48 only the first detachment prevents the previous triwire from opening the store', async () => {
     const { store } = await open()
     const read = async () => {
       let oldest = 0
@@ -374,7 +374,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 a file that was changed, cut or exchanged is refused, and nothing is changed', async () => {
+  test('issue 48 a file that was changed, cut or swapped is refused, and nothing is changed', async () => {
     const { store } = await open()
     const { file } = await detachMonth(store.archives, wishes('2026-01'))
     const whole = readFileSync(file)
@@ -402,7 +402,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 of two commands at any moment one is refused, and the store is right', async () => {
+  test('issue 48 of two commands at any moment one is refused, and the store stays correct', async () => {
     const { store } = await open()
     const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
     const works = { detachMonth, attachMonth }
@@ -442,7 +442,7 @@ onEachStore((engine) => {
     assert.ok(fails.some((message) => /another command/.test(message)))
   })
 
-  test('issue 48 a file that is there is not written over, unless it is the same', async () => {
+  test('issue 48 an existing file is not overwritten, unless it is the same', async () => {
     const { store } = await open()
     const { file } = await exportMonth(store.archives, wishes('2026-01'))
     assert.equal(statSync(file).mode & 0o777, 0o600)
@@ -538,7 +538,7 @@ onEachStore((engine) => {
       assert.deepEqual(await store.verify(verifyOptions), [])
     })
 
-  test('issue 48 entries that are not folded stay, with the cure', async () => {
+  test('issue 48 entries that are not folded stay, and the message has the cure', async () => {
     const { store, a } = await open()
     await store.turn(Date.UTC(2026, 3, 16))
     await store.postDebits([createDebitRow('req_1', a), createDebitRow('req_2', a)])
@@ -548,7 +548,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 48 a command that is killed at any moment leaves a right store, and goes on', async () => {
+  test('issue 48 a command that is killed at any moment leaves a correct store, and continues when run again', async () => {
     const dies = async (work: (store: ArchiveStore) => Promise<unknown>, store: TestStore, at: number) => {
       let left = at
       const run: ArchiveStore['run'] = async (step) => {
@@ -591,7 +591,7 @@ onEachStore((engine) => {
 })
 
 onEachStore((engine) => {
-  test('issue 48 an entry that stayed leaves with a later month, and counts as away with it', async () => {
+  test('issue 48 an entry that stayed is detached with a later month, and then counts as away', async () => {
     const store = await engine.open({ atMs: januaryMs, zone })
     await store.adoptReporting(reporting)
     const { id: busy } = await store.createAccount('busy', 50_000_000n)

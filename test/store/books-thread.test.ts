@@ -16,7 +16,7 @@ const worker = new URL(
 `)}`,
 )
 
-test('C5 a thread of the books that dies takes with it what it was asked; the next question is answered by another', async () => {
+test('C5 a books thread that dies takes its pending questions with it; the next question goes to a new thread', async () => {
   const thread = openBooksThread(worker, 'books', {})
   const books = thread.books({ actor: 'operator:ann' }, () => 0)
   assert.equal(await books.findAccount('one'), 'one')
@@ -30,7 +30,7 @@ test('C5 a thread of the books that dies takes with it what it was asked; the ne
   await assert.rejects(books.findAccount('late'), StoreSilent)
 })
 
-test('operate §3 sums of the ledger with more rows than anybody reads are not handed to the serving thread', () => {
+test('operate §3 sums of the ledger with more rows than anyone reads are not passed to the serving thread', () => {
   const rows = (count: number) => Array.from({ length: count }, () => null)
   const sums = { id: 1, method: 'sumEntries' }
   assert.deepEqual(toAnswer(sums, rows(sumsMax)), { id: 1, result: rows(sumsMax) })

@@ -30,7 +30,7 @@ onEachStore((engine) => {
 
   const verify = (store: TestStore) => store.verify(verifyOptions)
 
-  test('R15 what a key spends is written in the commit of its debit, once, in the window of the reporting zone', async () => {
+  test('R15 spending of a key is written once, in the commit of its debit, in the window of the reporting zone', async () => {
     const { store, id, keyId, post, spent } = await open()
     const day = { fromMs: at('2026-11-21T23:00:00Z'), untilMs: at('2026-11-22T23:00:00Z') }
     assert.deepEqual(await spent(), { ...day, spentNanos: 0n })
@@ -46,7 +46,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('R15 what a key has spent for ever may be more than an account can hold, and keeps no debit out of the ledger', async () => {
+  test('R15 lifetime spending of a key may exceed what an account can hold, and never keeps a debit out of the ledger', async () => {
     const store = await engine.open({ atMs: noon, zone: berlin })
     const { id } = await store.createAccount('one', 9n * 10n ** 18n)
     const { id: keyId } = await store.createKey(id, { budget: { nanos: nanosMax, per: undefined } })
@@ -58,7 +58,7 @@ onEachStore((engine) => {
     assert.equal((await store.findKeys(keyId))[0]!.spend?.spentNanos, nanosMax)
   })
 
-  test('R15 a debit counts in the window in which it is posted: a moment before midnight, and at it', async () => {
+  test('R15 a debit counts in the window in which it is posted: just before midnight, and at midnight', async () => {
     const { store, post, spent } = await open()
     await store.turn(at('2026-11-22T22:59:59.999Z'))
     await post()
@@ -93,7 +93,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('C13 R15 what is given back is not spent, in the window in which it is given back', async () => {
+  test('C13 R15 a returned debit is not spent, in the window in which it is returned', async () => {
     const { store, keyId, post, spent, last } = await open()
     await post(keyId, 2)
     assert.deepEqual(await store.giveBack([last(), 'req_unknown']), [last()])
@@ -105,7 +105,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('R15 a rotated key hands label, bounds, end and spending on, and both spend one budget in its grace', async () => {
+  test('R15 a rotated key passes on label, bounds, end and spending, and both keys spend one budget in the grace period', async () => {
     const store = await engine.open({ atMs: noon, zone: berlin })
     const { id } = await store.createAccount('one', 10n ** 12n)
     const wishes = { label: 'ci', budget: daily, requestsPerMinute: 60, models: ['a', 'b*'], expiresMs: noon + 9e9 }
@@ -138,7 +138,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('R15 another window is counted from the ledger when a budget is given or changed, and another amount changes nothing', async () => {
+  test('R15 a new or changed window of a budget is counted from the ledger; a changed amount changes no spending', async () => {
     const { store, id, keyId, post, spent } = await open(null)
     await post(keyId, 2)
     await store.turn(at('2026-11-23T12:00:00Z'))
@@ -167,7 +167,7 @@ onEachStore((engine) => {
     assert.equal((await spent(later))?.spentNanos, 0n)
   })
 
-  test('R15 a changed budget is seen by servers, told to the audit, and refused where it is older than what is there', async () => {
+  test('R15 a changed budget reaches servers and the audit, and is refused if it is older than the stored one', async () => {
     const { store, id, keyId } = await open()
     const { revision } = await store.readChanges(0n)
     await store
@@ -186,7 +186,7 @@ onEachStore((engine) => {
     assert.equal((await store.listAudit({ limit: 9 })).filter(({ operation }) => operation === 'key.update').length, 1)
   })
 
-  test('R15 C15 verify finds spending that its entries do not sum to, and budgets that are not counted', async () => {
+  test('R15 C15 verify finds spending that differs from the sum of its entries, and budgets that are not counted', async () => {
     const { store, keyId, post } = await open()
     await post(keyId, 2)
     assert.deepEqual(await verify(store), [])

@@ -26,7 +26,7 @@ const noon = Date.UTC(2026, 10, 21, 12)
 onEachStore((engine) => {
   const credits = (ms: number) => new Date(ms).toISOString()
 
-  test('Y15 a clock more than 366 days past the newest entry credits nobody until it is confirmed', async () => {
+  test('Y15 a clock more than 366 days past the newest entry credits no account until it is confirmed', async () => {
     const store = await engine.open({ atMs: noon - 10_000 * dayMs })
     // An empty store asks for no confirmation.
     const { id } = await store.createAccount('one')
@@ -53,7 +53,7 @@ onEachStore((engine) => {
     assert.deepEqual((await store.verifyAudit()).findings, [])
   })
 
-  test('Y15 a server that holds the clock against its own decides: rest alone blocks nothing, a doubt does', async () => {
+  test('Y15 a server that checks the clock decides: an idle store alone blocks nothing, a doubt does', async () => {
     const store = await engine.open({ atMs: noon })
     const { id } = await store.createAccount('one', 5n)
     const wrong = store.as({ actor: 'operator:ann', isClockRight: false })
@@ -63,7 +63,7 @@ onEachStore((engine) => {
   })
 
   for (const aheadMs of [2 * dayMs, 730 * dayMs])
-    test(`Y15 entries ${aheadMs / dayMs} days ahead are a finding of the first verify, and date nobody else's`, async () => {
+    test(`Y15 entries ${aheadMs / dayMs} days ahead are a finding of the first verify, and do not date other accounts`, async () => {
       const store = await engine.open({ atMs: noon })
       const { id } = await store.createAccount('one', 5n)
       const { id: other } = await store.createAccount('two', 5n)
@@ -82,7 +82,7 @@ onEachStore((engine) => {
     })
 
   for (const aheadMs of [2 * dayMs, 730 * dayMs])
-    test(`Y15 a verify by a clock ${aheadMs / dayMs} days ahead moves nothing: with the right one all is as before`, async () => {
+    test(`Y15 a verify by a clock ${aheadMs / dayMs} days ahead moves nothing: with the correct clock all is as before`, async () => {
       const store = await engine.open({ atMs: noon + aheadMs })
       // A head of no entries lies nowhere.
       assert.match((await store.audit(verifyOptions)).head!, /^1\/1970-01-01T00:00:00\.000Z\//)
@@ -195,7 +195,7 @@ const clockLines = ({ lines }: Served) =>
 
 for (const { name, serve, skip } of engines) {
   for (const moveMs of [730 * dayMs, 2 * hourMs, -2 * hourMs, -730 * dayMs])
-    test(`Y15 on ${name}: a clock that moves ${moveMs / hourMs} hours takes nothing new, what runs is spooled, and all is posted when it is back`, {
+    test(`Y15 on ${name}: when a clock moves ${moveMs / hourMs} hours, new requests are refused, running ones spooled, and all posted after it is back`, {
       skip,
     }, async () => {
       const served = await serve()
@@ -218,7 +218,7 @@ for (const { name, serve, skip } of engines) {
       ])
     })
 
-  test(`Y15 on ${name}: a store whose clock is not this machine's is an event, if the two can differ`, {
+  test(`Y15 on ${name}: a store clock that differs from this machine's is reported as an event, if the two can differ`, {
     skip,
   }, async () => {
     const { lines, store } = await serve()
@@ -227,7 +227,7 @@ for (const { name, serve, skip } of engines) {
     assert.equal(differs.length, name === 'SQLite' ? 0 : 1)
   })
 
-  test(`Y15 on ${name}: a confirmation ends the doubt, holds, and the next move is in doubt again`, {
+  test(`Y15 on ${name}: a confirmation ends the doubt and lasts; the next move is in doubt again`, {
     skip,
   }, async () => {
     const served = await serve()
@@ -262,7 +262,7 @@ for (const { name, serve, skip } of engines) {
     await postOne(served)
   })
 
-  test(`Y15 on ${name}: a newest entry ahead of the clock is reported at the start, and nobody is refused`, {
+  test(`Y15 on ${name}: a newest entry ahead of the clock is reported at the start, and no request is refused`, {
     skip,
   }, async () => {
     const served = await serve({ newestMs: (name === 'SQLite' ? Date.now() : noon) + 2 * dayMs })
@@ -274,7 +274,7 @@ for (const { name, serve, skip } of engines) {
   })
 }
 
-test('Y15 a machine that sleeps for hours has both clocks go on: only what moves one alone is in doubt', async () => {
+test('Y15 when a machine sleeps for hours both clocks move on: only a move of one alone is in doubt', async () => {
   const served = await serveFile()
   const { store, turned, turn } = served
   // Wall and steady clock are read one after the other: the steady one first, which alone makes no doubt for an hour.
@@ -288,7 +288,7 @@ test('Y15 a machine that sleeps for hours has both clocks go on: only what moves
   assert.equal(clockLines(served).length, 1)
 })
 
-test('Y15 the thread that follows one which died in doubt is in doubt', async () => {
+test('Y15 the successor of a thread that died in doubt is in doubt', async () => {
   const workers: Worker[] = []
   const note = (worker: Worker) => void workers.push(worker)
   process.on('worker', note)
@@ -306,7 +306,7 @@ test('Y15 the thread that follows one which died in doubt is in doubt', async ()
   assert.ok(await postedMs(requestId))
 })
 
-test('Y15 a clock in doubt throws no figures of reports away', async () => {
+test('Y15 a clock in doubt discards no figures of reports', async () => {
   const newestMs = Date.now() - 730 * dayMs
   const { beside, store, confirm } = await serveFile({ newestMs, isStuck: true })
   await until(() => store.clock.news?.problem === 'rest', 'the clock is judged')

@@ -18,7 +18,7 @@ class Failure extends Error {
 const ioError = 10
 const busy = 5
 
-test('B8 the log is made durable as soon as the store is open, and once; a write that works asks for nothing more', () => {
+test('B8 the log is made durable once, when the store is opened; a write that works needs nothing more', () => {
   const { connection, calls, said } = connect()
   assert.deepEqual(calls, ['1 durable'])
   for (let i = 0; i < 2; i++)
@@ -32,7 +32,7 @@ test('B8 the log is made durable as soon as the store is open, and once; a write
   assert.deepEqual([calls.slice(3), said], [['1 close'], []])
 })
 
-test('B8 a start that cannot make the log durable leaves it to the first write, which does nothing before', () => {
+test('B8 a start that cannot make the log durable leaves that to the first write, which does nothing before it', () => {
   const { connection, calls, fail } = connect({ fails: { durable: busy } })
   assert.deepEqual(calls, ['1 durable'])
   assert.throws(() => connection.makeDurable(), { errcode: busy })
@@ -49,7 +49,7 @@ test('B8 a start that cannot make the log durable leaves it to the first write, 
   assert.deepEqual(calls.slice(3), ['1 durable', 'work'])
 })
 
-test('B8 a failed write: the log is made durable and the connection closed, and the next one is on a new connection', () => {
+test('B8 after a failed write the log is made durable, the connection closed, and the next connection is a new one', () => {
   const { connection, calls, said } = connect()
   calls.length = 0
   assert.equal(connection.write(failing(ioError)), 'failed')
@@ -68,7 +68,7 @@ test('B8 a failed write: the log is made durable and the connection closed, and 
   assert.deepEqual(calls, [])
 })
 
-test('B8 what a failing connection could not make durable is made so on the next, before anything is written', () => {
+test('B8 what a failing connection could not make durable becomes durable on the next one, before any write', () => {
   const { connection, calls, fail } = connect()
   calls.length = 0
   fail({ durable: ioError, close: ioError })
@@ -93,7 +93,7 @@ test('B8 what a failing connection could not make durable is made so on the next
   assert.deepEqual(calls, ['3 durable', 'work'])
 })
 
-test('B8 a closing connection tries once more to make its log durable, and closes either way', () => {
+test('B8 a closing connection tries once more to make its log durable, and closes in either case', () => {
   const { connection, calls } = connect({ fails: { durable: ioError, close: ioError } })
   connection.close()
   assert.deepEqual(calls, ['1 durable', '1 durable', '1 close'])
@@ -101,7 +101,7 @@ test('B8 a closing connection tries once more to make its log durable, and close
   assert.equal(calls.length, 3)
 })
 
-test('F-S1 a store that another process has locked stays open; its code is told, be it the cause of an error of ours', () => {
+test('F-S1 a store locked by another process stays open; its error code is reported, even as the cause of our own error', () => {
   const { connection, calls, said } = connect()
   calls.length = 0
   assert.equal(connection.write(failing(busy)), 'busy')
@@ -120,7 +120,7 @@ test('F-S1 a store that another process has locked stays open; its code is told,
   assert.deepEqual(calls, [])
 })
 
-test('a store that cannot be opened anew is tried again, with nothing to close', () => {
+test('a store that cannot be reopened is tried again, with nothing to close', () => {
   const { connection, calls, fail, said } = connect()
   connection.write(failing(ioError))
   calls.length = 0
@@ -140,7 +140,7 @@ test('a store that cannot be opened anew is tried again, with nothing to close',
   assert.deepEqual(calls, ['4 opened', 'noted', '4 durable', 'work'])
 })
 
-test('F-S5 X11 a store that is gone is told once; nothing is asked of the connection any more, nor is it closed', () => {
+test('F-S5 X11 a lost store is reported once; its connection is neither used nor closed any more', () => {
   const { connection, calls, said, files } = connect()
   calls.length = 0
   files.lostStore = 'it is gone'
@@ -153,7 +153,7 @@ test('F-S5 X11 a store that is gone is told once; nothing is asked of the connec
   assert.deepEqual([calls, said], [[], [{ type: 'lost', message: 'it is gone' }]])
 })
 
-test('F-S5 X11 a file that is replaced while the store is opened anew is not written to', () => {
+test('F-S5 X11 a file that is replaced while the store is reopened is not written to', () => {
   const { connection, calls, files } = connect()
   connection.write(failing(ioError))
   calls.length = 0
@@ -167,7 +167,7 @@ test('F-S5 X11 a file that is replaced while the store is opened anew is not wri
   assert.deepEqual(calls, ['2 opened', 'noted'])
 })
 
-test('B15 X11 a look at all files comes before each reading; a lost log that is whole is brought into the file', () => {
+test('B15 X11 all files are checked before each read; a lost log that is complete is merged into the file', () => {
   const { connection, calls, said, files } = connect()
   calls.length = 0
   const work = () => calls.push('work')
@@ -184,7 +184,7 @@ for (const [what, put] of [
   ['has no whole log', (files: Files) => (files.isWhole = false)],
   ['is gone itself', (files: Files) => (files.goneMeanwhile = 'gone')],
 ] as const) {
-  test(`B15 X11 a store that ${what} is given nothing from its log`, () => {
+  test(`B15 X11 a store that ${what} gets nothing from its log`, () => {
     const { connection, calls, said, files } = connect()
     files.loss = 'a file is gone'
     put(files)
@@ -197,7 +197,7 @@ for (const [what, put] of [
   })
 }
 
-test('B15 X11 a log that cannot be brought in any more changes nothing: the store is lost', () => {
+test('B15 X11 a log that can no longer be merged changes nothing: the store is lost', () => {
   const { connection, said, files, fail } = connect()
   files.loss = 'the log is gone'
   fail({ checkpoint: ioError })
@@ -208,7 +208,7 @@ test('B15 X11 a log that cannot be brought in any more changes nothing: the stor
   assert.deepEqual(said, [{ type: 'lost', message: 'the log is gone' }])
 })
 
-test('B8 B15 a connection that fails because a file is gone is not opened anew: what is left is not the whole', () => {
+test('B8 B15 a connection that fails because a file is gone is not reopened: the remaining files are incomplete', () => {
   const { connection, calls, said, files } = connect()
   calls.length = 0
   files.loss = 'the log was cut'
@@ -220,7 +220,7 @@ test('B8 B15 a connection that fails because a file is gone is not opened anew: 
   )
 })
 
-test('B8 B15 files that cannot be looked at behind a failure are no loss: the store is opened anew', () => {
+test('B8 B15 files that cannot be checked after a failure do not count as lost: the store is reopened', () => {
   const { connection, calls, files } = connect()
   calls.length = 0
   files.lookFails = true

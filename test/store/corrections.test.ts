@@ -58,7 +58,7 @@ async function foldAll(store: TestStore): Promise<void> {
 }
 
 onEachStore((engine) => {
-  test('issue 46 C15 a store dated ahead two years by one credit is cured', async () => {
+  test('issue 46 C15 a store that one credit dated two years ahead is cured', async () => {
     const store = await engine.open({ atMs: startMs })
     const { a, keyId, post, head } = await damage(store)
     await foldAll(store)
@@ -129,7 +129,7 @@ onEachStore((engine) => {
     assert.ok(!(await against(head)).findings.some((finding) => finding.endsWith(changed)))
   })
 
-  test('issue 46 C15 a head that was taken while the clock was ahead holds after the correction too', async () => {
+  test('issue 46 C15 a head that was taken while the clock was ahead is still valid after the correction', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('one', 50_000_000n)
     await store.turn(aheadMs)
@@ -144,7 +144,7 @@ onEachStore((engine) => {
     assert.deepEqual((await store.audit({ ...verifyOptions, against: parseHead(head!) })).findings, [])
   })
 
-  test('issue 46 C15 a head holds whenever it was taken, in however many faults of the clock, and whatever follows in any account', async () => {
+  test('issue 46 C15 a head stays valid whenever it was taken, after any number of clock faults and later entries', async () => {
     const story = fc.array(
       fc.oneof(
         { weight: 4, arbitrary: fc.constantFrom('post 0', 'post 1', 'head') },
@@ -200,7 +200,7 @@ onEachStore((engine) => {
     await store.close()
   }
 
-  test('issue 46 C15 nothing ahead is nothing to correct, and a time that is ahead itself is refused', async () => {
+  test('issue 46 C15 without entries ahead there is nothing to correct, and a time that is itself ahead is refused', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('one', 5n)
     assert.equal(countOf(await store.correctAhead(startMs)), 0)
@@ -209,7 +209,7 @@ onEachStore((engine) => {
     await assert.rejects(store.credit(id, 1n, `effective:${id}/1-1`), /reference_reserved/)
   })
 
-  test('issue 46 C15 a time before the last entry that no wrong clock dated is refused, and nothing is changed', async () => {
+  test('issue 46 C15 a time before the last correctly dated entry is refused, and nothing is changed', async () => {
     const store = await engine.open({ atMs: startMs })
     await damage(store)
     for (const ms of [startMs - 1, Date.UTC(2016, 9, 6), 0, -1, Date.UTC(1960, 0, 1)])
@@ -270,7 +270,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('issue 46 C15 a head covers the newest entry that counts, also where corrected entries were posted later', async () => {
+  test('issue 46 C15 a head covers the newest valid entry, even if corrected entries were posted later', async () => {
     const store = await engine.open({ atMs: startMs })
     const { b } = await damage(store)
     await store.correctAhead(lastMs)

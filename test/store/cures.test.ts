@@ -11,13 +11,13 @@ import { testFolder } from '../support/folder.ts'
 
 const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')
 
-test('F-S7 the folder of a new store is made, for its owner only', () => {
+test('F-S7 the folder of a new store is created, for its owner only', () => {
   const path = newPath()
   openDatabase(path).close()
   assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
 })
 
-test('a store is refused when the files beside it can be read by others, and is not touched then', () => {
+test('a store is refused, and not touched, if others can read the files beside it', () => {
   for (const beside of ['-wal', '-shm']) {
     const path = newPath()
     openDatabase(path).close()
@@ -30,7 +30,7 @@ test('a store is refused when the files beside it can be read by others, and is 
   }
 })
 
-test('F-S6 each failure that an operator can mend is told with the file and the cure, and keeps its cause', () => {
+test('F-S6 each failure that an operator can fix is reported with the file and the cure, and keeps its cause', () => {
   const cures = {
     5: 'is locked by another process: try again when it is done',
     8: 'cannot be written: check its owner and its file system',
@@ -58,7 +58,7 @@ test('F-S6 each failure that an operator can mend is told with the file and the 
   )
 })
 
-test('C13 a disk without room for debits is a full one, though a page may still find its place', () => {
+test('C13 a disk without space for debits counts as full, even if one page may still fit', () => {
   const space = (bavail: number, blocks = 1_000) => refuseNarrowDisk('/a', () => ({ bavail, blocks, bsize: 4_096 }))
   space(64)
   space(0, 0)
@@ -68,7 +68,7 @@ test('C13 a disk without room for debits is a full one, though a page may still 
   )
 })
 
-test('what is no failure of SQLite has no code', () => {
+test('an error that is not a failure of SQLite has no code', () => {
   assert.equal(resultCode(new Error('x')), 0)
   assert.equal(resultCode(undefined), 0)
 })
@@ -84,7 +84,7 @@ test('F-S7 a file that cannot be migrated is closed again', () => {
   assert.equal(statSync(`${path}-wal`, { throwIfNoEntry: false }), undefined)
 })
 
-test('a failure that has ended its transaction itself is told, and not that of the rollback', () => {
+test('a failure that has ended its transaction is reported, instead of the failed rollback', () => {
   const db = new DatabaseSync(':memory:')
   const failure = new Error('the first one')
   const work = () => {
@@ -99,7 +99,7 @@ function fail(error: Error): never {
   throw error
 }
 
-test('a store that this user may not look at is not said to be missing', () => {
+test('a store that this user may not access is not reported as missing', () => {
   const path = newPath()
   openDatabase(path).close()
   chmodSync(dirname(path), 0)
@@ -111,7 +111,7 @@ test('a store that this user may not look at is not said to be missing', () => {
   chmodSync(dirname(path), 0o700)
 })
 
-test('a store that cannot be made is told with the cure', () => {
+test('a store that cannot be created is reported with the cure', () => {
   const file = join(testFolder('cures'), 'file')
   writeFileSync(file, '')
   const path = join(file, 'triwire.db')

@@ -27,7 +27,7 @@ before(async () => {
 })
 after(() => usual.store.close())
 
-test('CON-P7 the books of the demo verify, and have 30 days for every plot and list, and what needs an operator', async () => {
+test('CON-P7 the books of the demo verify, with 30 days for every plot and list, and lines that need an operator', async () => {
   const { books, totals } = usual
   assert.deepEqual(await books.verify(verifyOptions), [])
   assert.deepEqual((await books.verifyAudit()).findings, [])
@@ -45,7 +45,7 @@ test('CON-P7 the books of the demo verify, and have 30 days for every plot and l
   assert.deepEqual(await watchNeeds(books, nowMs).rules(), ['account_dry', 'key_budget_spent', 'spend_leap'])
 })
 
-test('CON-P7 the same moment and seed have the same life, another seed has another', async () => {
+test('CON-P7 the same moment and seed give the same demo data, another seed gives other data', async () => {
   const [one, other, third] = [usual, await live(), await live(8)]
   assert.deepEqual([one.totals, one.balances], [other.totals, other.balances])
   assert.notDeepEqual(one.totals, third.totals)

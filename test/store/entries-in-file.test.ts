@@ -6,7 +6,7 @@ import { openStore } from '../support/operator.ts'
 import { createFirstRelease } from './first-release.ts'
 import { costNanos, createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 
-test('C15 INSERT OR REPLACE changes no entry: a booked request id is left as it is, all else is refused', (t) => {
+test('C15 INSERT OR REPLACE changes no entry: a booked request id is left unchanged, everything else is refused', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -47,7 +47,7 @@ test('C15 INSERT OR REPLACE changes no entry: a booked request id is left as it 
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('C13 C8 a top-up of the first release that has the reference of a return blocks none: the return takes the next one', (t) => {
+test('C13 C8 a first-release top-up with the reference of a return blocks no return: it takes the next reference', (t) => {
   const path = createPath(t)
   createFirstRelease(path, { acct_a: 'one', acct_b: 'two' }, [
     { accountId: 'acct_a', creditNanos: 1_000_000n, reference: 'create:acct_a' },
@@ -103,7 +103,7 @@ test('verify finds a request id that is booked twice', (t) => {
   ])
 })
 
-test('C15 F-S3 what is rolled back is not remembered', (t) => {
+test('C15 F-S3 a connection does not remember what was rolled back', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one', 1_000_000_000n)
@@ -121,7 +121,7 @@ test('C15 F-S3 what is rolled back is not remembered', (t) => {
   store.close()
 })
 
-test('C15 verify finds a trigger that is not ours; an index or a view is the operator’s own business', (t) => {
+test('C15 verify finds a trigger that is not ours; indexes and views are left to the operator', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -133,7 +133,7 @@ test('C15 verify finds a trigger that is not ours; an index or a view is the ope
   assert.deepEqual(store.verify(verifyOptions), ["the file: trigger gift is not triwire's"])
 })
 
-test('B7 C13 giving back writes to the disk, also where there is nothing to give back', (t) => {
+test('B7 C13 returning debits writes to the disk, even if there is nothing to return', (t) => {
   const store = openStore(createPath(t))
   t.after(() => store.close())
   store.postDebits([createDebitRow('req_1', store.createAccount('one').id)])
@@ -144,7 +144,7 @@ test('B7 C13 giving back writes to the disk, also where there is nothing to give
   }
 })
 
-test('C13 what became of each return is told: made, there already, or of nothing', (t) => {
+test('C13 the outcome of each return is reported: made, already made, or without a debit', (t) => {
   const store = openStore(createPath(t))
   t.after(() => store.close())
   store.postDebits([createDebitRow('req_1', store.createAccount('one').id)])

@@ -46,7 +46,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('C3 a debit whose figures are an estimate is read as one, whatever else its source is as not', async () => {
+  test('C3 a debit whose figures are an estimate is read as an estimate, one with any other source is not', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one')
     for (const usageSource of ['final', 'partial', 'estimated', 'waived'] as const) {
@@ -56,7 +56,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('R5 a debit repeated is one debit; the same id with another content is a conflict and changes nothing', async () => {
+  test('R5 a repeated debit is one debit; the same id with other content is a conflict and changes nothing', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one')
     const debit = createDebitRow('req_1', id)
@@ -82,7 +82,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('m23 a value of a type that its column or the database does not have rejects its debit alone', async () => {
+  test('m23 a value whose type the column or the database does not have rejects its debit alone', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one')
     const wrong: [name: string, value: unknown][] = [
@@ -107,7 +107,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('R5 C9 a debit that differs in its origin is a conflict; one that does not tell it, as in an old spool, is the same', async () => {
+  test('R5 C9 a debit with a different origin is a conflict; one without an origin, as in an old spool, is the same', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one')
     const debit = { ...createDebitRow('req_1', id), keyId: 'key_1' }
@@ -131,7 +131,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('C15 entries are posted in the order of their account whatever the clock does, and after the last head', async () => {
+  test('C15 entries are posted in the order of their account, whatever the clock does, and after the last head', async () => {
     const store = await engine.open({ atMs: 1_000 })
     const { id } = await store.createAccount('one', 5n)
     await store.turn(500)
@@ -151,7 +151,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('C15 Y15 a head is of what was posted before it: two heads with nothing between them are the same one', async () => {
+  test('C15 Y15 a head covers what was posted before it: two heads with nothing between them are the same', async () => {
     const store = await engine.open({ atMs: 1_000 })
     const { id } = await store.createAccount('one', 5n)
     const headOf = async () => parseHead((await store.audit(verifyOptions)).head!)
@@ -171,7 +171,7 @@ onEachStore((engine) => {
     assert.equal(head, undefined)
   })
 
-  test('C13 a debit is given back once, under its own reference, and verify pairs the two', async () => {
+  test('C13 a debit is returned once, under its own reference, and verify pairs the two', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 1_000_000n)
     const { id: keyId } = await store.createKey('one')
@@ -211,7 +211,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify({ ...verifyOptions, log: [old, billed] }), [])
   })
 
-  test('C13 giving back where there is nothing to give back does nothing, and each debit is given back once', async () => {
+  test('C13 a return without a debit does nothing, and each debit is returned once', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 1_000_000n)
     const free = { ...createDebitRow('req_2', id), amountNanos: 0n, usageSource: 'waived' as const }
@@ -231,7 +231,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('C13 verify finds a return of another amount, of another account, before its debit, or of nothing', async () => {
+  test('C13 verify finds a return of another amount, of another account, before its debit, or without a debit', async () => {
     const changes: [sql: string, finding: RegExp][] = [
       [
         "UPDATE entries SET amount = 1 WHERE kind = 'credit'",
@@ -273,7 +273,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), ['request req_1: is returned twice'])
   })
 
-  test('transfers sum to the balance, whatever is posted, in whatever batches, however often', async () => {
+  test('entries sum to the balance, whatever is posted, in whatever batches, however often', async () => {
     const store = await engine.open()
     let run = 0
     await fc.assert(
@@ -345,7 +345,7 @@ onEachStore((engine) => {
     ])
   })
 
-  test('C15 F-S3 what a connection remembers of its chains is good only until somebody else commits', async () => {
+  test('C15 F-S3 a connection’s memory of its chains is valid only until another connection commits', async () => {
     const one = await engine.open()
     const two = await one.beside()
     const { id } = await one.createAccount('one', 1_000_000_000n)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { onEachStore } from './engines.ts'
 
 onEachStore((engine) => {
-  test('issue 50 external ids and metadata of accounts and keys are stored, found and taken away', async () => {
+  test('issue 50 external ids and metadata of accounts and keys are stored, found and removed', async () => {
     const books = (await engine.open({ atMs: 1_800_000_000_000 })).as({ actor: 'operator:ann' })
     const wish = { externalId: 'crm/Ä', metadata: { a: '1', 'ü"\\': '' } }
     const { id } = await books.createAccount('acme', 0n, wish)

@@ -42,7 +42,7 @@ function namesOf(pages: Iterable<Changes>): string[] {
   return [...pages].flatMap(({ accounts }) => accounts.map(({ name }) => name))
 }
 
-test('F-C45 a change between any two readings of a poll is not missed by the next', () => {
+test('F-C45 a change between any two reads of a poll is not missed by the next poll', () => {
   for (const call of [1, 2, 3]) {
     const source = createSource()
     const feed = createFeed()
@@ -54,7 +54,7 @@ test('F-C45 a change between any two readings of a poll is not missed by the nex
   }
 })
 
-test('F-C45 a poll of a store in which nobody has written asks for its version and for nothing else', () => {
+test('F-C45 a poll of a store without new writes reads its version and nothing else', () => {
   const source = createSource()
   const feed = createFeed()
   namesOf(feed.read(source))
@@ -63,7 +63,7 @@ test('F-C45 a poll of a store in which nobody has written asks for its version a
   assert.deepEqual(source.calls, ['version'])
 })
 
-test('F-S3 F-C45 a connection that was opened anew is read, whatever its version says: the number is its own', () => {
+test('F-S3 F-C45 a reopened connection is read whatever its version, since each connection counts for itself', () => {
   const source = createSource()
   const feed = createFeed()
   namesOf(feed.read(source))
@@ -73,7 +73,7 @@ test('F-S3 F-C45 a connection that was opened anew is read, whatever its version
   assert.deepEqual([...feed.read(reopened)], [])
 })
 
-test('SCA-5 a server reads a large store page by page, each account once with its keys, and then only what changed', (t) => {
+test('SCA-5 a server reads a large store page by page, each account once with its keys, and then only changes', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -101,7 +101,7 @@ test('SCA-5 a server reads a large store page by page, each account once with it
   assert.deepEqual(namesOf(feed.read(store)), ['name 7'])
 })
 
-test('F-C45 a reading that broke off goes on with the page that was not read', () => {
+test('F-C45 a read that was interrupted continues with the page that was not read', () => {
   const source = createSource()
   const feed = createFeed()
   for (const name of ['one', 'two']) source.write(name)

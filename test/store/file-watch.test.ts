@@ -21,7 +21,7 @@ function logOf(frames: number, hole?: number): Buffer {
   return Buffer.concat([header, ...all])
 }
 
-test('B15 a hole is found in whichever frame it is that has come since the last look', (t) => {
+test('B15 a hole is found in whichever frame it is, among those written since the last check', (t) => {
   const path = createPath(t)
   writeFileSync(path, '')
   for (const [known, frames] of [
@@ -48,7 +48,7 @@ test('B15 a hole is found in whichever frame it is that has come since the last 
     }
 })
 
-test('B15 a log that ends before a frame that the database has is not whole', (t) => {
+test('B15 a log that ends before a frame that the database has is incomplete', (t) => {
   const path = createPath(t)
   writeFileSync(path, '')
   writeFileSync(`${path}-wal`, logOf(20))

@@ -4,7 +4,7 @@ import { foldedMax, usualReporting } from '../../src/accounts/usage/reporting.ts
 import { Folder, type FolderOptions } from '../../src/store/sqlite/folder.ts'
 import type { Store } from '../../src/store/sqlite/store.ts'
 
-test('issue 10: behind figures that cannot be kept nothing is tried for a minute, however many debits come', (t) => {
+test('issue 10: after figures that cannot be stored, no retry happens for a minute, however many debits arrive', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let tries = 0
   const told: string[] = []

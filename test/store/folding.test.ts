@@ -33,7 +33,7 @@ async function post(store: TestStore, debits: number): Promise<[first: string, s
 }
 
 onEachStore((engine) => {
-  test('CON-10 reports answer from what is folded while much is not, say how much it is, and are exact again afterwards', async () => {
+  test('CON-10 while much is not folded, reports answer from the folded part and say how much it is, and are exact afterwards', async () => {
     const store = await engine.open({ atMs })
     const debits = unfoldedMax + 1_500
     const [first, second] = await post(store, debits)
@@ -82,7 +82,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.rankSpent(ranking), expected)
   })
 
-  test('SCA-5 a ranking is of the days, the account and the count that it asks for, whatever is folded', async () => {
+  test('SCA-5 a ranking covers the requested days, account and count, whatever is folded', async () => {
     const store = await engine.open({ atMs })
     const keys = new Map<string, bigint>()
     const accounts = [await store.createAccount('a', 10n ** 12n), await store.createAccount('b', 10n ** 12n)]
@@ -121,7 +121,7 @@ onEachStore((engine) => {
   })
 })
 
-test('CON-10 a status says how much is folded only while reports leave something out, and waits for no store', async () => {
+test('CON-10 a status reports how much is folded only while reports leave something out, and waits for no store', async () => {
   const { run } = runningOperations.find(({ id }) => id === 'status')!
   const ask = async (readFolding: () => Promise<unknown>) => {
     const openBooks = async () => ({ readFolding, listArchives: async () => [] })
@@ -137,7 +137,7 @@ test('CON-10 a status says how much is folded only while reports leave something
   assert.deepEqual(await ask(() => new Promise(() => {})), { version: '1' })
 })
 
-test('CON-10 figures and a status name the share of the ledger that they are of, for programs and for people', () => {
+test('CON-10 figures and a status name the share of the ledger that they cover, for programs and for people', () => {
   const folding = { folded: 619_999, entries: 1_000_000 }
   const answer = { groups: [], other: undefined, total: { sums: [[7n]], times: [] }, keptFrom: 1 }
   const telling = {

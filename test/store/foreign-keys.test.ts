@@ -25,7 +25,7 @@ const team = {
   reference: 'import:litellm:t1',
 } as const
 
-test('issue 50 a digest in hex, as LiteLLM keeps it, is ours of the same key', () => {
+test('issue 50 a digest in hex, as LiteLLM stores it, equals our digest of the same key', () => {
   // As `hash_token` of litellm 1.110.2 answers it.
   const theirs = '88dc28d0f030c55ed4ab77ed8faf098196cb1c05df778539800c9f1243fe6b4b'
   assert.equal(digestOfHex(theirs), digestKey('sk-1234'))
@@ -37,7 +37,7 @@ test('issue 50 a digest in hex, as LiteLLM keeps it, is ours of the same key', (
     assert.equal(digestForeignKey(text), undefined, text)
 })
 
-test('issue 50 U5 of a text that may be a key of another gateway only its beginning is shown', () => {
+test('issue 50 U5 a text that may be a key of another gateway is shown only by its first characters', () => {
   for (const [text, shown] of [
     ['There is no key "sk-A1b2C3d4E5f6G7h8I9"', 'There is no key "sk-…"'],
     ['sk-tri-chosen-by-somebody-1', 'sk-…'],
@@ -48,7 +48,7 @@ test('issue 50 U5 of a text that may be a key of another gateway only its beginn
     assert.equal(withoutKeys(text!), shown)
 })
 
-test('issue 50 a budget that begins with nothing spent reads no other key, so that an import costs each key the same', () => {
+test('issue 50 setting a budget with nothing spent reads no other key, so that an import costs the same for each key', () => {
   const ask = (spentNanos: bigint) => {
     const span = { fromMs: 0, untilMs: 1 }
     const step = setSpend(createDialect(), {
@@ -67,7 +67,7 @@ test('issue 50 a budget that begins with nothing spent reads no other key, so th
 })
 
 onEachStore((engine) => {
-  test('issue 50 foreign keys are brought in whole, and a second time nothing changes', async () => {
+  test('issue 50 foreign keys are imported completely, and a second import changes nothing', async () => {
     const store = await engine.open({ atMs })
     const books = store.as({ actor: 'operator:ann' })
     const plan: ForeignImport = {
@@ -104,7 +104,7 @@ onEachStore((engine) => {
     await store.close()
   })
 
-  test('issue 50 a key that a dump has twice is brought in once, as its first row says', async () => {
+  test('issue 50 a key that a dump has twice is imported once, from its first row', async () => {
     const store = await engine.open({ atMs })
     const keys = [foreign('sk-a', { label: 'first' }), foreign('sk-b'), foreign('sk-a', { label: 'second' })]
     const counts = await store
@@ -115,7 +115,7 @@ onEachStore((engine) => {
     await store.close()
   })
 
-  test('issue 50 an import that breaks a rule in its last line has done nothing', async () => {
+  test('issue 50 an import whose last line breaks a rule changes nothing', async () => {
     const store = await engine.open({ atMs })
     const books = store.as({ actor: 'operator:ann' })
     const elsewhere = await books.createAccount('elsewhere')

@@ -325,7 +325,7 @@ for (const { name, on, play, finds, findsOld = finds } of forgeries) {
   })
 }
 
-test('C15 docs/ledger.md has the table of forgeries as it was played here', () => {
+test('C15 docs/ledger.md has the table of forgeries that this test carries out', () => {
   const page = readFileSync(new URL('../../docs/ledger.md', import.meta.url), 'utf8')
   const others = forgeries.filter(({ on }) => on === 'PostgreSQL')
   const rows = forgeries

@@ -68,7 +68,7 @@ async function readOldest(store: TestStore, engine: string): Promise<number> {
 }
 
 onEachStore((engine) => {
-  test('issue 46 each detail of a debit comes back from the ledger, by itself and with all others', async () => {
+  test('issue 46 each detail of a debit is read back from the ledger, by itself and with all others', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 100_000_000n)
     const names = Object.keys(details) as (keyof EntryDetails)[]
@@ -95,7 +95,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('R5 issue 46 a debit with details is one debit when it is repeated, and with others a conflict', async () => {
+  test('R5 issue 46 a repeated debit with details is one debit, and with other details a conflict', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 100_000_000n)
     const debit = detailed('req_1', id)
@@ -107,7 +107,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.postDebits([createDebitRow('req_1', id)]), ['conflict'])
   })
 
-  test('issue 46 the return of a debit has what reports are grouped by, and not what the provider charged', async () => {
+  test('issue 46 the return of a debit has the fields that reports group by, and not the provider’s charge', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 100_000_000n)
     await store.postDebits([detailed('req_1', id), createDebitRow('req_2', id)])
@@ -119,7 +119,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 46 the store may go back to the second release until an entry of form 3 is in it, and old heads hold', async () => {
+  test('issue 46 the store may go back to the second release until it has an entry of form 3, and old heads stay valid', async () => {
     const store = await engine.open()
     const older = engine.name === 'SQLite' ? secondRelease : 1
     const { id } = await store.createAccount('one', 100_000_000n)
@@ -174,7 +174,7 @@ test('issue 46 a server logs the first entry of form 3 once, and a spool line ke
   assert.deepEqual(after.verify(verifyOptions), [])
 })
 
-test('F-S7 issue 46 a store of the second release is upgraded, and that release compares the version that it knows', (t) => {
+test('F-S7 issue 46 a store of the second release is upgraded; that release checks the store version it knows', (t) => {
   const path = createPath(t)
   const notes: string[] = []
   // As that release makes it: its migrations, and its number of them.

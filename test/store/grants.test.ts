@@ -34,7 +34,7 @@ onEachStore((engine) => {
     return { store, id, spend, balance, booked }
   }
 
-  test('law 13 the first grant comes when it is set, the next in the next month of the reporting zone, each once', async () => {
+  test('law 13 the first grant is given when it is set, the next in the next month of the reporting zone, each once', async () => {
     const { store, id, balance, booked } = await open(false)
     assert.equal(await balance(), 100n)
     for (const ms of [november, december - 1]) {
@@ -77,7 +77,7 @@ onEachStore((engine) => {
       assert.equal(await balance(), before + 100n - (lapse ?? 0n))
     })
 
-  test('law 13 C13 what was given back counts as not spent', async () => {
+  test('law 13 C13 a returned debit counts as not spent', async () => {
     const { store, id, spend, booked } = await open(true, 50)
     await spend(60)
     await store.giveBack(['req_1'])
@@ -87,7 +87,7 @@ onEachStore((engine) => {
   })
 
   for (const lapses of [true, false])
-    test(`law 13 C13 what comes back of a debit before the grant is not of the grant, lapse set ${lapses ? 'before' : 'after'}`, async () => {
+    test(`law 13 C13 the return of a debit from before the grant is not part of the grant, lapse set ${lapses ? 'before' : 'after'}`, async () => {
       const { store, id, spend, balance, booked } = await open(lapses, 100)
       await store.updateAccount(id, { grant: { nanos: credits(100), lapses: true } })
       // The lapse of November's grant comes in December, and leaves the balance at 200 with what was bought.
@@ -104,7 +104,7 @@ onEachStore((engine) => {
       assert.deepEqual([(await booked()).at(-1), await balance()], [['lapse:A/2026-12', -40n], 300n])
     })
 
-  test('law 13 a negative credit takes from the grant first, and another one nothing of it', async () => {
+  test('law 13 a negative credit is taken from the grant first, and another credit takes nothing from it', async () => {
     const { store, id, balance } = await open(true, 50)
     await store.credit(id, credits(-100), 'correction')
     await store.credit(id, credits(30), 'invoice')
@@ -119,7 +119,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('law 13 a lapse that is set while the grant is under way takes nothing that was bought', async () => {
+  test('law 13 a lapse that is set during a grant takes no purchased credit', async () => {
     const { store, id, spend, balance } = await open(false, 100)
     await spend(100)
     const base = await store.sumGrant(id)
@@ -131,7 +131,7 @@ onEachStore((engine) => {
     assert.equal(await balance(), 200n)
   })
 
-  test('law 13 many at once grant once', async () => {
+  test('law 13 several simultaneous calls grant once', async () => {
     const { store, id, balance } = await open(true, 0)
     const others = [await store.beside(), await store.beside()]
     await store.turn(december)
@@ -141,7 +141,7 @@ onEachStore((engine) => {
   })
 
   for (const lapses of [true, false])
-    test(`Y20 C15 after a clock that was ahead is corrected each month gets its grant ${lapses ? 'with' : 'without'} lapse`, async () => {
+    test(`Y20 C15 after a clock that was ahead is corrected, each month gets its grant ${lapses ? 'with' : 'without'} lapse`, async () => {
       const { store, id, spend, booked } = await open(lapses, 0)
       const { id: other } = await store.createAccount('new', credits(1))
       // In February by a wrong clock.
@@ -174,7 +174,7 @@ onEachStore((engine) => {
       assert.deepEqual(await store.verify({ ...verifyOptions, priceNanos: () => credits(10) }), [])
     })
 
-  test('C8 the prefixes are reserved; a reference that was taken before that gets /2, and repeats as it did', async () => {
+  test('C8 the prefixes are reserved; a reference that was used earlier gets /2, and repeats as before', async () => {
     const { store, id, booked } = await open(true, 0)
     for (const reference of ['grant:x', `lapse:${id}/2026-12`, 'grant:'])
       await assert.rejects(
@@ -203,7 +203,7 @@ onEachStore((engine) => {
     assert.deepEqual((await booked()).at(-2), ['grant:A/2027-01', 100n])
   })
 
-  test('a grant that is taken away, and an account that is suspended, are given nothing; the rest stays', async () => {
+  test('a removed grant and a suspended account get nothing; everything else stays', async () => {
     const { store, id, balance } = await open(true, 0)
     await store.updateAccount(id, { grant: null })
     await store.turn(december)
@@ -220,7 +220,7 @@ onEachStore((engine) => {
     amount: fc.integer({ min: 1, max: 130 }),
   })
 
-  test('law 13 after any debits, credits, returns and months the ledger is that of a model by hand', async () => {
+  test('law 13 after any debits, credits, returns and months the ledger matches that of a separate model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {
         const { store, id, spend, balance } = await open(true, 20)

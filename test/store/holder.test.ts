@@ -8,7 +8,7 @@ import { testFolder } from '../support/folder.ts'
 
 /* Who holds a store's lock, for `triwire reload` (N-F18). */
 
-test('the holder of a lock is found while it lives, and only by its own number and beginning', () => {
+test('the holder of a lock is found while it lives, and only by its own process id and start time', () => {
   const path = join(testFolder('holder'), 's.db')
   assert.deepEqual([isLocked(path), findHolder(path)], [false, undefined])
   const unlock = lockStore(path)
@@ -32,7 +32,7 @@ test('the holder of a lock is found while it lives, and only by its own number a
   assert.equal(isLocked(path), false)
 })
 
-test('a server that cannot write down that it holds the lock runs all the same', () => {
+test('a server that cannot record that it holds the lock still runs', () => {
   const path = join(testFolder('holder'), 's.db')
   mkdirSync(holderPathOf(path))
   noteHolder(path)()

@@ -96,7 +96,7 @@ const searches = [
 ]
 
 onEachStore((engine) => {
-  test('SCA-5 keys are paged by account, state and the start of their id, characters or label, all together, in both orders', async () => {
+  test('SCA-5 keys are paged by account, state, and the start of id, characters or label, combined and in both orders', async () => {
     const { store, all, suspended } = await openFilled(engine, 250)
     const ids = all.filter((_, at) => at % 20 === 0).map(({ id }) => id)
     const seen = new Set<KeyState>()
@@ -116,7 +116,7 @@ onEachStore((engine) => {
         assert.deepEqual(await walk(store, { ...page, sort }, 40), expected(all, suspended, { ...page, sort }))
   })
 
-  test('SCA-5 pages are right however many keys match one filter or another', async () => {
+  test('SCA-5 pages are correct however many keys match either filter', async () => {
     const { store, all, suspended } = await openFilled(engine, 13_000)
     const last = all.slice(-30).map(({ id }) => id)
     await store.exec(`UPDATE keys SET label = 'Rare' WHERE id IN (${last.map((id) => `'${id}'`).join()})`)
@@ -139,7 +139,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('SCA-5 of very many keys with one label a few are read: a filter asks for the account, and an id is found among them', async () => {
+  test('SCA-5 of very many keys with one label few are read: a filter asks for the account, and an id is found among them', async () => {
     const { store } = await openFilled(engine, 2_600)
     const ofOne = (await store.listKeys('acct_0')).map(({ id }) => id)
     assert.ok(ofOne.length < 1_000)
@@ -159,7 +159,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('SCA-5 a key is found by all of its characters or label and in their case, among many that differ in case', async () => {
+  test('SCA-5 a key is found by all of its characters or by its label, case-sensitively, among many that differ in case', async () => {
     const { store } = await openFilled(engine, 300)
     const found = async (name: string) => (await store.findKeys(name)).map(({ id }) => id).sort()
     assert.deepEqual(await found('key_A4'), ['key_A4'])
@@ -177,7 +177,7 @@ onEachStore((engine) => {
   })
 })
 
-test('SCA-5 no question about keys reads all of them or sorts them: an index finds or orders what it reads', () => {
+test('SCA-5 no query for keys reads or sorts all of them: an index finds or orders the rows', () => {
   const path = createPath()
   openDatabase(path, {}).close()
   const db = new DatabaseSync(path)

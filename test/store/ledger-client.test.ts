@@ -23,7 +23,7 @@ import {
   verifyOptions,
 } from './fixtures.ts'
 
-test('C3 a debit is in the database when it resolves, and the live balance follows', async (t) => {
+test('C3 a debit is in the database when its promise resolves, and the live balance follows', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -39,7 +39,7 @@ test('C3 a debit is in the database when it resolves, and the live balance follo
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('B10 a debit is found with its prices and what was given back; few may ask at once, and nobody waits for ever', async (t) => {
+test('B10 a debit is found with its prices and its return; few lookups run at once, and each wait is bounded', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -59,7 +59,7 @@ test('B10 a debit is found with its prices and what was given back; few may ask 
   await assert.rejects(findDebit('req_1'), StoreSilent)
 })
 
-test('the debits of one turn share a commit, each is answered', async (t) => {
+test('the debits of one turn share a commit, and each gets its answer', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -75,7 +75,7 @@ test('the debits of one turn share a commit, each is answered', async (t) => {
   assert.equal(balances.get(id)?.balanceNanos, -BigInt(debits.length) * costNanos)
 })
 
-test('R5 the same request id with another amount is an alarm and no second debit', async (t) => {
+test('R5 the same request id with another amount raises an alarm and posts no second debit', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -98,7 +98,7 @@ test('R5 the same request id with another amount is an alarm and no second debit
   )
 })
 
-test('F-C45 F-S22 what an operator changes beside a running server counts in it at once', async (t) => {
+test('F-C45 F-S22 a change that an operator makes beside a running server takes effect there at once', async (t) => {
   const path = createPath(t)
   const { directory, accounts, balances, ledger } = await open(t, path)
   const store = openStore(path)
@@ -125,7 +125,7 @@ test('F-C45 F-S22 what an operator changes beside a running server counts in it 
   await until(() => directory.findKnownKey(digestKey(key)) === undefined)
 })
 
-test('R16 a key is found from the first question after it was made, forty of forty, though the store is polled once an hour', async (t) => {
+test('R16 a new key is found by the first lookup, forty of forty times, though the store is polled once an hour', async (t) => {
   const path = createPath(t)
   const { directory } = await open(t, path, { pollMs: 3_600_000 })
   const store = openStore(path)
@@ -139,7 +139,7 @@ test('R16 a key is found from the first question after it was made, forty of for
   assert.equal(await directory.findKey(createKey().digest), undefined)
 })
 
-test('R16 C5 a store that is held up does not say: a question for a key ends in time, and works again afterwards', async (t) => {
+test('R16 C5 if the store is delayed, a lookup of a key ends in time without an answer, and works again afterwards', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -172,7 +172,7 @@ test('R16 C5 a store that is held up does not say: a question for a key ends in 
   assert.equal(found, undefined)
 })
 
-test('R16 C5 a store that is lost is silent, and says so at once', async (t) => {
+test('R16 C5 a lookup in a lost store fails at once, as silent', async (t) => {
   const path = createPath(t)
   openStore(path).close()
   const { directory, fatals } = await open(t, path, { pollMs: 3_600_000 })
@@ -182,7 +182,7 @@ test('R16 C5 a store that is lost is silent, and says so at once', async (t) => 
   assert.equal(fatals.length, 1)
 })
 
-test('uses of keys are written now and then', async (t) => {
+test('uses of keys are written from time to time', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -193,7 +193,7 @@ test('uses of keys are written now and then', async (t) => {
   await until(() => store.listKeys('one')[0]?.lastUsedMs !== undefined)
 })
 
-test('F-S1 Y16 a locked database: the debit is spooled at the deadline, its account gets no new inference, and all is well when it is free', async (t) => {
+test('F-S1 Y16 if the database is locked, the debit is spooled at its deadline and its account blocked until the lock ends', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -267,7 +267,7 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
   return { path, store, ...opened, account, balance, lock, free, standsBeforeLock }
 }
 
-test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', async (t) => {
+test('B7 C13 F-S1 if database and spool fail, the debit fails and is never booked; nothing is taken until the store works', async (t) => {
   const { store, ledger, account, balance, lock, free, lines } = await openStuck(t)
   lock()
   await assert.rejects(ledger.debit(createDebit('req_1', account)), /neither database nor spool/)
@@ -281,7 +281,7 @@ test('B7 C13 F-S1 neither database nor spool: the debit fails and is never booke
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('B7 C13 a commit that comes through after the deadline is the answer: its client is not refused', async (t) => {
+test('B7 C13 a commit that succeeds after the deadline is the answer: its client is not refused', async (t) => {
   let nowMs = 0
   const options = { busyMs: 10_000, clockMs: () => nowMs }
   const { store, ledger, account, lock, free, lines, standsBeforeLock } = await openStuck(t, options)
@@ -298,7 +298,7 @@ test('B7 C13 a commit that comes through after the deadline is the answer: its c
   assert.equal(store.sumEntries({}, [])[0]!.requests, 2)
 })
 
-test('B7 C13 a commit that comes through after its client was refused is given back, and the two are a pair', async (t) => {
+test('B7 C13 a commit that succeeds after its client was refused is returned, and verify pairs the two', async (t) => {
   let nowMs = 0
   const options = { busyMs: 10_000, clockMs: () => nowMs }
   const { store, ledger, account, balance, lock, free, standsBeforeLock } = await openStuck(t, options)
@@ -319,7 +319,7 @@ test('B7 C13 a commit that comes through after its client was refused is given b
   assert.deepEqual(store.verify({ ...verifyOptions, log }), [])
 })
 
-test('B7 C13 F-P1 a return that a dead run could only note is posted at the next start, where there is a debit', async (t) => {
+test('B7 C13 F-P1 a return that a dead run could only note is posted at the next start, if there is a debit', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -340,7 +340,7 @@ test('B7 C13 F-P1 a return that a dead run could only note is posted at the next
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('F-P1 what a crashed run left in the spool is posted once at the next start', async (t) => {
+test('F-P1 debits that a crashed run left in the spool are posted once at the next start', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -381,7 +381,7 @@ test('F-P1 what a crashed run left in the spool is posted once at the next start
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('F-P16 a second server on the same store is refused, the first one ended it may start', async (t) => {
+test('F-P16 a second server on the same store is refused; once the first has ended it may start', async (t) => {
   const path = createPath(t)
   const first = await open(t, path)
   await assert.rejects(open(t, path), /Another triwire server is running on/)
@@ -402,7 +402,7 @@ test('F-S5 a store that is removed or replaced while the server runs is fatal, a
   assert.equal(await ledger.debit(createDebit('req_1', accounts.get(id)!)), 'spooled')
 })
 
-test('F-S5 a store that is lost while it is opened leaves no thread behind', async (t) => {
+test('F-S5 a store that is lost while it is opened leaves no thread running', async (t) => {
   const path = createPath(t)
   openStore(path).close()
   const workers = noteWorkers(t)
@@ -419,7 +419,7 @@ test('F-S5 a store that is lost while it is opened leaves no thread behind', asy
   assert.equal(workers.length, 1)
 })
 
-test('F-S5 a debit that comes before anybody has noticed that the store is gone is spooled, and not told as posted', async (t) => {
+test('F-S5 a debit that arrives before the loss of the store is noticed is spooled, and not reported as posted', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one')
@@ -431,7 +431,7 @@ test('F-S5 a debit that comes before anybody has noticed that the store is gone 
   await until(() => fatals.length > 0)
 })
 
-test('F-P15 F-S1 a thread that is started anew leaves the spool alone: what is still waited for stays in it', async (t) => {
+test('F-P15 F-S1 a restarted thread leaves the spool alone: debits that are still waited for stay in it', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -454,7 +454,7 @@ test('F-P15 F-S1 a thread that is started anew leaves the spool alone: what is s
   blocker.exec('COMMIT')
 })
 
-test('a store that cannot be used is refused at the start, in the words of the cure, and is not left locked', async (t) => {
+test('a store that cannot be used is refused at the start, with the cure, and is not left locked', async (t) => {
   const path = createPath(t)
   openStore(path).close()
   chmodSync(path, 0o644)
@@ -463,7 +463,7 @@ test('a store that cannot be used is refused at the start, in the words of the c
   await open(t, path)
 })
 
-test('closing settles what is under way', async (t) => {
+test('closing settles the debits that are under way', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -475,7 +475,7 @@ test('closing settles what is under way', async (t) => {
   assert.ok(store.findEntry('req_1'))
 })
 
-test('a balance that does not fit its last entry is told at the start', async (t) => {
+test('a balance that differs from its last entry is reported at the start', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one', 5n)
@@ -489,7 +489,7 @@ test('a balance that does not fit its last entry is told at the start', async (t
   ])
 })
 
-test('F-P15 the ledger thread dies: it is restarted once and owes nothing, the second time is fatal', async (t) => {
+test('F-P15 a ledger thread that dies is restarted once and owes nothing; the second death is fatal', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())

@@ -10,7 +10,7 @@ import { openStore } from '../support/operator.ts'
 import { turn } from '../support/waiting.ts'
 import { createDebitRow, createPath } from './fixtures.ts'
 
-test('F-P15 when the thread dies, everyone who waits for it hears why, and whoever asks later', async (t) => {
+test('F-P15 when the thread dies, all waiting and later callers get the reason', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -39,7 +39,7 @@ test('F-P15 when the thread dies, everyone who waits for it hears why, and whoev
   for (const late of askAll()) await assert.rejects(late, StoreSilent)
 })
 
-test('B14 a thread that is closed ends by itself, and its death is nobody’s', async (t) => {
+test('B14 a closed thread ends by itself, and its end is not reported as a death', async (t) => {
   const exits: number[] = []
   const note = (worker: Worker) => void worker.on('exit', (code) => exits.push(code))
   process.on('worker', note)

@@ -8,7 +8,7 @@ import { LockedError, lockStore } from '../../src/store/files/lock.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { testFolder } from '../support/folder.ts'
 
-test('F-P16 the lock is made with its folder, for its owner only, and another server is refused until it is released', () => {
+test('F-P16 the lock is created with its folder, for its owner only, and another server is refused until it is released', () => {
   const path = join(testFolder('lock'), 'deep', 'triwire.db')
   const release = lockStore(path)
   assert.equal(statSync(`${path}.lock`).mode & 0o777, 0o600)
@@ -23,7 +23,7 @@ test('F-P16 the lock is made with its folder, for its owner only, and another se
   assert.equal(existsSync(path), false)
 })
 
-test('F-P16 what is wrong with the lock file itself is not told as another server', () => {
+test('F-P16 a fault of the lock file itself is not reported as another server', () => {
   const path = join(testFolder('lock'), 'triwire.db')
   writeFileSync(`${path}.lock`, 'not a database '.repeat(100))
   assert.throws(
@@ -32,7 +32,7 @@ test('F-P16 what is wrong with the lock file itself is not told as another serve
   )
 })
 
-test('F-P16 a lock that cannot be opened is told with its path and the cure', () => {
+test('F-P16 a lock that cannot be opened is reported with its path and the cure', () => {
   const path = join(testFolder('lock'), 'triwire.db')
   mkdirSync(`${path}.lock`)
   assert.throws(
@@ -42,7 +42,7 @@ test('F-P16 a lock that cannot be opened is told with its path and the cure', ()
   )
 })
 
-test('F-P16 a lock that root makes is of the store’s owner', (t) => {
+test('F-P16 a lock that root creates belongs to the owner of the store', (t) => {
   if (process.geteuid?.() !== 0) return t.skip('root is who may give files away')
   const path = join(testFolder('lock'), 'triwire.db')
   writeFileSync(path, '')
@@ -75,7 +75,7 @@ for (const take of [() => lockStore(path), () => openPostgresStore({ stateDir: p
     console.log(error.constructor.name, error.message)
   }`
 
-test('F-S6 a disk without room for the lock is told with its cure, and not as another server', (t) => {
+test('F-S6 a disk without space for the lock is reported with its cure, and not as another server', (t) => {
   const path = join(testFolder('lock'), 'replica')
   const stores = pathToFileURL(join(import.meta.dirname, '../../src/store/')).href
   const command = ['--fsize=0', process.execPath, '--no-warnings', '--input-type=module', '-e', program, stores, path]

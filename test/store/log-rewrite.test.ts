@@ -6,7 +6,7 @@ import test, { type TestContext } from 'node:test'
 import { rewriteLog } from '../../src/store/files/sync.ts'
 import { createPath, freeDescriptor } from './fixtures.ts'
 
-test('B8 all of a log is written once more over itself, be it long, or taken by the disk in small pieces', (t) => {
+test('B8 a whole log is overwritten with itself once, even if it is long or the disk takes small pieces', (t) => {
   const path = createPath(t)
   for (const [bytes, takenBytes] of [
     [2_500_001, 1_048_576],
@@ -29,7 +29,7 @@ test('B8 all of a log is written once more over itself, be it long, or taken by 
   }
 })
 
-test('B8 a store without a log has nothing that is to be written once more', (t) => {
+test('B8 a store without a log has nothing to rewrite', (t) => {
   assert.doesNotThrow(() => rewriteLog(createPath(t)))
 })
 

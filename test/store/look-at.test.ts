@@ -22,7 +22,7 @@ for (const [to, words] of [
   ['', /triwire\.db is an unfinished copy: repeat triwire store copy/],
   ['postgres://db.example/main', /triwire\.db was moved to postgres:\/\/db\.example\/main/],
 ] as const)
-  test(`X14 X12 a store whose content is not here is told before a start: ${words.source}`, async () => {
+  test(`X14 X12 a store whose content is not here is reported before a start: ${words.source}`, async () => {
     const path = join(testFolder('look'), 'triwire.db')
     openStore(path).close()
     const db = new DatabaseSync(path)
@@ -31,7 +31,7 @@ for (const [to, words] of [
     assert.match((await mistakeAt(path))!, words)
   })
 
-test('F-P16 X12 files that a server could not open are told before a start', async (t) => {
+test('F-P16 X12 files that a server could not open are reported before a start', async (t) => {
   if (process.geteuid?.() === 0) return t.skip('root may open all files')
   const path = join(testFolder('look'), 'triwire.db')
   openStore(path).close()
@@ -39,7 +39,7 @@ test('F-P16 X12 files that a server could not open are told before a start', asy
   assert.match((await mistakeAt(path))!, /triwire\.db cannot be opened: check its folder, its owner/)
 })
 
-test('X13 a folder for a server of a database is told where it cannot be made', async () => {
+test('X13 a server folder for a database is reported if it cannot be created', async () => {
   const file = join(testFolder('look'), 'file')
   writeFileSync(file, '')
   const store = { engine: 'postgres', shown: 'postgres://db.example/main' } as StorePlace
@@ -53,7 +53,7 @@ test('X13 a folder for a server of a database is told where it cannot be made', 
   for (const stateDir of [dirname(file), join(dirname(file), 'state')]) assert.equal(await mistake(stateDir), undefined)
 })
 
-test('X12 what a server would not start on is told without a server, and the store stays as it is', async () => {
+test('X12 anything that would keep a server from starting is reported without a server, and the store stays unchanged', async () => {
   const path = join(testFolder('look'), 'triwire.db')
   const mistake = (timeZone = 'UTC') => mistakeAt(path, timeZone)
   assert.equal(await mistake(), undefined, 'none yet')

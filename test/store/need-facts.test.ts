@@ -21,7 +21,7 @@ onEachStore((engine) => {
     return { store, accountId, keyId, ...watchNeeds(store, startMs) }
   }
 
-  test('CON-P3 an account that runs dry by its spend of a week appears, and vanishes with credit, or if it is suspended', async () => {
+  test('CON-P3 an account that would run dry at its weekly spend appears, and disappears with credit or suspension', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     assert.deepEqual(await texts(), [])
     await turn(startMs + 3 * dayMs)
@@ -39,7 +39,7 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
-  test('R15 Y20 budgets that are spent appear, of an account and once of a line of rotations, and vanish when they renew', async () => {
+  test('R15 Y20 spent budgets appear, of an account and once per line of rotations, and disappear when they renew', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     await store.updateAccount(accountId, { budget: { nanos: 2n * nanosPerCredit, per: 'month' } })
     await store.updateKey(keyId, { budget: { nanos: nanosPerCredit, per: 'day' } })
@@ -59,7 +59,7 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
-  test('Y20 the budget of a person over all their keys appears when it is spent, and vanishes when it renews', async () => {
+  test('Y20 the budget of a person over all their keys appears when it is spent, and disappears when it renews', async () => {
     const { store, accountId, turn, texts } = await open()
     const budget = { nanos: 2n * nanosPerCredit, per: 'day' as const }
     const { id: person } = await store.createPerson({ name: 'Ada', account: accountId, budget })
@@ -74,7 +74,7 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
-  test('CON-P3 a key that nobody has used for 90 days appears, and vanishes when it is revoked or ended', async () => {
+  test('CON-P3 a key that was not used for 90 days appears, and disappears when it is revoked or ended', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     const { id: ended } = await store.createKey(accountId, { label: 'old', expiresMs: startMs + 89 * dayMs })
     await turn(startMs + 90 * dayMs - 1)
@@ -85,7 +85,7 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
-  test('CON-P3 an hour that costs three times as much as a week ago appears with the key of it, for two hours', async () => {
+  test('CON-P3 an hour that costs three times as much as a week ago appears with its key, for two hours', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     await store.credit(accountId, 900n * nanosPerCredit, 'invoice')
     const { id: other } = await store.createKey(accountId, { label: 'nightly' })
@@ -104,7 +104,7 @@ onEachStore((engine) => {
   })
 })
 
-test('CON-P3 keys that are more than one look reads are found in turns, and forgotten when their page is read again', async () => {
+test('CON-P3 keys beyond what one check reads are found in turns, and forgotten when their page is read again', async () => {
   const keys = Array.from({ length: 2_100 }, (_, at) => ({
     ...{
       id: `key_${`${at}`.padStart(4, '0')}`,

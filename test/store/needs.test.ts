@@ -51,7 +51,7 @@ onEachStore((engine) => {
     assert.deepEqual(await told(opened), [])
   })
 
-  test('CON-P3 a line that was gone for an hour is a new one, and is announced again', async () => {
+  test('CON-P3 a line that was absent for an hour is a new one, and is announced again', async () => {
     const { store, told } = await open()
     await store.noteNeeds([need('a')], true)
     await store.noteNeeds([], true)
@@ -66,7 +66,7 @@ onEachStore((engine) => {
     assert.deepEqual(await told(), ['needs_changed a'])
   })
 
-  test('CON-P3 lines that a server noticed without a webhook are announced when one is there', async () => {
+  test('CON-P3 lines that a server noticed without a webhook are announced once a webhook is configured', async () => {
     const { store, told } = await open()
     await store.noteNeeds([need('a')], false)
     assert.deepEqual(await told(), [])

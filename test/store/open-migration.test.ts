@@ -24,14 +24,14 @@ const entries = [
   { accountId: 'acct_a', requestId: 'req_3', atMs: firstMs + 30_000 },
 ]
 
-test('F-S7 the first migration is what was released', () => {
+test('F-S7 the first migration is unchanged since its release', () => {
   assert.equal(
     hash('sha256', migrations[0] as string),
     '1f0cb57ecb13248049e592f07427614ca20c898b28cb9f9acea3e113fd75b479',
   )
 })
 
-test('F-S7 SCA-12 the texts of later migrations are what stores were made with', () => {
+test('F-S7 SCA-12 the texts of later migrations are those that stores were made with', () => {
   const hashes = (texts: readonly unknown[]) =>
     texts.map((text) => (typeof text === 'string' ? hash('sha256', text).slice(0, 16) : 'code'))
   assert.deepEqual(hashes(migrations), [
@@ -73,7 +73,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
   )
 })
 
-test('C15 entries of the first release are digested in the order of their accounts, and posted when they were made', (t) => {
+test('C15 entries of the first release are digested in the order of their accounts, and keep the time of their posting', (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)
   const store = openStore(path)
@@ -102,7 +102,7 @@ test('C15 entries of the first release are digested in the order of their accoun
   )
 })
 
-test('C9 what the first release did not know is empty, and everything else as it was', (t) => {
+test('C9 fields that the first release did not have are empty, and all else is as it was', (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)
   const store = openStore(path)
@@ -186,7 +186,7 @@ test('C9 a spool of the first release is posted once, with the new fields empty'
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('C9 a spool line of today comes back with all that it names', async (t) => {
+test('C9 a current spool line is read back with all its fields', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -220,7 +220,7 @@ test('C9 a command that finds an older store under a running server changes noth
   again()
 })
 
-test('C9 who brings an older store up to date is told so, once', (t) => {
+test('C9 a command that upgrades an older store reports that, once', (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)
   const notes: string[] = []
@@ -229,7 +229,7 @@ test('C9 who brings an older store up to date is told so, once', (t) => {
   assert.deepEqual(notes, [`${path} was brought up to date: older versions of triwire can no longer open it`])
 })
 
-test('C9 a server, which holds the lock itself, brings an older store up to date', async (t) => {
+test('C9 a server, which holds the lock itself, upgrades an older store', async (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)
   const { balances, ledger } = await open(t, path, { isStuck: true, settleDeadlineMs: 20 })
@@ -239,7 +239,7 @@ test('C9 a server, which holds the lock itself, brings an older store up to date
   await until(() => ledger.whyBlocked() === undefined)
 })
 
-test('F-S7 a store of the first release that somebody has tampered with is migrated all the same, and verify tells', (t) => {
+test('F-S7 a tampered store of the first release is migrated anyway, and verify reports it', (t) => {
   const path = createPath(t)
   createFirstRelease(path, accounts, entries)
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false })

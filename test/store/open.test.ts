@@ -8,7 +8,7 @@ import { migrations } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { createPath } from './fixtures.ts'
 
-test('F-S7 a missing store is made, readable by its owner only, durable on every opening', (t) => {
+test('F-S7 a missing store is created, readable by its owner only, and durable on every opening', (t) => {
   const path = createPath(t)
   for (let i = 0; i < 2; i++) {
     const db = openDatabase(path)
@@ -20,20 +20,20 @@ test('F-S7 a missing store is made, readable by its owner only, durable on every
   }
 })
 
-test('a store that is only to be read is not made by a wrong path', (t) => {
+test('a store opened only for reading is not created at a wrong path', (t) => {
   assert.throws(
     () => openDatabase(createPath(t), { create: false }),
     /There is no store at .*: name the right one with --store/,
   )
 })
 
-test('C9 a store that is only being made asks for no lock: no server of an older triwire runs on it', (t) => {
+test('C9 creating a store takes no lock: no server of an older triwire runs on it', (t) => {
   const path = createPath(t)
   const lock = () => assert.fail('it was asked for')
   for (let i = 0; i < 2; i++) openDatabase(path, { lock }).close()
 })
 
-test('a store that others can read is refused, with the command that cures it', (t) => {
+test('a store that others can read is refused, with the command that fixes it', (t) => {
   const path = createPath(t)
   openDatabase(path).close()
   chmodSync(path, 0o640)
@@ -63,7 +63,7 @@ test('F-S7 a newer schema is refused', (t) => {
   )
 })
 
-test('F-S6 a file that is no store, or none of ours, is refused in clear words', (t) => {
+test('F-S6 a file that is not a store, or not ours, is refused with a clear message', (t) => {
   const path = createPath(t)
   writeFileSync(path, 'not a database '.repeat(100), { mode: 0o600 })
   assert.throws(
@@ -83,7 +83,7 @@ function readTables(db: DatabaseSync): unknown[] {
   return [db.prepare('PRAGMA user_version').get()!.user_version, ...names.map(({ name }) => name)]
 }
 
-test('what ends a reading is told, also where the database has ended its transaction by itself', () => {
+test('an error that ends a read is reported, even if the database has already ended its transaction', () => {
   const db = new DatabaseSync(':memory:')
   const reading = () =>
     readTogether(db, () => {

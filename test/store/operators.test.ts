@@ -7,7 +7,7 @@ import { createDebitRow } from './fixtures.ts'
 const act = { actor: 'operator:ann', address: '192.0.2.7' }
 
 onEachStore((engine) => {
-  test('issue 13: operators, sessions and their audit, chained, in the commit of the change', async () => {
+  test('issue 13: operators, sessions and their chained audit records are written in the commit of the change', async () => {
     const store = await engine.open()
     const books = store.as(act)
     const far = Date.now() + 1e9
@@ -49,7 +49,7 @@ onEachStore((engine) => {
     await assert.rejects(store.exec(engine.name === 'SQLite' ? 'DELETE FROM audit' : 'DELETE FROM triwire.audit'))
   })
 
-  test('CON-P7 a link signs in one browser, within ten minutes, and is good for nothing else', async () => {
+  test('CON-P7 a link signs in one browser, within ten minutes, and has no other use', async () => {
     const startMs = Date.parse('2026-11-27T12:00:00Z')
     const store = await engine.open({ atMs: startMs })
     const other = await store.beside()
@@ -77,7 +77,7 @@ onEachStore((engine) => {
     assert.equal(await store.openLink(digestKey(late.token)), undefined)
   })
 
-  test('issue 13: the same creation asked again is made once, by two at once too, and shows no secret again', async () => {
+  test('issue 13: a repeated creation happens once, even for two simultaneous requests, and shows no secret again', async () => {
     const store = await engine.open()
     const other = await store.beside()
     const once = { key: 'k', asked: 'x' }
@@ -95,7 +95,7 @@ onEachStore((engine) => {
     assert.deepEqual((await store.listKeys()).length, 1)
   })
 
-  test('issue 13: accounts, keys and entries come in pages that end behind a place, in their order', async () => {
+  test('issue 13: accounts, keys and entries come in ordered pages, each continuing after a given place', async () => {
     const store = await engine.open({ atMs: 1_700_000_000_000 })
     for (const name of ['b', 'a_1', 'C%', 'd']) await store.createAccount(name, 1n)
     const names = async (page: Partial<Parameters<typeof store.pageAccounts>[0]>) =>

@@ -42,7 +42,7 @@ onEachStore((engine) => {
   const rejects = (work: Promise<unknown>, code: string) =>
     assert.rejects(work, (error) => error instanceof BookError && error.code === code)
 
-  test('Y20 what a person spends is counted over all their keys, in the month of the reporting zone', async () => {
+  test('Y20 spending of a person is counted over all their keys, in the month of the reporting zone', async () => {
     const { store, id, person, post, spent } = await open()
     assert.deepEqual(await spent(), { ...november, spentNanos: 0n })
     await post(4)
@@ -63,7 +63,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('Y20 a budget of a person that is set later counts what the window has spent; taken away it is counted no more', async () => {
+  test('Y20 a person’s budget that is set later counts what the window has spent; once removed it is no longer counted', async () => {
     const { store, person, post, spent } = await open()
     await store.updatePerson(person, { budget: null })
     assert.deepEqual([await spent(), await verify(store)], [undefined, []])
@@ -76,7 +76,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('Y20 Y21 two identities of a person have one budget, by the entries of both; of an erased person nothing is counted', async () => {
+  test('Y20 Y21 two identities of a person share one budget, with the entries of both; an erased person is not counted', async () => {
     const { store, person, post, spent } = await open()
     const other = (await store.createPerson({ name: 'Bo', externalId: 'bo', account: 'one' })).id
     await store.updatePerson(other, { budget: { nanos: 7n, per: 'day' }, requestsPerMinute: 9 })
@@ -93,7 +93,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('Y20 a person with bounds is of one account; in another one the count begins with what they spent there', async () => {
+  test('Y20 a person with bounds belongs to one account; in another one the count begins with their spending there', async () => {
     const { store, person, post, spent } = await open()
     const two = (await store.findAccount('two')).id
     await post(3)
@@ -112,7 +112,7 @@ onEachStore((engine) => {
     assert.deepEqual([await spent(), await verify(store)], [undefined, []])
   })
 
-  test('Y20 a list brings budgets of people in, and again without a change; what they spent before is counted', async () => {
+  test('Y20 a list imports budgets of people, and a second import changes nothing; earlier spending is counted', async () => {
     const { store, post, spent } = await open()
     await store.createPerson({ name: 'Bo', externalId: 'bo', account: 'one' })
     await post(2, (await store.findPerson('bo')).id)
@@ -127,7 +127,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('Y20 C15 verify finds spending of a person that their entries do not sum to', async () => {
+  test('Y20 C15 verify finds spending of a person that differs from the sum of their entries', async () => {
     const { store, person, post } = await open()
     await post(2)
     await store.forge((forger) => forger.run(`UPDATE spends SET spent = 1 WHERE scope = '${person}'`))
@@ -156,7 +156,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('Y20 Y15 the budget of a person whose entries were dated ahead is counted anew when times are corrected', async () => {
+  test('Y20 Y15 the budget of a person whose entries were dated ahead is recounted when times are corrected', async () => {
     const { store, post, spent } = await open()
     await store.turn(noon + 400 * 86_400_000)
     await post(2)
@@ -166,7 +166,7 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
-  test('Y20 bounds of a person are in their version and the audit, and come back as they were set', async () => {
+  test('Y20 bounds of a person are in their version and the audit, and are read back as they were set', async () => {
     const { store, person } = await open()
     const rows = () => store.listAudit({ limit: 1 })
     await store.as({ actor: 'tester' }).updatePerson(person, { requestsPerMinute: 7 })
@@ -238,7 +238,7 @@ onEachStore((engine) => {
   })
 })
 
-test('Y20 a debit of a person runs as many statements as one without a person, while nobody of the account has a budget', () => {
+test('Y20 a debit with a person runs no more statements than one without, while nobody of the account has a budget', () => {
   const store = openStore(createPath())
   atEnd(() => store.close())
   const { id } = store.createAccount('one', 10n ** 12n)

@@ -26,7 +26,7 @@ onEachStore((engine) => {
     return { store, books: store.as(act) }
   }
 
-  test('Y22 the people of an account are those that it is named for, and all who have a key of it', async () => {
+  test('Y22 the people of an account are those that it names, and all who have a key of it', async () => {
     const { store, books } = await open()
     const [one, two] = [await store.createAccount('one'), await store.createAccount('two')]
     const make = async (name: string, account?: string) =>
@@ -43,7 +43,7 @@ onEachStore((engine) => {
     assert.deepEqual(await namesOf(two.id), ['Both'])
   })
 
-  test('Y21 a person is found by id, external id, and an address or a name that only one has', async () => {
+  test('Y21 a person is found by id, external id, or an address or name that is unique', async () => {
     const { books } = await open()
     const ada = await books.createPerson({ name: 'Ada L', externalId: 'u-1', email: 'Ada@Example.COM' })
     const twin = await books.createPerson({ name: 'Ada L', externalId: 'Ada' })
@@ -61,7 +61,7 @@ onEachStore((engine) => {
     await assert.rejects(books.createPerson({ account: 'nobody', name: 'x' }), { code: 'no_account' })
   })
 
-  test('Y21 a line of rotations has one person, whom all of its keys get and lose', async () => {
+  test('Y21 a line of rotations has one person, who is set and removed for all of its keys', async () => {
     const { books } = await open()
     const { id: accountId } = await books.createAccount('one')
     const { id } = await books.createPerson({ name: 'Ada', account: 'one' })
@@ -92,7 +92,7 @@ onEachStore((engine) => {
     await assert.rejects(books.updatePerson(id, { account: accountId }), { code: 'person_elsewhere' })
   })
 
-  test('Y21 two identities are one person: keys, names and later look-ups', async () => {
+  test('Y21 two identities are one person: in keys, names and later lookups', async () => {
     const { books, store } = await open()
     await books.createAccount('one')
     const [a, b, c] = [
@@ -117,7 +117,7 @@ onEachStore((engine) => {
     assert.equal((await books.findKeys(key.id))[0]!.bounds.person, undefined)
   })
 
-  test('Y21 a list is brought in again without a change; a person who was erased and comes back is a new one', async () => {
+  test('Y21 a second import of a list changes nothing; an erased person who returns is a new one', async () => {
     const { books } = await open()
     await books.createAccount('one')
     const list: PersonLine[] = [
@@ -145,7 +145,7 @@ onEachStore((engine) => {
     assert.deepEqual((await books.pagePersons({ limit: 1, beyond: [people[0]!.createdMs, people[0]!.id] })).length, 1)
   })
 
-  test('Y21 a line that is wrong or means two people is named, and nothing of its list is brought in', async () => {
+  test('Y21 a line that is wrong or matches two people is named, and nothing of its list is imported', async () => {
     const { books } = await open()
     await books.createPerson({ name: 'Ada', externalId: 'x' })
     await books.createPerson({ name: 'Ada', externalId: 'y' })
@@ -165,7 +165,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('Y21 law 10: what is done to people changes no digest, sum or head, and no name of theirs is in audit or entries', async () => {
+  test('Y21 law 10: changes of people change no digest, sum or head, and no name of a person is in audit or entries', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('name', 'email', 'link', 'erase', 'import', 'key'), { maxLength: 6 }),
@@ -225,7 +225,7 @@ onEachStore((engine) => {
   })
 })
 
-test('Y21 of a person who was erased a file keeps nothing but the id, once what was written has left its log', () => {
+test('Y21 of an erased person the file keeps nothing but the id, once the log has been merged', () => {
   const path = createPath()
   const store = openStore(path)
   for (let n = 0; n < 200; n++)

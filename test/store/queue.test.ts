@@ -16,7 +16,7 @@ const [one, two, three] = ['req_1', 'req_2', 'req_3'].map((id) => createDebitRow
   Debit,
 ]
 
-test('what has come by the time the thread turns to it is posted together, each message answered in its order', async () => {
+test('messages that arrive before the thread runs are posted together, each answered in order', async () => {
   const { queue, said, calls, turns, run } = create()
   queue.post([one, two])
   queue.giveBack(['req_8', 'req_9'])
@@ -44,7 +44,7 @@ test('what has come by the time the thread turns to it is posted together, each 
   assert.deepEqual(turns, [])
 })
 
-test('the ledger is asked for nothing that does not wait', async () => {
+test('the ledger is not called if nothing waits', async () => {
   const { queue, calls, run, tries } = create()
   queue.post([one])
   await run()
@@ -63,7 +63,7 @@ for (const [outcome, pauseMs] of [
   ['busy', 20],
   ['failed', 250],
 ] as const) {
-  test(`F-S1 F-S3 what a store that is ${outcome} did not take is tried again ${pauseMs} ms later, with what has come since, once`, async () => {
+  test(`F-S1 F-S3 debits that a store that is ${outcome} did not take are retried once, ${pauseMs} ms later, with newer ones`, async () => {
     const { queue, said, calls, turns, run } = create()
     queue.post([one])
     await run({ outcome })
@@ -78,14 +78,14 @@ for (const [outcome, pauseMs] of [
   })
 }
 
-test('F-S5 nothing is tried again in a store that is lost', async () => {
+test('F-S5 nothing is retried in a store that is lost', async () => {
   const { queue, turns, run } = create()
   queue.post([one])
   await run({ outcome: 'lost' })
   assert.deepEqual(turns, [])
 })
 
-test('B14 the end tries what waits once more, and nothing is tried behind it', async () => {
+test('B14 the end retries what waits once more, and nothing is tried after it', async () => {
   const { queue, calls, turns, run, tries } = create()
   queue.post([one])
   await run({ outcome: 'failed' })
@@ -101,7 +101,7 @@ test('B14 the end tries what waits once more, and nothing is tried behind it', a
   assert.equal(other.calls[0], 'post req_1')
 })
 
-test('B7 C13 what is withdrawn is not posted, and told so in its place; others of the same message are', async () => {
+test('B7 C13 a withdrawn debit is not posted, and reported as such in its place; others of the same message are posted', async () => {
   const { queue, said, calls, run } = create()
   queue.post([one, two])
   queue.post([three])
@@ -116,7 +116,7 @@ test('B7 C13 what is withdrawn is not posted, and told so in its place; others o
   assert.deepEqual(postingsOf(said), [['posted']])
 })
 
-test('B7 C13 only a commit that wrote, and none that found, shows that no failed one before it is hidden in the log', async () => {
+test('B7 C13 only a commit that wrote proves that no failed one before it is hidden in the log; one that found does not', async () => {
   const { queue, run, fateOf, set } = create()
   assert.equal(fateOf(three), 'unknown')
   queue.post([one])
@@ -139,7 +139,7 @@ test('B7 C13 only a commit that wrote, and none that found, shows that no failed
   }
 })
 
-test('C13 a return that found a page on a disk without room for debits is not answered, and tried again', async () => {
+test('C13 a return that found a page on a disk without space for debits is not answered, and is retried', async () => {
   const { queue, said, turns, run, fateOf } = create()
   queue.giveBack([])
   await run({ isDiskNarrow: true })
@@ -150,13 +150,13 @@ test('C13 a return that found a page on a disk without room for debits is not an
   assert.equal(fateOf(three), 'absent')
 })
 
-test('B7 C13 a store that cannot be asked says no balances either', () => {
+test('B7 C13 a store that cannot be queried reports no balances either', () => {
   const { queue, set } = create()
   set({ outcome: 'failed' })
   assert.deepEqual(queue.withdraw([one, two]), { fates: ['unknown', 'unknown'], balances: [] })
 })
 
-test('Y15 while the clock is in doubt nothing is posted or given back, and all of it is tried until it may be', async () => {
+test('Y15 while the clock is in doubt nothing is posted or returned, and all of it is retried until it may be', async () => {
   const { queue, calls, said, turns, run } = create()
   queue.post([one])
   queue.giveBack(['req_9'])

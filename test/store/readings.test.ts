@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/sqlite/store.ts'
 import { runsUpTo } from '../support/runs.ts'
 import { createDebitRow, createPath } from './fixtures.ts'
 
-test('what another connection changed is read once, whole accounts at a time', async (t) => {
+test('a change by another connection is read once, whole accounts at a time', async (t) => {
   const path = createPath(t)
   const [server, other] = [openStore(path), openStore(path)]
   t.after(() => server.close())
@@ -31,7 +31,7 @@ test('what another connection changed is read once, whole accounts at a time', a
   assert.deepEqual(server.readChanges(changes.revision).accounts, [])
 })
 
-test('C15 balances behind a post are those of the store, whatever others have booked in between', async (t) => {
+test('C15 balances after a post are those of the store, whatever others have booked in between', async (t) => {
   const path = createPath(t)
   const [server, other] = [openStore(path), openStore(path)]
   t.after(() => server.close())
@@ -65,7 +65,7 @@ test('C15 balances behind a post are those of the store, whatever others have bo
   )
 })
 
-test('when a key was last used is noted, and never goes back', async (t) => {
+test('the last use of a key is recorded, and never moves back', async (t) => {
   const store = openStore(createPath(t))
   t.after(() => store.close())
   const books = createBooks(store, Date.now)

@@ -21,7 +21,7 @@ function expected(name: RegisterName): string[] {
     .sort()
 }
 
-test('STR-9 each column of a register in SQLite is in the table of columns, with its kind, and each in the table is there', () => {
+test('STR-9 each register column in SQLite is in the table of columns, with its kind, and vice versa', () => {
   const path = createPath()
   openStore(path).close()
   const db = new DatabaseSync(path)
@@ -36,7 +36,7 @@ test('STR-9 each column of a register in SQLite is in the table of columns, with
   }
 })
 
-test('STR-9 each column of a register in PostgreSQL is in the table of columns, with its kind, and each in the table is there', {
+test('STR-9 each register column in PostgreSQL is in the table of columns, with its kind, and vice versa', {
   skip: withoutPostgres(),
 }, async () => {
   const postgres = await startPostgres()

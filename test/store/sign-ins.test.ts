@@ -85,7 +85,7 @@ onEachStore((engine) => {
     assert.deepEqual((await store.verifyAudit()).findings, [])
   })
 
-  test('Y20 each state of a device code has its own answer, and a decided or used code gets it before the pace is looked at', async () => {
+  test('Y20 each state of a device code has its own answer; a decided or used code gets it before polling pace is checked', async () => {
     const { store, pass } = await open()
     const ask = async (code: string) => {
       const answer = await store.pollGrant(code, lives)
@@ -120,7 +120,7 @@ onEachStore((engine) => {
     assert.equal((await store.listKeys('one')).length, 1)
   })
 
-  test('Y20 a grant is decided once, for an account that there is', async () => {
+  test('Y20 a grant is decided once, for an existing account', async () => {
     const { store } = await open()
     await store.createAccount('two')
     const { id } = await store.beginGrant({ kind: 'device' })
@@ -145,7 +145,7 @@ onEachStore((engine) => {
     assert.equal((await store.findPerson(person)).accountId, (await store.findAccount('two')).id)
   })
 
-  test('Y20 the rule of a sign-in gives the person its bounds, and one without bounds leaves them', async () => {
+  test('Y20 the rule of a sign-in sets the person’s bounds, and a rule without bounds leaves them unchanged', async () => {
     const { store, account } = await open()
     const first = await signIn(store)
     const budget = { nanos: 5_000_000_000n, per: 'month' as const }
@@ -166,7 +166,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('Y20 a refresh gives the person the bounds of the rules of now, with what they have spent', async () => {
+  test('Y20 a refresh gives the person the bounds of the current rules, and keeps what they have spent', async () => {
     const { store, account } = await open()
     const month = { nanos: 5_000_000_000n, per: 'month' as const }
     const first = await signIn(store, { budget: month, requestsPerMinute: 30, sealed: 'x' })
@@ -208,7 +208,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('Y20 a person is the subject of an issuer, whatever the provider calls them; a second identity is the first person', async () => {
+  test('Y20 a person is the subject of an issuer, whatever the provider calls them; a linked identity is the first person', async () => {
     const { store } = await open()
     const personOf = async (more: Partial<SignedIn>) => (await signIn(store, more)).session.personId
     const ada = await personOf({ name: 'Ada', email: 'ada@example.com' })
@@ -254,7 +254,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.redeemCode(device.code, right, lives), { error: 'invalid_grant' })
   })
 
-  test('Y20 20 refreshes at once get one successor, and the same for 60 s; reuse after that ends the session, audited', async () => {
+  test('Y20 20 simultaneous refreshes get one successor, the same for 60 s; reuse after that ends the session, audited', async () => {
     const { store, pass } = await open()
     const first = await signIn(store)
     const connections = [store, await store.beside(), await store.beside()]
@@ -277,7 +277,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.pageSessions({ limit: 1, isLive: { nowMs: startMs, idleMs: day } }), [])
   })
 
-  test('Y20 a machine that slept before it had its answer goes on: nobody has used what followed', async () => {
+  test('Y20 a machine that slept before it got its answer can continue, since the successor of its token is unused', async () => {
     const { store, pass } = await open()
     const first = await signIn(store)
     const second = await refresh(store, first.refresh)
@@ -289,7 +289,7 @@ onEachStore((engine) => {
     assert.deepEqual(await refresh(store, first.refresh), 'reuse', 'two generations old')
   })
 
-  test('Y20 a store that was put back goes on with tokens that are newer than it', async () => {
+  test('Y20 a store restored from a backup accepts tokens that are newer than it', async () => {
     const { store } = await open()
     const first = await signIn(store)
     const ahead = tokens.issue(first.secret, 7, startMs)
@@ -297,7 +297,7 @@ onEachStore((engine) => {
     assert.equal(typeof next === 'object' && tokens.readRefresh(next.refresh)!.generation, 8)
   })
 
-  test('Y20 a session ends idle, at its absolute end, with its key, its person, or by word, and says why', async () => {
+  test('Y20 a session ends when idle, at its absolute end, with its key or person, or on request, and reports why', async () => {
     const { store, pass } = await open()
     const other = await signIn(store, { subject: 'u-other' })
     const why = async (end: (session: { id: string; keyId: string; personId: string }) => Promise<unknown>) => {
@@ -331,7 +331,7 @@ onEachStore((engine) => {
     assert.equal(await refresh(store, tokens.issue('A'.repeat(22), 0, 0).refresh), 'unknown')
   })
 
-  test('issue 47 a person is signed out everywhere, in sessions, own keys and browsers; others and ordinary keys go on', async () => {
+  test('issue 47 a person is signed out of all sessions, own keys and browsers; others and ordinary keys stay', async () => {
     const { store } = await open()
     const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]
     const { personId } = ada.session
@@ -359,7 +359,7 @@ onEachStore((engine) => {
     assert.equal((await signIn(store)).session.personId, personId)
   })
 
-  test('issue 47 a sign-in that was approved and not fetched ends with its person: signed out, erased, or linked and signed out', async () => {
+  test('issue 47 an approved but unfetched sign-in ends with its person: signed out, erased, or linked and signed out', async () => {
     const ways = {
       signedOut: (store: TestStore, id: string) => store.signOutPerson(id),
       erased: (store: TestStore, id: string) => store.erasePerson(id),
@@ -400,7 +400,7 @@ onEachStore((engine) => {
     assert.equal(await shown(), false)
   })
 
-  test('issue 47 an operator who signs in is the person of their identity; a late answer of the provider is kept while a session goes on', async () => {
+  test('issue 47 an operator who signs in is the person of their identity; a late provider answer is kept while a session lasts', async () => {
     const { store } = await open()
     const { session } = await signIn(store)
     assert.equal((await store.identifyOperator(dev)).personId, session.personId)
@@ -418,7 +418,7 @@ onEachStore((engine) => {
     assert.equal(await sealed(), undefined)
   })
 
-  test('Y20 the key of a session is of its person, whoever is named: only the session can end', async () => {
+  test('Y20 the key of a session belongs to its person, whoever is named: only the session can end it', async () => {
     const { store } = await open()
     const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]
     for (const person of [bo.session.personId, null])
@@ -439,7 +439,7 @@ onEachStore((engine) => {
     assert.notEqual((await signIn(store)).session.personId, session.personId)
   })
 
-  test('Y20 a refresh that asks the provider: one server asks, others wait, and silence counts as a yes for a time', async () => {
+  test('Y20 at a refresh one server asks the provider, others wait, and silence counts as a yes for a time', async () => {
     const { store, pass } = await open()
     const first = await signIn(store, { sealed: 'sealed 1' })
     const shown = (token: string) => {
@@ -483,7 +483,7 @@ onEachStore((engine) => {
     assert.deepEqual(await settle(left.refresh, { kind: 'no' }), { kind: 'ended', why: 'provider' })
   })
 
-  test('Y20 a key that a person made ends a week after the last good answer of the provider, and pauses until the next', async () => {
+  test('Y20 a key that a person made ends a week after the provider’s last yes, and pauses until the next', async () => {
     const { store, pass } = await open()
     const first = await signIn(store, { sealed: 'sealed 1', models: ['large'] })
     const keyOf = async (id: string) => (await store.listKeys('one')).find((key) => key.id === id)!
@@ -527,7 +527,7 @@ onEachStore((engine) => {
     await assert.rejects(store.createOwnKey(again.session.keyId, 'x'), { code: 'no_session' })
   })
 
-  test('Y20 an end that an operator or a rotation gave to a key that a person made is moved by no answer of the provider', async () => {
+  test('Y20 no answer of the provider moves an end that an operator or a rotation gave to a key that a person made', async () => {
     const { store, pass } = await open()
     const make = async (name: string) => {
       const made = await store.createOwnKey((await signIn(store, { sealed: 'x' })).session.keyId, name)
@@ -567,7 +567,7 @@ onEachStore((engine) => {
     assert.equal((await store.listKeys('one')).find(({ id }) => id === made.id)?.expiresMs, startMs + 7 * day)
   })
 
-  test('Y20 a no of the provider that came late pauses the keys of the person as one in time does', async () => {
+  test('Y20 a late no of the provider pauses the keys of the person as a timely one does', async () => {
     const { store } = await open()
     const { session } = await signIn(store, { sealed: 'x' })
     const made = await store.createOwnKey(session.keyId, 'agent')
@@ -576,7 +576,7 @@ onEachStore((engine) => {
     assert.equal((await store.listKeys('one')).find(({ id }) => id === made.id)?.expiresMs, startMs)
   })
 
-  test('Y20 keys that a person made: so many, with a label that is shown whole, and while the provider has answered', async () => {
+  test('Y20 a person may make a limited number of keys, with a label shown in full, while the provider has answered', async () => {
     const { store, pass } = await open()
     const { session } = await signIn(store)
     for (const [name, code] of [
@@ -628,7 +628,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('Y20 no store has a token, a code or a secret', async () => {
+  test('Y20 no store contains a token, a code or a secret', async () => {
     const { store } = await open()
     const { code, userCode } = await store.beginGrant({ kind: 'device' })
     const { secret } = await signIn(store)

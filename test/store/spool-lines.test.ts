@@ -14,7 +14,7 @@ const newPath = () => join(testFolder('spool'), 'triwire.db.spool')
 const one = debitRow('req_1', 'acct_1')
 const two = debitRow('req_2', 'acct_1')
 
-test('F-S2 a debit behind a line that a crash tore is read all the same', async () => {
+test('F-S2 a debit after a line that a crash tore is still read', async () => {
   const path = newPath()
   writeFileSync(path, '{"requestId":"req_0","usa')
   const spool = createSpool(path)
@@ -23,7 +23,7 @@ test('F-S2 a debit behind a line that a crash tore is read all the same', async 
   assert.deepEqual(readSpool(path), { debits: [one, two], returns: [], unreadable: 1 })
 })
 
-test('F-S2 a spool that was never used is not emptied: what lies there is of a run before this one', async () => {
+test('F-S2 a spool that was never used is not emptied: its content is from an earlier run', async () => {
   const path = newPath()
   writeFileSync(path, 'of another run\n')
   const spool = createSpool(path)
@@ -32,7 +32,7 @@ test('F-S2 a spool that was never used is not emptied: what lies there is of a r
   assert.equal(readFileSync(path, 'utf8'), 'of another run\n')
 })
 
-test('F-S2 a spool is emptied when its debits are posted, unless more has come', async () => {
+test('F-S2 a spool is emptied when its debits are posted, unless more debits have come', async () => {
   const path = newPath()
   const spool = createSpool(path)
   await spool.append([one])
@@ -50,7 +50,7 @@ test('F-S2 a spool is emptied when its debits are posted, unless more has come',
   await spool.close()
 })
 
-test('F-S2 an append that failed is told, and does not spoil the next one', async () => {
+test('F-S2 a failed append is reported, and does not spoil the next one', async () => {
   const path = newPath()
   mkdirSync(path)
   const spool = createSpool(path)
@@ -61,7 +61,7 @@ test('F-S2 an append that failed is told, and does not spoil the next one', asyn
   assert.deepEqual(readSpool(path).debits, [two])
 })
 
-test('F-S2 appends are written in turn', async () => {
+test('F-S2 appends are written one after the other', async () => {
   const path = newPath()
   const spool = createSpool(path)
   const rows = Array.from({ length: 50 }, (_, i) => debitRow(`req_${i}`, 'acct_1'))
@@ -70,7 +70,7 @@ test('F-S2 appends are written in turn', async () => {
   assert.deepEqual(readSpool(path).debits, rows)
 })
 
-test('F-S2 what is no debit is counted as unreadable, one line at a time', () => {
+test('F-S2 a line that is not a debit is counted as unreadable, each by itself', () => {
   const path = newPath()
   const rest = '"amountNanos":"1","prices":{}'
   writeFileSync(path, `\n{${rest},"usage":{}}\n{${rest},"requestId":7,"usage":{}}\n{${rest},"requestId":"req_1"}\n7\n`)
@@ -78,7 +78,7 @@ test('F-S2 what is no debit is counted as unreadable, one line at a time', () =>
   assert.deepEqual(readSpool(newPath()), { debits: [], returns: [], unreadable: 0 })
 })
 
-test('F-S2 a spool that was read whole goes, also where there was none; another is put aside under a name that is told', () => {
+test('F-S2 a fully read spool is removed, and an absent one is fine; any other is renamed, and the new name reported', () => {
   const path = newPath()
   assert.equal(retireSpool(path, true), undefined)
   writeFileSync(path, 'x')
@@ -103,7 +103,7 @@ async function breakDisk(t: TestContext, ...names: ('sync' | 'datasync' | 'trunc
   return { mend: () => mocks.forEach(({ mock }) => void mock.restore()) }
 }
 
-test('B7 C13 F-S4 what a failed sync may have left is cut away before the failure is told, down to what was acknowledged', async (t) => {
+test('B7 C13 F-S4 bytes that a failed sync may have left are truncated before the failure is reported, back to the last acknowledged', async (t) => {
   for (const before of ['', 'torn by a crash']) {
     const path = newPath()
     writeFileSync(path, before)
@@ -120,7 +120,7 @@ test('B7 C13 F-S4 what a failed sync may have left is cut away before the failur
   }
 })
 
-test('B7 C13 where not even cutting works it is done before the next line, and when the spool is emptied', async (t) => {
+test('B7 C13 if even truncating fails, it is done before the next line, and when the spool is emptied', async (t) => {
   for (const isEmptied of [false, true]) {
     const path = newPath()
     const spool = createSpool(path)
@@ -136,7 +136,7 @@ test('B7 C13 where not even cutting works it is done before the next line, and w
   }
 })
 
-test('B7 C13 F-S3 a note that cannot be synced is told as failed, and is there all the same, for a kill takes no unsynced byte', async (t) => {
+test('B7 C13 F-S3 a note that cannot be synced is reported as failed, but stays, since a kill loses no unsynced byte', async (t) => {
   for (const broken of [['datasync'], ['sync'], ['datasync', 'sync', 'truncate']] as const) {
     const path = newPath()
     const spool = createSpool(path)
@@ -157,7 +157,7 @@ test('B7 C13 F-S3 a note that cannot be synced is told as failed, and is there a
   }
 })
 
-test('F-S2 F-S4 behind a failure the spool is opened anew: what is under its name then is what the next start reads', async (t) => {
+test('F-S2 F-S4 after a failure the spool is reopened: the file then under its name is what the next start reads', async (t) => {
   const path = newPath()
   const spool = createSpool(path)
   await spool.append([one])
@@ -172,7 +172,7 @@ test('F-S2 F-S4 behind a failure the spool is opened anew: what is under its nam
   await spool.close()
 })
 
-test('B7 C13 a note cuts nothing away where no line failed, be it of an operator who appended what was left elsewhere', async () => {
+test('B7 C13 a note truncates nothing unless a line failed, so what an operator appended stays', async () => {
   const path = newPath()
   const spool = createSpool(path)
   await spool.append([one])
@@ -186,7 +186,7 @@ test('B7 C13 a note cuts nothing away where no line failed, be it of an operator
   assert.deepEqual(readSpool(path), { debits: [one, two], returns: ['req_9'], unreadable: 0 })
 })
 
-test('B7 C13 a note that a debit is to be given back is read as that, and its debit is not read beside it', async () => {
+test('B7 C13 a note that a debit is to be returned is read as that, and its debit is not read too', async () => {
   const path = newPath()
   const spool = createSpool(path)
   await spool.append([one, two])
@@ -195,7 +195,7 @@ test('B7 C13 a note that a debit is to be given back is read as that, and its de
   assert.deepEqual(readSpool(path), { debits: [two], returns: ['req_1', 'req_9'], unreadable: 0 })
 })
 
-test('C11 a debit with steps and calls comes back from the spool as it was, and is posted', async () => {
+test('C11 a debit with steps and calls is read back from the spool unchanged, and is posted', async () => {
   const path = newPath()
   const { prices } = one
   const called = {

@@ -19,7 +19,7 @@ function countOpen(path: string): number {
   return links.filter((link) => link === path).length
 }
 
-test('F-S2 a spool that is used after its closing leaves no file open: one left to the garbage collector ends the process', async () => {
+test('F-S2 a spool used after its closing leaves no file open: one left to the garbage collector ends the process', async () => {
   const path = join(testFolder('spool'), 'triwire.db.spool')
   const spool = createSpool(path)
   await spool.append([])
@@ -30,7 +30,7 @@ test('F-S2 a spool that is used after its closing leaves no file open: one left 
   assert.equal(countOpen(path), 0)
 })
 
-test('F-P1 F-S2 behind a line that a crash or a full disk has torn the next debit survives', async () => {
+test('F-P1 F-S2 the next debit survives after a line that a crash or a full disk has torn', async () => {
   const path = join(testFolder('spool'), 'triwire.db.spool')
   writeFileSync(path, '{"requestId":"req_0","amou', { mode: 0o600 })
   const spool = createSpool(path)
@@ -43,7 +43,7 @@ test('F-P1 F-S2 behind a line that a crash or a full disk has torn the next debi
   assert.deepEqual(debits[0], first)
 })
 
-test('Y16 a probe says whether debits could be appended, and leaves nothing behind that means anything', async () => {
+test('Y16 a probe reports whether debits could be appended, and leaves nothing in the spool that has a meaning', async () => {
   const folder = testFolder('spool')
   const path = join(folder, 'triwire.db.spool')
   mkdirSync(path)

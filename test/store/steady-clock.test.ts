@@ -4,7 +4,7 @@ import os from 'node:os'
 import test, { mock } from 'node:test'
 import { createSteadyClock } from '../../src/store/files/steady-clock.ts'
 
-test('Y15 the steady clock counts a sleep of the machine, and not what somebody makes of the wall clock', () => {
+test('Y15 the steady clock counts a sleep of the machine, and ignores changes of the wall clock', () => {
   const at = { wallMs: 1_795_000_000_000, runMs: 1_000, upMs: 500_000 }
   let readings = 0
   const mocks = [

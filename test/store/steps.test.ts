@@ -9,7 +9,7 @@ import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 
 const sql = (text: string) => rowsOf({ text, values: [] })
 
-test('STR-5 a step in a transaction is written whole or not at all, and a step inside it joins it', () => {
+test('STR-5 a step in a transaction is written completely or not at all, and a step inside it joins it', () => {
   const db = new DatabaseSync(':memory:')
   atEnd(() => db.close())
   const run = createRun(db)

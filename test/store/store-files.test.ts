@@ -27,7 +27,7 @@ import { createDebit, createDebitRow, createPath, freeDescriptor, open, until, v
 
 /* One server for one file, and what becomes of it when its files are not its own any more (B8, B15, B23). */
 
-test('B15 F-P16 a second server is refused by whatever name it knows the store: a link, a linked folder, a link to no file yet', async (t) => {
+test('B15 F-P16 a second server is refused by whatever name it knows the store: a link, a linked folder, a link to a missing file', async (t) => {
   const path = createPath(t)
   const link = createPath(t)
   symlinkSync(path, link)
@@ -59,7 +59,7 @@ test('B15 a store with a second name in the file system is refused, with the cur
   await open(t, path)
 })
 
-test('B15 what an earlier release spooled beside a link is posted all the same', async (t) => {
+test('B15 debits that an earlier release spooled beside a link are still posted', async (t) => {
   const [path, link] = [createPath(t), createPath(t)]
   const store = openStore(path)
   t.after(() => store.close())
@@ -113,7 +113,7 @@ for (const [how, damage] of Object.entries(losses)) {
 
 // With and without a look between the debits before the cut.
 for (const pollMs of [5, 400]) {
-  test(`B15 X11 a log that is cut while debits are written behind the cut is noticed though it grows again (looked at every ${pollMs} ms)`, async (t) => {
+  test(`B15 X11 a log cut while debits are written after the cut is noticed though it grows again (checked every ${pollMs} ms)`, async (t) => {
     const path = createPath(t)
     const store = openStore(path)
     const { id } = store.createAccount('one')
@@ -135,7 +135,7 @@ for (const pollMs of [5, 400]) {
   })
 }
 
-test('B15 what was paid into a log that has lost its name is in the file before the server ends', async (t) => {
+test('B15 debits written into a log that has lost its name are in the file before the server ends', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one')
@@ -153,7 +153,7 @@ test('B15 what was paid into a log that has lost its name is in the file before 
   assert.deepEqual(after.verify(verifyOptions), [])
 })
 
-test('B15 another process that brings the log in and starts it anew is no loss', async (t) => {
+test('B15 another process that merges the log and restarts it does not count as a loss', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -173,7 +173,7 @@ test('B15 another process that brings the log in and starts it anew is no loss',
   assert.ok(directory)
 })
 
-test('B24 F-P11 a watch of files keeps one descriptor, however often the store is opened anew', (t) => {
+test('B24 F-P11 a watch of files keeps one descriptor, however often the store is reopened', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -185,7 +185,7 @@ test('B24 F-P11 a watch of files keeps one descriptor, however often the store i
   assert.equal(freeDescriptor(), before)
 })
 
-test('B8 what may not be on the disk is written once more, and nobody writes meanwhile; the ledger stays as it is', (t) => {
+test('B8 data that may not be on the disk is written once more, without other writes; the ledger stays unchanged', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -207,7 +207,7 @@ test('B8 what may not be on the disk is written once more, and nobody writes mea
   assert.deepEqual(store.verify(verifyOptions), [])
 })
 
-test('B8 a log that cannot be written once more is no durable one', (t) => {
+test('B8 a log that cannot be written once more does not count as durable', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   t.after(() => store.close())
@@ -218,7 +218,7 @@ test('B8 a log that cannot be written once more is no durable one', (t) => {
   rmSync(`${path}-wal`, { recursive: true })
 })
 
-test('B23 F-S6 a damaged page refuses the start with the cure, and is a finding of verify', async (t) => {
+test('B23 F-S6 a damaged page prevents the start, with the cure, and is a finding of verify', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one')
@@ -241,7 +241,7 @@ test('B23 F-S6 a damaged page refuses the start with the cure, and is a finding 
   assert.match(findings.at(-1)!, /^the file: database disk image is malformed: restore a backup$/)
 })
 
-test('B23 Y20 a damaged page of what was spent opens for a command, and is a finding of verify', (t) => {
+test('B23 Y20 a store with a damaged page of spending opens for a command, and the page is a finding of verify', (t) => {
   const path = createPath(t)
   const store = openStore(path)
   const { id } = store.createAccount('one', 10n ** 9n, { budget: { nanos: 10n ** 9n, per: undefined } })

@@ -22,7 +22,7 @@ test('CON-10 the store thread may use 12 MB for new objects', async () => {
   await thread.close()
 })
 
-test('CON-10 a thread of the books may use 12 MB for new objects', async () => {
+test('CON-10 a books thread may use 12 MB for new objects', async () => {
   const thread = openBooksThread(reporting('{ id: asked.id, result: value }'), 'reports', undefined)
   const books = thread.books({ actor: 'test' }, Date.now)
   assert.equal(await (books.listOperators() as Promise<unknown>), 12)

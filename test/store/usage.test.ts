@@ -44,7 +44,7 @@ import {
 const numRuns = runsOf(12)
 
 onEachStore((engine) => {
-  test('C9: whatever is posted, folded and asked for, figures are the sums of the entries, and verify finds nothing', async () => {
+  test('C9: whatever is posted, folded and requested, figures are the sums of the entries, and verify finds nothing', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(post, fc.constantFrom(0, 0, 1, 2, 500)), { minLength: 1, maxLength: 25 }),
@@ -66,7 +66,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('C9: several fold at once, and each entry counts once', async () => {
+  test('C9: several processes fold at once, and each entry counts once', async () => {
     const store = await engine.open({ atMs: startMs })
     const others = [await store.beside(), await store.beside()]
     const ids: string[] = []
@@ -81,7 +81,7 @@ onEachStore((engine) => {
   })
 
   if (engine.name === 'SQLite')
-    test('C9: what is not folded yet is found by its place, and not among all entries of the time that is asked for', async () => {
+    test('C9: entries not folded yet are found by their place, and not among all entries of the requested time', async () => {
       const path = createPath()
       openStore(path).close()
       const db = new DatabaseSync(path)
@@ -95,7 +95,7 @@ onEachStore((engine) => {
     })
 
   if (engine.name === 'SQLite')
-    test('issue 46: a store that the triwire before has folded by quarters is folded anew, and has those quarters as they were', async () => {
+    test('issue 46: a store folded by quarter hours by the previous triwire is folded anew, and keeps those quarters', async () => {
       const path = createPath()
       const before = openFile(path)
       const { id } = await before.createAccount('a', 1_000_000_000_000n)
@@ -124,7 +124,7 @@ onEachStore((engine) => {
     })
 
   if (engine.name === 'SQLite')
-    test('C9: the mark of an account decides, whatever was looked at before', async () => {
+    test('C9: the mark of an account decides, whatever was read before', async () => {
       const store = await engine.open({ atMs: startMs })
       const { id } = await store.createAccount('a', 1_000_000_000_000n)
       await store.postDebits([createDebitRow('one', id), createDebitRow('two', id)])
@@ -137,7 +137,7 @@ onEachStore((engine) => {
       assert.deepEqual(await store.verify(verifyOptions), [])
     })
 
-  test('C9: who folds goes on with other accounts, and what another server has locked is not waited for', async () => {
+  test('C9: a fold goes on with other accounts, and does not wait for those that another server has locked', async () => {
     const store = await engine.open({ atMs: startMs })
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.push((await store.createAccount(`a${n}`, 1_000_000_000_000n)).id)
@@ -190,7 +190,7 @@ onEachStore((engine) => {
     assert.deepEqual(await days({ ...berlin, timeZone: 'Asia/Kolkata' }), [0n, 1n, 3n])
   })
 
-  test('C9: what is kept no more is gone from reports and not from what a key has spent, and verify knows it', async () => {
+  test('C9: expired figures leave the reports but not the spending of a key, and verify takes that into account', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('a', 1_000_000_000_000n)
     await store.postDebits([{ ...createDebitRow('old', id), keyId: 'key_a' }])
@@ -216,7 +216,7 @@ onEachStore((engine) => {
     assert.deepEqual(await findingsOf(store), [])
   })
 
-  test('C9: verify names the account whose figures are not what its entries sum to', async () => {
+  test('C9: verify names the account whose figures differ from the sum of its entries', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('a', 1_000_000_000_000n)
     await store.postDebits([createDebitRow('one', id), createDebitRow('two', id)])
@@ -249,7 +249,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('issue 13: percentiles are of all requests of a bucket, of those that are told, of the others, and of all', async () => {
+  test('issue 13: percentiles cover all requests of a bucket, those shown, the others, and all together', async () => {
     const store = await engine.open({ atMs: startMs })
     await store.adoptReporting(berlin)
     // By key how long its answers took: merged and not averaged, they are as of one.
@@ -319,7 +319,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('issue 13: whatever is counted and asked for, times and requests that cost nothing are the sums of what was counted', async () => {
+  test('issue 13: whatever is counted and requested, times and free requests are the sums of what was counted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(counted, { maxLength: 8 }), { minLength: 1, maxLength: 4 }),

@@ -7,7 +7,7 @@ import { costNanos, createDebitRow, prices, verifyOptions } from './fixtures.ts'
 import { follow, redigest } from './forge.ts'
 
 onEachStore((engine) => {
-  test('CON-10 a verification shows how far it is', async () => {
+  test('CON-10 a verification shows its progress', async () => {
     const store = await engine.open({ atMs: Date.UTC(2026, 9, 14, 12) })
     const { id } = await store.createAccount('one', 10n ** 12n)
     await store.postDebits(Array.from({ length: 5_100 }, (_, at) => createDebitRow(`req_${at}`, id)))
@@ -18,7 +18,7 @@ onEachStore((engine) => {
     assert.ok(shown.includes('verifying: the figures of 2026-10-14'), shown.join('\n'))
   })
 
-  test('C15 the moments of heads do not go back with the clock, so that what is posted in between is behind the first', async () => {
+  test('C15 the moments of heads do not go back with the clock, so that entries posted in between come after the first', async () => {
     const store = await engine.open({ atMs: 5_000 })
     const { id } = await store.createAccount('one', 5n)
     await store.turn(9_000)
@@ -30,7 +30,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify({ ...verifyOptions, against: first }), [])
   })
 
-  test('C15 verify finds an entry that was posted before the one before it, whatever its digest says', async () => {
+  test('C15 verify finds an entry that was posted before the previous one, whatever its digest says', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 5n)
     await store.postDebits([createDebitRow('req_1', id)])
@@ -43,7 +43,7 @@ onEachStore((engine) => {
     ])
   })
 
-  test('C15 verify does not pass a digest of a form it does not know', async () => {
+  test('C15 verify does not accept a digest of a form that it does not know', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 5n)
     await store.forge(async (forger) => {
@@ -55,7 +55,7 @@ onEachStore((engine) => {
     ])
   })
 
-  test('C15 the moment of the last head that is missing, or still far to come, is a finding, and no head is made', async () => {
+  test('C15 a missing or future moment of the last head is a finding, and no head is made', async () => {
     const store = await engine.open({ atMs: 1_000 })
     await store.createAccount('one', 5n)
     const missing = `${engine.place}: the moment of its last head is missing: what is posted may fall among what that head covered`
@@ -79,7 +79,7 @@ onEachStore((engine) => {
     assert.match((await store.audit(verifyOptions)).head!, /^1\/1970-01-02T00:00:01\.000Z\//)
   })
 
-  test('C15 what an audit finds missing it writes down anew, so that it is told once', async () => {
+  test('C15 an audit that finds something missing records it anew, so that it is reported once', async () => {
     const store = await engine.open()
     await store.createAccount('one', 5n)
     await store.forge(({ run }) => run('DELETE FROM head'))
@@ -87,7 +87,7 @@ onEachStore((engine) => {
     assert.deepEqual((await store.audit(verifyOptions)).findings, [])
   })
 
-  test('C15 a debit is not posted before the one before it, though the clock goes back between two of one connection', async () => {
+  test('C15 a debit is not posted before the previous one, though the clock goes back between two of one connection', async () => {
     const store = await engine.open({ atMs: 5_000 })
     const { id } = await store.createAccount('one', 5n)
     for (const [at, requestId] of [
@@ -102,7 +102,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('C15 verify tells a key that does not exist from one of another account', async () => {
+  test('C15 verify distinguishes a key that does not exist from one of another account', async () => {
     const store = await engine.open()
     const [one, other] = [await store.createAccount('one', 5n), await store.createAccount('other', 5n)]
     const key = await store.createKey('other')
@@ -118,7 +118,7 @@ onEachStore((engine) => {
     ])
   })
 
-  test('C9 verify with the log says none for what an entry does not have and its line has', async () => {
+  test('C9 verify with the log prints none for a field that the entry lacks and the log line has', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one')
     await store.postDebits([createDebitRow('req_1', id)])
@@ -128,7 +128,7 @@ onEachStore((engine) => {
     ])
   })
 
-  test('C11 verify does the sum of steps and calls again, and finds a call that was taken away or made up', async () => {
+  test('C11 verify recomputes the sum of steps and calls, and finds a call that was removed or made up', async () => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 5n)
     const steps = [{ ...prices, above: 100, outputNanos: 30_000_000_000n }]

@@ -23,7 +23,7 @@ onEachStore((engine) => {
     return { store, id, keyId, post, told }
   }
 
-  test('X15 an account whose balance falls below a line is warned of once, in the commit of the debit, until it falls again', async () => {
+  test('X15 a balance that falls below a line warns once, in the commit of the debit, until it falls again', async () => {
     const { store, id, post, told } = await open(5n * costNanos)
     await store.watch({ lowNanos: [1n, 3n * costNanos], ownLows: false, budgets: false })
     await post(2)
@@ -49,7 +49,7 @@ onEachStore((engine) => {
     assert.deepEqual([await told(), await store.verify(verifyOptions)], [[], []])
   })
 
-  test('X15 Y20 a grant and a lapse are judged as one change: by the balance before both and the one after', async () => {
+  test('X15 Y20 a grant and a lapse are judged as one change: by the balance before and after both', async () => {
     const store = await engine.open({ atMs: noon })
     const { id } = await store.createAccount('one', 0n)
     await store.watch({ lowNanos: [50n, 150n], ownLows: true, budgets: false })
@@ -81,7 +81,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('X15 R15 a budget is warned of at four fifths and when it is spent, once in a window', async () => {
+  test('X15 R15 a budget warns at four fifths and when it is spent, once per window', async () => {
     const { store, keyId, post, told } = await open(10n ** 12n, 5n * costNanos)
     await store.watch({ lowNanos: [], ownLows: false, budgets: true })
     await post(3)
@@ -102,7 +102,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('X15 R15 by another budget what is spent already is no news, and what comes is', async () => {
+  test('X15 R15 after a change of a budget, earlier spending causes no warning; later spending does', async () => {
     const { store, keyId, post, told } = await open(10n ** 12n, 5n * costNanos)
     await store.watch({ lowNanos: [], ownLows: false, budgets: true })
     await post(4)
@@ -123,7 +123,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('X15 a warning is given to one, until its lease is over or it was tried in vain, and goes when it was told', async () => {
+  test('X15 a warning is leased to one server, until the lease ends or a try fails, and is removed once sent', async () => {
     const { store, post } = await open(costNanos)
     await store.watch({ lowNanos: [1n], ownLows: false, budgets: true })
     await post()

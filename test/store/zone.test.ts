@@ -23,7 +23,7 @@ const atMs = Date.parse('2026-10-24T22:30:00Z')
 const isRule = (code: string) => (error: unknown) => error instanceof BookError && error.code === code
 
 onEachStore((engine) => {
-  test('X12: the zone that the first server says is recorded, and no later one changes it', async () => {
+  test('X12: the zone that the first server names is recorded, and no later server changes it', async () => {
     const store = await engine.open({ atMs })
     assert.deepEqual(await store.readUsageState(), { timeZone: 'UTC', weekStarts: 'monday', keptFrom: 0 })
     await store.adoptReporting(berlin)
@@ -32,7 +32,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.readUsageState(), { timeZone: 'Europe/Berlin', weekStarts: 'sunday', keptFrom })
   })
 
-  test('X12: rezone records another zone and makes the days anew in one commit, and the audit tells it once', async () => {
+  test('X12: rezone records another zone and remakes the days in one commit, and the audit records it once', async () => {
     const store = await engine.open({ atMs })
     await store.adoptReporting(usualReporting)
     const { id } = await store.createAccount('a', 1_000_000_000_000n)
@@ -61,7 +61,7 @@ onEachStore((engine) => {
     )
   })
 
-  test('issue 13 X12: names of one zone are one zone, in the file of a server and in the store', async () => {
+  test('issue 13 X12: several names of one zone count as one zone, in the file of a server and in the store', async () => {
     const store = await engine.open({ atMs })
     await store.adoptReporting({ ...usualReporting, timeZone: 'utc' })
     assert.equal((await store.readUsageState()).timeZone, 'UTC')
@@ -83,7 +83,7 @@ onEachStore((engine) => {
     ['America/New_York', '2026-12-01T05:00:00.000Z'],
     ['Europe/London', '2026-12-01T00:00:00.000Z'],
   ] as const) {
-    test(`issue 13 X12 C9: of a store that is older than what it keeps the days of ${timeZone} begin with a whole one, in reports and for verify`, async () => {
+    test(`issue 13 X12 C9: if a store is older than its retention, the days of ${timeZone} begin with a complete one, in reports and for verify`, async () => {
       const store = await engine.open({ atMs: Date.parse('2026-11-30T12:00:00Z') })
       const { id } = await store.createAccount('a', 1_000_000_000_000n)
       for (const [n, day] of ['2026-11-30', '2026-12-01', '2026-12-02', '2027-01-05'].entries())
@@ -125,7 +125,7 @@ async function rezone(place: StorePlace, zone: string): Promise<unknown> {
   }
 }
 
-test('X12: a server of a file that says another zone does not start, until rezone was run, which waits for no server', async (t) => {
+test('X12: a server whose file names another zone does not start until rezone was run, which waits for no server', async (t) => {
   const path = createPath(t)
   const first = await open(t, path, { reporting: berlin })
   await assert.rejects(rezone(fileAt(path), 'UTC'), /Another triwire server is running on .*: stop it first/)
@@ -147,7 +147,7 @@ suite('on PostgreSQL', { skip: withoutPostgres() }, () => {
     postgres = await startPostgres({ settings: ['fsync = off'] })
   })
 
-  test('X12: a replica that says another zone does not start, whoever runs; rezone wants all of them gone', async () => {
+  test('X12: a replica that names another zone does not start, whichever replica runs; rezone needs all of them stopped', async () => {
     const url = postgres.createDatabase('zones')
     const place = readStorePlace(url, '/')
     const one = await openStore(url, { reporting: berlin })
@@ -168,7 +168,7 @@ suite('on PostgreSQL', { skip: withoutPostgres() }, () => {
     await last.close()
   })
 
-  test('X12: a server that runs goes on behind a lost connection and a dead thread, whatever is recorded by then', async () => {
+  test('X12: a running server survives a lost connection and a dead thread, whatever zone is recorded by then', async () => {
     const url = postgres.createDatabase('goes_on')
     const { database } = await openOperator(url)
     const store = await openStore(url, { reporting: berlin })

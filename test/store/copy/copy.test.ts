@@ -138,7 +138,7 @@ async function copy(from: StorePlace, to: StorePlace, onPause = () => {}): Promi
   }
 }
 
-test('X12 X7 a store that is moved takes its zone and the first day of its weeks along, and back', {
+test('X12 X7 a moved store keeps its zone and the first day of its weeks, there and back', {
   skip,
 }, async () => {
   const [file, other] = [newFile(), newFile()]
@@ -177,7 +177,7 @@ function auditFile(path: string) {
   }
 }
 
-test('C15 X7 a store is moved into PostgreSQL and back, and its heads stay', { skip }, async () => {
+test('C15 X7 a store that is moved into PostgreSQL and back keeps its heads', { skip }, async () => {
   const [file, other] = [newFile(), newFile()]
   fill(file)
   const before = auditFile(file)
@@ -201,7 +201,7 @@ test('C15 X7 a store is moved into PostgreSQL and back, and its heads stay', { s
   assert.equal(auditFile(file).head!.split('/')[2], after.head!.split('/')[2])
 })
 
-test('C15 a store that was moved refuses servers and changes, and is read as before', { skip }, async () => {
+test('C15 a moved store refuses servers and changes, and is read as before', { skip }, async () => {
   const file = newFile()
   fill(file)
   const place = database()
@@ -232,7 +232,7 @@ test('C15 a store that was moved refuses servers and changes, and is read as bef
   assert.equal(postgres.run('SELECT count(*) FROM triwire.entries', name), '35')
 })
 
-test('a copy goes on beside a server, follows it, and waits for it to stop', { skip }, async () => {
+test('a copy runs beside a server, follows it, and waits for it to stop', { skip }, async () => {
   const file = newFile()
   fill(file)
   const unlock = lockStore(file)
@@ -263,7 +263,7 @@ test('a copy goes on beside a server, follows it, and waits for it to stop', { s
   assert.deepEqual(names.split('\n'), ['one', 'three', 'two', 'uno'])
 })
 
-test('F-S3 debits that wait in the spool are booked before the store is moved', { skip }, async () => {
+test('F-S3 debits in the spool are booked before the store is moved', { skip }, async () => {
   const file = newFile()
   fill(file)
   const store = openStore(file)
@@ -277,7 +277,7 @@ test('F-S3 debits that wait in the spool are booked before the store is moved', 
   assert.equal(existsSync(spoolPath(file)), false)
 })
 
-test('X12 R15 F-S3 what waits in the spool is spent of the days of the zone that the store has recorded', {
+test('X12 R15 F-S3 debits in the spool count in the days of the zone that the store has recorded', {
   skip,
 }, async () => {
   const file = newFile()
@@ -300,7 +300,7 @@ test('X12 R15 F-S3 what waits in the spool is spent of the days of the zone that
   assert.ok(spend!.spentNanos > 0n)
 })
 
-test('a copy that was broken off refuses servers, and is brought to its end by the next try', { skip }, async () => {
+test('an interrupted copy refuses servers, and the next try completes it', { skip }, async () => {
   const file = newFile()
   fill(file)
   const unlock = lockStore(file)
@@ -324,7 +324,7 @@ test('a copy that was broken off refuses servers, and is brought to its end by t
   assert.equal(postgres.run('SELECT count(*) FROM triwire.moved', name), '0')
 })
 
-test('a store with anything else in it is no place to copy into', { skip }, async () => {
+test('a store that contains anything else is refused as the target of a copy', { skip }, async () => {
   const [file, other] = [newFile(), newFile()]
   fill(file)
   fill(other, 3)
@@ -340,7 +340,7 @@ test('a store with anything else in it is no place to copy into', { skip }, asyn
   assert.equal(postgres.run('SELECT count(*) FROM triwire.moved', place.shown.split('/').at(-1)!), '0')
 })
 
-test('entries that no account has are found before anybody has to stop', { skip }, async () => {
+test('entries without an account are found before any server has to stop', { skip }, async () => {
   const file = newFile()
   fill(file)
   const place = database()
@@ -355,7 +355,7 @@ test('entries that no account has are found before anybody has to stop', { skip 
   })
 })
 
-test('a difference is found, and the source stays what it was', { skip }, async () => {
+test('a difference is found, and the source stays as it was', { skip }, async () => {
   const file = newFile()
   fill(file)
   const unlock = lockStore(file)

@@ -44,7 +44,7 @@ async function create(order?: string): Promise<{ url: string; name: string; data
 
 const requestId = (n: number) => `req_0199${n.toString(16).padStart(8, '0')}7abc8def0123456789ab`
 
-test('R15 what a replica holds that is heard of no more is told as held by nobody', { skip }, async () => {
+test('R15 holds of a replica that has gone silent are reported as held by no replica', { skip }, async () => {
   const { database, store } = await create()
   const books = createBooks(store, () => 1)
   await books.createAccount('one')
@@ -64,7 +64,7 @@ test('R15 what a replica holds that is heard of no more is told as held by nobod
   assert.equal(await held(), 2n)
 })
 
-test('R15 X7 a budget is of the days of the database, though the clock of who gives it is a day ahead or behind', {
+test('R15 X7 a budget uses the days of the database, though the clock of the operator is a day ahead or behind', {
   skip,
 }, async () => {
   const { url, name } = await create()
@@ -94,7 +94,7 @@ test('R15 X7 a budget is of the days of the database, though the clock of who gi
   assert.deepEqual(await createBooks(store, () => 1).verify(verifyOptions), [])
 })
 
-test('C15 whatever is read by slices is what SQLite reads at once, in the same order', { skip }, async (t) => {
+test('C15 a read by slices gives the rows that SQLite reads at once, in the same order', { skip }, async (t) => {
   const { database, store } = await create('de')
   const file = openStore(createPath(t))
   atEnd(() => file.close())
@@ -202,7 +202,7 @@ test('C15 verify compares a store, moved or not, with the schema of its kind, wh
       await verify(setting, isMoved)
 })
 
-test('C15 verify finds nothing in a ledger that is written to meanwhile, and a head taken meanwhile holds', {
+test('C15 verify finds nothing in a ledger that is written to meanwhile, and a head taken meanwhile is valid', {
   skip,
 }, async () => {
   const { database } = await create()
@@ -235,7 +235,7 @@ test('C15 verify finds nothing in a ledger that is written to meanwhile, and a h
   for (const head of heads) assert.deepEqual(await books.verify({ ...verifyOptions, against: parseHead(head) }), [])
 })
 
-test('C15 a head waits for the posts that are under way, and what comes after it is behind it', { skip }, async () => {
+test('C15 a head waits for the posts that are under way, and later posts come after it', { skip }, async () => {
   const { database, store, name } = await create()
   const books = createBooks(store, Date.now)
   const { id } = await books.createAccount('one')
@@ -264,7 +264,7 @@ test('C15 a head waits for the posts that are under way, and what comes after it
   assert.deepEqual(await books.verify({ ...verifyOptions, against: head }), [])
 })
 
-test('C8 many operators at once: a reference is one credit, a name one account, revisions are committed in their order', {
+test('C8 for simultaneous operators, a reference is one credit, a name one account, and revisions commit in order', {
   skip,
 }, async () => {
   const { url, database, store } = await create()
@@ -291,7 +291,7 @@ test('C8 many operators at once: a reference is one credit, a name one account, 
   assert.deepEqual(await first.verify(verifyOptions), [])
 })
 
-test('R16 a change notifies in its commit, and one that changes nothing does not', { skip }, async () => {
+test('R16 a change sends its notice in its commit, and a commit without a change sends none', { skip }, async () => {
   const { url, store, database } = await create()
   const books = createBooks(store, Date.now)
   const heard: string[] = []
@@ -309,7 +309,7 @@ test('R16 a change notifies in its commit, and one that changes nothing does not
   assert.deepEqual(heard, ['triwire_changes 1', 'triwire_changes 2', 'triwire_changes 3'])
 })
 
-test('two that open the books of a new database at once both have them; one that must be there is told to be missing', {
+test('two callers that open the books of a new database at once both succeed; one that needs existing books gets an error', {
   skip,
 }, async () => {
   const url = postgres.createDatabase('fresh')
@@ -323,7 +323,7 @@ test('two that open the books of a new database at once both have them; one that
   assert.equal((await createBooks(two, Date.now).findAccount('one')).id, id)
 })
 
-test('what keeps the books from being opened is told with its cure', { skip }, async () => {
+test('each fault that prevents opening the books is reported with its cure', { skip }, async () => {
   const cases: [url: string, message: RegExp][] = [
     [postgres.url.replace(/postgres$/, 'gone'), /^postgres:\/\/h\/x has no such database: create it/],
     [postgres.url.replace('tri@', 'nobody@'), /^postgres:\/\/h\/x refuses the user/],
@@ -334,7 +334,7 @@ test('what keeps the books from being opened is told with its cure', { skip }, a
     await assert.rejects(openPostgresBooks(url, { shown: 'postgres://h/x' }), { message }, url)
 })
 
-test('F-S6 entries of a clock gone mad keep no month from being made, are noted, and stay what they are', {
+test('F-S6 entries of a wildly wrong clock prevent no month from being created, are logged, and stay unchanged', {
   skip,
 }, async () => {
   const { database, store } = await create()
@@ -372,7 +372,7 @@ test('U5 no key is in the files of the database', { skip }, async () => {
   assert.equal(filesWith(key.slice(prefix.length)), '')
 })
 
-test('C15 a store is what it was made as, whatever its user is called: as our schema, too', { skip }, async () => {
+test('C15 verify accepts a store whose database user has the name of our schema', { skip }, async () => {
   postgres.run('CREATE ROLE triwire LOGIN SUPERUSER')
   const url = postgres.createDatabase('named_alike').replace('//tri@', '//triwire@')
   const books = await openPostgresBooks(url, { shown: url })

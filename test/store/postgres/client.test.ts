@@ -41,7 +41,7 @@ async function openOne(options: Parameters<typeof openStore>[1] = {}) {
 const balanceOf = async ({ books }: { books: Awaited<ReturnType<typeof openOperator>> }) =>
   (await books.findAccount('one')).balanceNanos
 
-test('C3 R5 a debit is in the database when it resolves; the same request is one debit, with another amount an alarm', {
+test('C3 R5 a debit is in the database when its promise resolves; a repeat is one debit, another amount raises an alarm', {
   skip,
 }, async () => {
   const one = await openOne()
@@ -61,7 +61,7 @@ test('C3 R5 a debit is in the database when it resolves; the same request is one
   assert.deepEqual(await one.books.verify(verifyOptions), [])
 })
 
-test('the debits of one turn go in few calls, each is answered, and the chain holds', { skip }, async () => {
+test('the debits of one turn go in few calls, each gets its answer, and the chain is valid', { skip }, async () => {
   const one = await openOne()
   const debits = Array.from({ length: 500 }, () => one.ledger.debit(createDebit(newRequestId(), one.account)))
   assert.deepEqual(new Set(await Promise.all(debits)), new Set(['posted']))
@@ -71,7 +71,7 @@ test('the debits of one turn go in few calls, each is answered, and the chain ho
   assert.deepEqual(await one.books.verify(verifyOptions), [])
 })
 
-test('B10 a debit is found with its prices and what was given back; few may ask at once, and nobody waits for ever', {
+test('B10 a debit is found with its prices and its return; few lookups run at once, and each wait is bounded', {
   skip,
 }, async () => {
   const one = await openOne()
@@ -89,7 +89,7 @@ test('B10 a debit is found with its prices and what was given back; few may ask 
   await assert.rejects(one.findDebit(requestId), StoreSilent)
 })
 
-test('F-C45 F-S22 what an operator changes counts in the server within 100 ms, by notice', { skip }, async () => {
+test('F-C45 F-S22 a change by an operator takes effect in the server within 100 ms, by notice', { skip }, async () => {
   const { books, directory, keyId, key, account, id } = await openOne()
   const known = () => directory.findKnownKey(digestKey(key))
   const lateMs: number[] = []
@@ -128,7 +128,7 @@ test('F-C45 F-S22 what an operator changes counts in the server within 100 ms, b
   assert.ok(lateMs[Math.floor(lateMs.length / 2)]! < 100, `ms: ${lateMs.map(Math.round)}`)
 })
 
-test('F-C45 a change whose notice was lost counts with the next beat', { skip }, async () => {
+test('F-C45 a change whose notice was lost takes effect with the next beat', { skip }, async () => {
   const { books, account, id } = await openOne()
   // As no command of ours does it: nobody is notified.
   await books.database.query(
@@ -138,7 +138,7 @@ test('F-C45 a change whose notice was lost counts with the next beat', { skip },
   await until(() => account.state === 'suspended')
 })
 
-test('R16 a key is found from the first question after it was made, forty of forty', { skip }, async () => {
+test('R16 a new key is found by the first lookup, forty of forty times', { skip }, async () => {
   const { books, directory } = await openOne()
   for (let i = 0; i < 40; i++) {
     const { key, id } = await books.createKey('one')
@@ -148,7 +148,7 @@ test('R16 a key is found from the first question after it was made, forty of for
   assert.equal(await directory.findKey(createKey().digest), undefined)
 })
 
-test('R16 keys that nobody made are looked up in at most 200 statements a second, whoever asks', { skip }, async () => {
+test('R16 unknown keys are looked up in at most 200 statements a second, whichever client asks', { skip }, async () => {
   const { directory, key, workers } = await openOne()
   let asked = 0
   const { postMessage } = workers[0]!
@@ -167,7 +167,7 @@ test('R16 keys that nobody made are looked up in at most 200 statements a second
   assert.ok(directory.findKnownKey(digestKey(key)))
 })
 
-test('with more accounts than memory is to hold those are kept that are used, and the others are looked up', {
+test('if memory cannot hold all accounts, it keeps those in use, and the others are looked up', {
   skip,
 }, async () => {
   const url = newDatabase()
@@ -192,7 +192,7 @@ test('with more accounts than memory is to hold those are kept that are used, an
   assert.equal((await directory.findKey(digestKey(keys[1]!)))?.account.name, 'account 1')
 })
 
-test('uses of keys are written now and then', { skip }, async () => {
+test('uses of keys are written from time to time', { skip }, async () => {
   const { books, directory, key } = await openOne({ touchMs: 20 })
   directory.touch(directory.findKnownKey(digestKey(key))!)
   await until(async () => (await books.listKeys())[0]!.lastUsedMs !== undefined)
@@ -214,7 +214,7 @@ async function holdAccount({ books, id }: { books: OpenedBooks; id: string }) {
 }
 type OpenedBooks = Awaited<ReturnType<typeof openOperator>>
 
-test('F-S1 an account that is locked: the debit is spooled at the deadline, the account gets no new inference, and all is well when it is free', {
+test('F-S1 while an account is locked, its debit is spooled at the deadline and it gets no new inference; afterwards it recovers', {
   skip,
 }, async () => {
   const one = await openOne({ settleDeadlineMs: 50, patienceMs: 300 })
@@ -234,7 +234,7 @@ test('F-S1 an account that is locked: the debit is spooled at the deadline, the 
   assert.deepEqual(await one.books.verify(verifyOptions), [])
 })
 
-test('F-S1 an account that is locked does not hold up the debits of the others', { skip }, async () => {
+test('F-S1 a locked account does not delay the debits of the others', { skip }, async () => {
   const one = await openOne({ patienceMs: 2_000, settleDeadlineMs: 30_000 })
   await one.books.createAccount('two', 1_000_000n)
   const { key } = await one.books.createKey('two')
@@ -251,7 +251,7 @@ test('F-S1 an account that is locked does not hold up the debits of the others',
   assert.equal(await stuck, 'posted')
 })
 
-test('B7 C13 neither database nor spool: the debit fails and is never booked; nothing is taken until the store works', {
+test('B7 C13 if database and spool fail, the debit fails and is never booked; nothing is taken until the store works', {
   skip,
 }, async () => {
   let nowMs = 0
@@ -273,7 +273,7 @@ test('B7 C13 neither database nor spool: the debit fails and is never booked; no
   rmdirSync(one.spool)
 })
 
-test('B7 C13 a commit whose answer never came, after its client was refused, is given back, and the two are a pair', {
+test('B7 C13 a commit whose answer never came, after its client was refused, is returned, and verify pairs the two', {
   skip,
 }, async () => {
   let nowMs = 0
@@ -321,7 +321,7 @@ function leaveSpool(stateDir: string, lines: readonly object[]): string {
   return path
 }
 
-test('F-P1 X13 C13 what dead runs left in their spools below state_dir is posted once before the store is ready, and what they could only note is given back', {
+test('F-P1 X13 C13 at a start, debits spooled by dead runs below state_dir are posted once, and noted returns are made', {
   skip,
 }, async () => {
   const url = newDatabase()
@@ -363,7 +363,7 @@ test('F-P1 X13 C13 what dead runs left in their spools below state_dir is posted
   assert.deepEqual(await books.verify({ ...verifyOptions, log: undefined }), [])
 })
 
-test('F-P16 X13 a second server with the same state_dir is refused; with one of its own it serves beside the first', {
+test('F-P16 X13 a second server with the same state_dir is refused; with its own state_dir it serves beside the first', {
   skip,
 }, async () => {
   const first = await openOne()
@@ -379,7 +379,7 @@ test('F-P16 X13 a second server with the same state_dir is refused; with one of 
   await openStore(first.url, { stateDir: first.stateDir })
 })
 
-test('F-P15 the store’s thread dies: it is restarted once and owes nothing, the second time is fatal', {
+test('F-P15 a store thread that dies is restarted once and owes nothing; the second death is fatal', {
   skip,
 }, async () => {
   const one = await openOne({ patienceMs: 500 })
@@ -404,7 +404,7 @@ test('F-P15 the store’s thread dies: it is restarted once and owes nothing, th
   assert.equal(await one.ledger.debit(createDebit(later, one.account)), 'spooled')
 })
 
-test('C3: what a server that took over lacks of the last minute is posted again, and given back again what had been', {
+test('C3: debits of the last minute that a promoted database server lacks are posted again, and so are their returns', {
   skip,
 }, async () => {
   const one = await openOne()
@@ -435,7 +435,7 @@ test('C3: what a server that took over lacks of the last minute is posted again,
   await until(() => one.ledger.whyBlocked(one.id) === undefined)
 })
 
-test('C3: a ledger that refuses every debit is looked at again once a second, and not with every try', {
+test('C3: a ledger that refuses every debit is checked again once a second, and not with every try', {
   skip,
 }, async () => {
   const one = await openOne()
@@ -448,7 +448,7 @@ test('C3: a ledger that refuses every debit is looked at again once a second, an
   assert.ok(looks >= 1 && looks <= 5, `${looks} looks`)
 })
 
-test('closing settles what is under way', { skip }, async () => {
+test('closing settles the debits that are under way', { skip }, async () => {
   const one = await openOne()
   const requestId = newRequestId()
   const debit = one.ledger.debit(createDebit(requestId, one.account))
@@ -457,7 +457,7 @@ test('closing settles what is under way', { skip }, async () => {
   assert.ok(await one.books.findEntry(requestId))
 })
 
-test('a database that cannot be used is refused at the start, in words of the cure and without the password', {
+test('a database that cannot be used is refused at the start, with the cure and without the password', {
   skip,
 }, async () => {
   postgres.run(`CREATE ROLE poor LOGIN`)

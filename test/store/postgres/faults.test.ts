@@ -67,7 +67,7 @@ async function readForLong({ transact }: Database): Promise<() => Promise<void>>
   }
 }
 
-test('F-S6 a month is not made while the ledger is read in one long statement: no debit waits for that, and the next call makes it', {
+test('F-S6 while a long statement reads the ledger no month is created: no debit waits, and the next call creates it', {
   skip,
 }, async () => {
   const { database, id } = await openAccount()
@@ -90,7 +90,7 @@ test('F-S6 a month is not made while the ledger is read in one long statement: n
   assert.equal(await exists(), true)
 })
 
-test('X7 a migration that finds the ledger in use gives up before debits have waited long, and is made by the next try', {
+test('X7 a migration that finds the ledger in use gives up before debits have waited long; the next try succeeds', {
   skip,
 }, async () => {
   const { url, database, id } = await openAccount()
@@ -112,14 +112,14 @@ test('X7 a migration that finds the ledger in use gives up before debits have wa
   await upgrade()
 })
 
-test('X7 the version before posts prices to a table that has more columns since', { skip }, async () => {
+test('X7 the previous version posts prices to a table that has more columns since', { skip }, async () => {
   const { database, id } = await openAccount()
   await database.query(`ALTER TABLE triwire.prices ADD COLUMN currency text NOT NULL DEFAULT 'one'`)
   const row = { ...createDebitRow(newRequestId(), id), priceVersion: 'another', prices }
   assert.deepEqual((await postDebits(database, [row])).postings, ['posted'])
 })
 
-test('C13 a call that fails behind its commit leaves nobody in the belief that its debits are nowhere', {
+test('C13 a call that fails after its commit does not lead to the belief that its debits are missing', {
   skip,
 }, async () => {
   const { database, id } = await openAccount()
@@ -161,7 +161,7 @@ test('C13 a call that fails behind its commit leaves nobody in the belief that i
   )
 })
 
-test('a debit that the ledger refused is not told to be missing when it is looked through again', {
+test('a debit that the ledger refused is not reported as missing when the ledger is searched again', {
   skip,
 }, async () => {
   const { url, books, key } = await openAccount()
@@ -177,7 +177,7 @@ test('a debit that the ledger refused is not told to be missing when it is looke
   await until(() => store.ledger.whyBlocked() === undefined)
 })
 
-test('F-P1 F-P15 what earlier runs left in their spools is posted also where the store’s thread died before it came to that', {
+test('F-P1 F-P15 debits spooled by earlier runs are posted even if the store’s thread died before it did so', {
   skip,
 }, async () => {
   const { url, books, id } = await openAccount()
@@ -205,7 +205,7 @@ test('F-P1 F-P15 what earlier runs left in their spools is posted also where the
   assert.equal((await books.findAccount(id)).balanceNanos, 100_000_000n - costNanos)
 })
 
-test('C5 R16 a key that nobody knows, while the database is away: nobody can say, and it is no bug', {
+test('C5 R16 an unknown key while the database is away counts as undecided, and not as a bug', {
   skip,
 }, async () => {
   const { url } = await openAccount()
@@ -218,7 +218,7 @@ test('C5 R16 a key that nobody knows, while the database is away: nobody can say
   }
 })
 
-test('X7 a server that took over and lacks what operators did is read anew, though its numbers are no lower', async () => {
+test('X7 a promoted database server that lacks changes of operators is read anew, though its revisions are no lower', async () => {
   const told: { isAnew: boolean; accounts: unknown[] }[] = []
   const say: Say = (_, value) => void told.push(value as never)
   let [timeline, revision] = ['00000001', 5n]
@@ -246,7 +246,7 @@ test('X7 a server that took over and lacks what operators did is read anew, thou
   )
 })
 
-test('who only looks, or copies from there, makes no store where there is none', { skip }, async () => {
+test('a command that only reads, or copies from a place, creates no store there', { skip }, async () => {
   const url = newDatabase()
   const place = readStorePlace(url, '/')
   await assert.rejects(readReplicas(place), /There is no store in postgres:/)
@@ -255,7 +255,7 @@ test('who only looks, or copies from there, makes no store where there is none',
   assert.equal(row!.name, null)
 })
 
-test('a server that takes connections only with TLS is refused at the start with that', { skip }, async () => {
+test('a server that takes connections only with TLS is refused at the start with that reason', { skip }, async () => {
   const url = newDatabase()
   const file = join(postgres.folder, 'data', 'pg_hba.conf')
   postgres.run(`CREATE ROLE distant LOGIN`)
@@ -267,7 +267,7 @@ test('a server that takes connections only with TLS is refused at the start with
   )
 })
 
-test('X11 several who ask a session at once make the driver say nothing into the log; one answer that does not come ends it', {
+test('X11 simultaneous queries on one session log no warning of the driver; one missing answer ends the session', {
   skip,
 }, async () => {
   const warnings: string[] = []
@@ -289,7 +289,7 @@ test('X11 several who ask a session at once make the driver say nothing into the
   await until(() => session.isEnded)
 })
 
-test('F-S1 a connection that is lost in a transaction, asked something or not, fails that and ends nothing', {
+test('F-S1 a connection lost in a transaction, with or without a query, fails the transaction and ends nothing else', {
   skip,
 }, async () => {
   const url = newDatabase()

@@ -84,7 +84,7 @@ for (const what of Object.keys(holds) as (keyof typeof holds)[])
     [6, [5]],
     [12, [1, 4, 6, 7, 11]],
   ] as const)
-    test(`Y16 F-S1 somebody holds ${what} of ${locked.length} of ${of} accounts, the last is the ${locked.at(-1)! + 1}th: two servers post the others, asked in the same turns`, {
+    test(`Y16 F-S1 while a transaction locks ${what} of ${locked.length} of ${of} accounts, the last the ${locked.at(-1)! + 1}th, two servers post the others’ debits of the same turns`, {
       skip,
     }, async () => {
       const prepared = await prepare(of)
@@ -123,7 +123,7 @@ for (const what of Object.keys(holds) as (keyof typeof holds)[])
     })
 
 for (const what of Object.keys(holds) as (keyof typeof holds)[])
-  test(`Y16 Y20 a store opens while somebody holds ${what} of an account whose budget counts too few entries`, {
+  test(`Y16 Y20 a store opens while a transaction locks ${what} of an account whose budget counts too few entries`, {
     skip,
   }, async () => {
     const prepared = await prepare(1)
@@ -139,7 +139,7 @@ for (const what of Object.keys(holds) as (keyof typeof holds)[])
     assert.equal((await books.findAccount(id)).spend!.spentNanos, costNanos)
   })
 
-test('Y16 F-S1 at the deadline a locked account is blocked and another one goes on; then its debits are there, each once', {
+test('Y16 F-S1 at the deadline a locked account is blocked and another one goes on; later its debits are there, each once', {
   skip,
 }, async () => {
   const prepared = await prepare(2)
@@ -167,7 +167,7 @@ test('Y16 F-S1 at the deadline a locked account is blocked and another one goes 
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
-test('Y16 F-P1 X13 a server that starts while accounts are locked serves the others; spooled debits of those block them, and are posted once', {
+test('Y16 F-P1 X13 a server that starts while accounts are locked serves the others; their spooled debits block only them', {
   skip,
 }, async () => {
   const prepared = await prepare(3)
@@ -216,7 +216,7 @@ test('Y16 F-P1 X13 a server that starts while accounts are locked serves the oth
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
-test('Y16 C13 a deferred debit that is taken back may be in the ledger if a call that had it ended without an answer', {
+test('Y16 C13 a deferred debit that is withdrawn may be in the ledger if a call that had it ended without an answer', {
   skip,
 }, async () => {
   const fates: Record<string, string> = {}
@@ -258,7 +258,7 @@ test('Y16 C13 a deferred debit that is taken back may be in the ledger if a call
   })
 })
 
-test('Y16 of a call that waited in vain the accounts are slow whose rows are locked, and all of it where none is', () => {
+test('Y16 after a call that waited in vain, accounts with locked rows count as slow, or all of the call if no row is locked', () => {
   const slow = new SlowAccounts()
   const accuse = (accountIds: string, locked: string | undefined) => {
     slow.accuse(new Set(accountIds), locked === undefined ? undefined : new Set(locked))

@@ -34,7 +34,7 @@ function paceAfter(tookMs: number, calls = 100) {
   return { pace, pass }
 }
 
-test('SCA-4 calls begin further apart the longer they take; an idle database delays nobody noticeably, and a remote one by 25 ms at most', () => {
+test('SCA-4 calls are spaced further apart the longer they take: by 1 ms on an idle database, by 25 ms at most', () => {
   const spaces = [0, 0.1, 0.5, 0.8, 3, 10, 100].map((tookMs) => [
     tookMs,
     Math.round(paceAfter(tookMs).pace.spaceMs * 10) / 10,
@@ -61,7 +61,7 @@ test('SCA-4 a request that comes after a pause is never delayed, however long ca
   }
 })
 
-test('SCA-4 a call that fails changes no space', () => {
+test('SCA-4 a failed call does not change the spacing', () => {
   const { pace, pass } = paceAfter(1)
   const before = pace.spaceMs
   pace.begin()
@@ -69,7 +69,7 @@ test('SCA-4 a call that fails changes no space', () => {
   assert.equal(pace.spaceMs, before)
 })
 
-test('SCA-4 one call that waited for a lock delays the next ones as a slow database does not', () => {
+test('SCA-4 one call that waited for a lock does not delay the next ones as a slow database does', () => {
   const { pace, pass } = paceAfter(0.2)
   const before = pace.spaceMs
   const answered = pace.begin()
@@ -147,7 +147,7 @@ function simulate(spaceOf: (pace: Pace) => number, seed: number): { costUs: numb
   return { costUs: costUs / took.length, p50Ms: took[took.length >> 1]! }
 }
 
-test('48.6 SCA-4 four processes of 300 requests a second cost a database short of processor 40 % less by fewer calls, and the median request waits 5 ms at most for it', () => {
+test('48.6 SCA-4 four processes at 300 requests a second cost a busy database 40 % less; the median request waits at most 5 ms longer', () => {
   for (const seed of [1, 2, 3]) {
     const before = simulate(() => 1, seed)
     const now = simulate((pace) => pace.spaceMs, seed)
@@ -156,7 +156,7 @@ test('48.6 SCA-4 four processes of 300 requests a second cost a database short o
   }
 })
 
-test('48.6 SCA-4 the first ask is sent at once; those that come before the next call share it', async () => {
+test('48.6 SCA-4 the first question is sent at once; those that come before the next call share it', async () => {
   const sent: string[][] = []
   let nowMs = 0
   const database: Transaction = {
@@ -206,7 +206,7 @@ test('48.6 SCA-4 the first ask is sent at once; those that come before the next 
   }
 })
 
-test('SCA-4 a full call waits for no space, so that many accounts at once are limited by the lanes alone', async () => {
+test('SCA-4 a full call ignores the spacing, so that many simultaneous accounts are limited by the lanes alone', async () => {
   const sent: string[][] = []
   const database: Transaction = {
     async query(_text, values) {

@@ -67,7 +67,7 @@ async function checkChains(database: Database): Promise<Row[]> {
 
 const requestId = (n: number) => `req_0199${n.toString(16).padStart(8, '0')}7abc8def0123456789ab`
 
-test('C15 the digests that the database makes are those of our own source, whatever is in an entry', {
+test('C15 the digests that the database makes equal those of our own code, whatever an entry contains', {
   skip,
 }, async () => {
   const [database] = await open(['acct_a', 'acct_ü'])
@@ -102,7 +102,7 @@ test('C15 the digests that the database makes are those of our own source, whate
   assert.deepEqual(new Set(written.map(({ digest }) => String(digest).slice(0, 2))), new Set(['1:', '2:']))
 })
 
-test('R5 a debit repeated is one debit, the same id with another content a conflict; balances are what is behind', {
+test('R5 a repeated debit is one debit, the same id with other content a conflict; balances are those after it', {
   skip,
 }, async () => {
   const [database] = await open(['acct_a', 'acct_b'])
@@ -124,7 +124,7 @@ test('R5 a debit repeated is one debit, the same id with another content a confl
   assert.equal((await checkChains(database)).length, 2)
 })
 
-test('C1 m23 what no account can take or no column hold is rejected alone, and the rest of its batch is posted', {
+test('C1 m23 a debit that no account can take or no column can hold is rejected alone, and the rest of its batch is posted', {
   skip,
 }, async () => {
   const [database] = await open(['acct_a', 'acct_low'])
@@ -161,7 +161,7 @@ test('C1 m23 what no account can take or no column hold is rejected alone, and t
   await checkChains(database)
 })
 
-test('R5 two pools that post the same debits in different batches at once, accounts in any order: each once, no deadlock', {
+test('R5 two pools post the same debits in different batches and account orders at once: each once, without deadlock', {
   skip,
 }, async () => {
   const accountIds = Array.from({ length: 7 }, (_, n) => `acct_${n}`)
@@ -184,7 +184,7 @@ test('R5 two pools that post the same debits in different batches at once, accou
   assert.equal((await checkChains(database)).length, 600)
 })
 
-test('C13 C8 a debit is given back once, with the next free reference, by whoever asks; the answer is what was booked', {
+test('C13 C8 a debit is returned once, with the next free reference, by whichever caller; the answer is what was booked', {
   skip,
 }, async () => {
   const [database, other] = (await open(['acct_a', 'acct_b'], 2)) as [Database, Database]
@@ -225,7 +225,7 @@ test('C13 C8 a debit is given back once, with the next free reference, by whoeve
   )
 })
 
-test('B7 C13 giving nothing back writes to the disk, for a user without rights too', { skip }, async () => {
+test('B7 C13 an empty return writes to the disk, for a user without rights too', { skip }, async () => {
   postgres.run('CREATE ROLE plain LOGIN')
   postgres.run('CREATE DATABASE plain OWNER plain')
   const url = postgres.url.replace('tri@', 'plain@').replace(/postgres$/, 'plain')

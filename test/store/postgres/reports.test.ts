@@ -18,7 +18,7 @@ async function startStore(name: string) {
   return { postgres, url }
 }
 
-test('issue 13: reports of a server on PostgreSQL are put together in a thread of their own, and fail as the books do', {
+test('issue 13: reports of a server on PostgreSQL run in their own thread, and fail as the books do', {
   skip: withoutPostgres(),
 }, async () => {
   const { postgres, url } = await startStore('reports')
@@ -73,7 +73,7 @@ function listening(database: Database, tell: (text: string) => void): Database {
   }
 }
 
-test('issue 13: days of keys are summed as they come, whoever asks for the top of them, and no million of rows is sorted for it', {
+test('issue 13: days of keys are summed as they are read, even for a ranking, and no million rows are sorted for it', {
   skip: withoutPostgres(),
 }, async () => {
   const { url } = await startStore('tops')
@@ -111,7 +111,7 @@ test('issue 13: days of keys are summed as they come, whoever asks for the top o
   await database.close()
 })
 
-test('issue 13: more reports at once than there are connections wait for one another, and not for a connection that none gives back', {
+test('issue 13: more simultaneous reports than connections wait for one another, without deadlock', {
   skip: withoutPostgres(),
 }, async () => {
   const { url } = await startStore('crowded')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { giveBack } from '../../../src/store/postgres/shares.ts'
 
-test('R1 X7 a place goes back only to the window in which it was taken', () => {
+test('R1 X7 a place is returned only to the window in which it was taken', () => {
   for (const [taken, windowMs, takenInMs, left, why] of [
     [3, 60_000, 60_000, 2, 'the window is still open'],
     [3, 120_000, 60_000, 3, 'another window has opened since'],

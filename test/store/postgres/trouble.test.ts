@@ -8,7 +8,7 @@ import type { Row } from '../../../src/store/sql/step.ts'
 
 /* What failures of the database are taken for. No database is asked. */
 
-test('C13 a server that ends itself over a full or broken disk may have written down what it did not answer', () => {
+test('C13 a database server that ends itself over a full or broken disk may have stored an unconfirmed commit', () => {
   const answered = (severity: string, code: string) => isUnknown({ severity, code, message: 'as it says' })
   for (const code of ['53100', '58030', 'XX000', '57P01', '57P02', '08006']) assert.equal(answered('PANIC', code), true)
   for (const code of ['40P01', '55P03', '57014', '23505', '22003']) assert.equal(answered('ERROR', code), false)
@@ -23,7 +23,7 @@ function serverOf(row: Row): Database {
   return { query: async () => [row], transact: refuse, close: async () => {} }
 }
 
-test('a server that is too old, keeps other texts, or stands behind a pooler is refused with what to use', async () => {
+test('a server that is too old, has another encoding, or is behind a pooler is refused with what to use', async () => {
   const right = { number: 150_018, version: '15.18', encoding: 'UTF8', heard: 'on' }
   const refused = (row: Partial<typeof right> | { heard: null }, words: RegExp) =>
     assert.rejects(migrate(serverOf({ ...right, ...row }), 'postgres://h/x', []), (error: Error) => {
@@ -40,7 +40,7 @@ test('a server that is too old, keeps other texts, or stands behind a pooler is 
   await refused({ heard: null }, /^postgres:\/\/h\/x is a pooler's address: name PostgreSQL itself/)
 })
 
-test('what is wrong with a URL is told with its cure', () => {
+test('a faulty URL is reported with its cure', () => {
   const told = (error: object) => (explainDatabase(error, 'postgres://h/x') as Error).message
   assert.match(
     refusalOf({ code: '08P01', message: 'unsupported startup parameter: options' }, 'postgres://h/x')!.message,
@@ -59,7 +59,7 @@ test('what is wrong with a URL is told with its cure', () => {
   assert.match(told({ code: '55P03', message: 'lock timeout' }), /another transaction holds the lock/)
 })
 
-test('X13 a password that is asked for and not there is told with where to put it', () => {
+test('X13 a password that is required and missing is reported with where to put it', () => {
   for (const message of [
     'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string',
     'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a non-empty string',

@@ -15,7 +15,7 @@ import { stopClock } from '../engines.ts'
 import { createDebitRow } from '../fixtures.ts'
 import { openOperator } from './opened.ts'
 
-test('issue 13: what is folded and counters that somebody waits for are written at once, also where both have words that are new', {
+test('issue 13: folded sums and awaited counters are written at the same time, even if both have new words', {
   skip: withoutPostgres(),
 }, async () => {
   const postgres = await startPostgres({ settings: ['fsync = off'] })
@@ -58,7 +58,7 @@ test('issue 13: what is folded and counters that somebody waits for are written 
   assert.equal(row!['requests'], 1n)
 })
 
-test('X7 X12 C9 how long figures are kept is by the clock of the database, though that of a server is years ahead', {
+test('X7 X12 C9 figures are kept by the clock of the database, though that of a server is years ahead', {
   skip: withoutPostgres(),
 }, async () => {
   const postgres = await startPostgres({ settings: ['fsync = off'] })
