@@ -78,7 +78,7 @@ test('X3 RFC 9110 8.6 a 204 and a 304 have no length and no body', async () => {
   }
 })
 
-test('X3 a client of HTTP/1.0 gets no chunks, and keeps its connection only by asking and with a length', async () => {
+test('X3 a client of HTTP/1.0 gets no chunks, and keeps its connection only if it asks and the answer has a length', async () => {
   const keep = 'Connection: keep-alive\r\n'
   const csv = 'Accept: text/csv\r\n'
   for (const [path, more, connection] of [
@@ -97,7 +97,7 @@ test('X3 a client of HTTP/1.0 gets no chunks, and keeps its connection only by a
   }
 })
 
-test('X3 a client that waits for 100 Continue gets it once its token is known, and else the refusal alone', async () => {
+test('X3 a client that waits for 100 Continue gets it once its token is accepted, and otherwise only the refusal', async () => {
   const body = '{"name":"awaited"}'
   const post = (headers: string) =>
     `POST /api/v1/accounts HTTP/1.1\r\n${headers}Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`
@@ -156,7 +156,7 @@ test('X3 reliability §2 a request that is refused before it is read is answered
   }
 })
 
-test('X3 a whole URL as the target counts by its path, and a wish to upgrade is not heeded', async () => {
+test('X3 an absolute URL as the target counts by its path, and an upgrade request is ignored', async () => {
   const { host } = new URL(api.gateway.adminUrl)
   const ask = async (target: string, more = '') =>
     (await raw(api.gateway.adminUrl, `GET ${target} HTTP/1.1\r\n${own}${more}\r\n`, { answers: 1 })).answers[0]!.status
@@ -166,7 +166,7 @@ test('X3 a whole URL as the target counts by its path, and a wish to upgrade is 
   assert.equal(await ask('/api/v1/me', 'Connection: upgrade\r\nUpgrade: websocket\r\n'), 200)
 })
 
-test('issue 13 of a request that an operator plays only the body is passed on, and its answer has the headers of the API', async () => {
+test('issue 13 only the body of an operator’s playground request is passed on, and its answer has the headers of the API', async () => {
   const headers = { 'anthropic-beta': 'canary-beta', 'x-api-key': 'canary-key', 'session-id': 'canary-session' }
   for (const isStream of [false, true]) {
     const body = {
@@ -185,7 +185,7 @@ test('issue 13 of a request that an operator plays only the body is passed on, a
   }
 })
 
-test('a prefix is taken off the path, in each form of a target, and off no other path', async () => {
+test('a prefix is removed from the path, in each form of a target, and from no other path', async () => {
   const paths: string[] = []
   const metrics = async ({ path, query }: { path: string; query: string }): Promise<ApiAnswer> => {
     paths.push(path + query)
@@ -201,7 +201,7 @@ test('a prefix is taken off the path, in each form of a target, and off no other
   assert.deepEqual(paths, ['/metrics?a=/b', '/metrics?a=/b', '/metrics?a=/b'])
 })
 
-test('R7 a token that is sent twice with one value is one, and cookies may come in several lines', async () => {
+test('R7 a token that is sent twice with the same value counts as one, and cookies may come in several lines', async () => {
   const me = async (lines: string) =>
     (
       await raw(api.gateway.adminUrl, `GET /api/v1/me HTTP/1.1\r\n${own.split('\r\n')[0]}\r\n${lines}\r\n`, {
@@ -217,7 +217,7 @@ test('R7 a token that is sent twice with one value is one, and cookies may come 
   assert.equal(await me('Cookie: a=b\r\nCookie: triwire=\r\n'), 401)
 })
 
-test('X3 the methods that are taken are those of Node, and each status that is sent has the phrase of Node', async () => {
+test('X3 the accepted methods are those of Node, and each status is sent with the phrase of Node', async () => {
   const url = await startBareAdmin({})
   for (const method of METHODS.filter((one) => one !== 'CONNECT')) {
     const text = await textOf(url, `${method} /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
@@ -232,7 +232,7 @@ test('X3 the methods that are taken are those of Node, and each status that is s
     assert.equal(answerHead(status, '', '').split('\r\n')[0], `HTTP/1.1 ${status} ${STATUS_CODES[status]}`)
 })
 
-test('F-C9 pieces are made no faster than they are taken: a client that stops is cut, and one whose stream is silent is not', async () => {
+test('F-C9 pieces are made no faster than they are read: a client that stops is cut off, one whose stream is silent is not', async () => {
   let made = 0
   let left = 0
   let release = () => {}
@@ -269,7 +269,7 @@ test('F-C9 pieces are made no faster than they are taken: a client that stops is
   await until(() => left === 2, 'the other one is over')
 })
 
-test('a client that leaves ends the pieces at once, also those that are awaited; an error in them cuts the answer', async () => {
+test('a client that leaves ends the pieces at once, even pending ones; an error in a piece cuts the answer off', async () => {
   const heard: string[] = []
   let fail = () => {}
   const begun = new Promise<void>((resolve) => {
@@ -307,7 +307,7 @@ test('a client that leaves ends the pieces at once, also those that are awaited;
   assert.deepEqual([answers[0]!.body, answers[0]!.isWhole, isClosed], ['a,b\n', false, true])
 })
 
-test('a stream beside a body that nobody reads closes its connection, as it says', async () => {
+test('a stream beside an unread body closes its connection, as its headers say', async () => {
   const pieces = async function* () {
     yield 'a'
   }
@@ -326,7 +326,7 @@ test('a bug of ours in a handler is logged, and its connection closes without an
   assert.deepEqual([answers.length, isClosed, bugs], [0, true, [bug]])
 })
 
-test('F-C49 where all connections are open an idle one makes room', async () => {
+test('F-C49 if all connections are in use, an idle one is closed for a new one', async () => {
   const url = await startBareAdmin({ limits: { connectionsMax: 1 } })
   const ask = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
   const idle = await openRaw(url)

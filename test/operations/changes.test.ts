@@ -5,7 +5,7 @@ import { digestAudit } from '../../src/accounts/trail.ts'
 import { runWarm } from '../cli/run.ts'
 import { problemOf, startApi } from './api.ts'
 
-test('issue 13: what is edited needs the version that was read; a stale one is shown what is there now', async () => {
+test('issue 13: an edit needs the version that was read; an edit of a stale version gets the current object', async () => {
   const { ask } = await startApi()
   const read = await ask('GET', '/accounts/b')
   const etag = read.headers.get('etag')!
@@ -30,7 +30,7 @@ test('issue 13: what is edited needs the version that was read; a stale one is s
   assert.equal((await ask('GET', '/accounts/bb')).headers.get('etag'), credited.headers.get('etag'))
 })
 
-test('issue 13: of two who edit one version at once one is refused', async () => {
+test('issue 13: of two simultaneous edits of one version, one is refused', async () => {
   const { ask } = await startApi()
   const etag = (await ask('GET', '/accounts/b')).headers.get('etag')!
   const told = await Promise.all(
@@ -46,7 +46,7 @@ test('issue 13: of two who edit one version at once one is refused', async () =>
   assert.deepEqual(again.map(({ status }) => status).sort(), [200, 412])
 })
 
-test('C8 issue 13: what is made again with the same Idempotency-Key is made once, and a secret is shown once', async () => {
+test('C8 issue 13: a creation repeated with the same Idempotency-Key happens once, and a secret is shown once', async () => {
   const { ask, gateway, viewer, books } = await startApi()
   const make = (path: string, body: unknown, key: string, token?: string) =>
     ask('POST', path, { body, headers: { 'idempotency-key': key }, token })
@@ -99,7 +99,7 @@ test('C8 issue 13: a credit is idempotent by its reference: 201, then 200, then 
   )
 })
 
-test('operate §6 every change has its record: who, what, when, from where, before and after, chained; and no secret', async () => {
+test('operate §6 every change has a chained record: who, what, when, from where, before and after; and no secret', async () => {
   const { ask, gateway, keyB } = await startApi()
   const config = ['--config', gateway.configPath]
   const before = gateway.store.listAudit({ limit: 99 }).length
@@ -152,7 +152,7 @@ test('operate §6 every change has its record: who, what, when, from where, befo
   )
 })
 
-test('C15 the audit trail is never changed by SQL, and who goes past that is found', async () => {
+test('C15 the audit trail is never changed by SQL, and a change that bypasses this is found', async () => {
   const { ask, gateway, books } = await startApi()
   await ask('POST', '/accounts', { body: { name: 'one' } })
   await ask('POST', '/accounts', { body: { name: 'two' } })

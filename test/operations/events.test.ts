@@ -21,7 +21,7 @@ async function paid({ gateway }: Api): Promise<string> {
 const watch = (api: Api, token: string, headers = {}) =>
   readEvents(api.gateway.adminUrl, { authorization: `Bearer ${token}`, ...headers })
 
-test('issue 13: events tell of requests, accounts and upstreams, and each second a sum; nothing of them is content (U5)', async () => {
+test('issue 13: events report requests, accounts and upstreams, and each second a sum; none has content (U5)', async () => {
   const api = await startApi({ cools: true })
   const { gateway, ask, viewer, keyB } = api
   // Else the gateway may hear of the other account while it is watched, and tell of that first.
@@ -56,7 +56,7 @@ test('issue 13: events tell of requests, accounts and upstreams, and each second
   stream.close()
 })
 
-test('issue 13: who comes back is told what he missed, and where that is not known, that he missed something', async () => {
+test('issue 13: a returning client gets the events it missed, or a notice of a gap if they are unknown', async () => {
   const api = await startApi()
   const { viewer, gateway } = api
   const first = await watch(api, viewer)
@@ -87,7 +87,7 @@ test('issue 13: who comes back is told what he missed, and where that is not kno
   late.close()
 })
 
-test('operate §4 §6 twenty streams an operator, each as long as its token', async () => {
+test('operate §4 §6 an operator may have twenty streams, each as long as its token is valid', async () => {
   const api = await startApi()
   const { viewer, gateway, books, ask, keyA } = api
   assert.equal(problemOf(await ask('GET', '/events', { token: keyA })), 'forbidden')
@@ -136,7 +136,7 @@ function alone(listUpstreams: () => Promise<UpstreamState[]> = async () => []) {
   return { events, record, pass, bugs, asked: () => asked }
 }
 
-test('issue 13: while nobody watches nothing is written, asked or kept', () => {
+test('issue 13: while nobody watches, nothing is written, queried or kept', () => {
   const { events, pass, asked } = alone()
   const unread = new Proxy({} as CallRecord, {
     get() {
@@ -149,7 +149,7 @@ test('issue 13: while nobody watches nothing is written, asked or kept', () => {
   assert.equal(asked(), 0)
 })
 
-test('issue 13: a slow reader is told how many events he was not told of, and then goes on', async () => {
+test('issue 13: a slow reader is told how many events were dropped, and then continues', async () => {
   const { events, record } = alone()
   const reading = events.watch(undefined)[Symbol.asyncIterator]()
   assert.equal((await reading.next()).value, 'retry: 2000\n\n')
@@ -167,7 +167,7 @@ test('issue 13: a slow reader is told how many events he was not told of, and th
   assert.equal((await reading.next()).done, true)
 })
 
-test('issue 13: the sums of a second count as failed what reports count so, and nothing else', async () => {
+test('issue 13: the sums of a second count the same requests as failed as reports do', async () => {
   const { events, record, pass } = alone()
   const reading = events.watch(undefined)[Symbol.asyncIterator]()
   await reading.next()
@@ -183,7 +183,7 @@ test('issue 13: the sums of a second count as failed what reports count so, and 
   events.close()
 })
 
-test('issue 13: the last thousand events are kept, and not more', async () => {
+test('issue 13: the last thousand events are kept, and no more', async () => {
   const { events, record } = alone()
   const reading = events.watch(undefined)[Symbol.asyncIterator]()
   await reading.next()
@@ -208,7 +208,7 @@ test('issue 13: the last thousand events are kept, and not more', async () => {
   }
 })
 
-test('issue 13: states of upstreams that are slow to come are asked for one look at a time, and none is told late', async () => {
+test('issue 13: slow states of upstreams are queried one at a time, and no outdated state is reported', async () => {
   const looks: PromiseWithResolvers<UpstreamState[]>[] = []
   const { events, pass, bugs } = alone(() => {
     looks.push(Promise.withResolvers())

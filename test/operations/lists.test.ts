@@ -23,7 +23,7 @@ async function readAll(ask: Ask, path: string, name: string, between: () => unkn
   return names
 }
 
-test('issue 13: a list is read page by page, whatever is made meanwhile, in each order', async () => {
+test('issue 13: a list is read page by page, in each order, whatever is created meanwhile', async () => {
   const { ask, gateway } = await startApi()
   for (const letter of 'cde') {
     gateway.store.createAccount(letter)
@@ -45,7 +45,7 @@ test('issue 13: a list is read page by page, whatever is made meanwhile, in each
   assert.equal(created.length, new Set(created).size)
 })
 
-test('issue 13: accounts and keys are listed by what they spent in thirty days, from figures, page by page', async () => {
+test('issue 13: accounts and keys are listed by their spending of thirty days, from figures, page by page', async () => {
   const { ask, gateway } = await startApi()
   const accounts: Record<string, string> = {}
   const keys: Record<string, string> = {}
@@ -74,7 +74,7 @@ test('issue 13: accounts and keys are listed by what they spent in thirty days, 
   assert.equal(problemOf(await ask('GET', `/accounts?sort=-spent&cursor=${forged}`)), 'cursor_invalid')
 })
 
-test('issue 13: accounts and keys are searched by name, label and beginning, with no character that means something', async () => {
+test('issue 13: accounts and keys are searched by name, label and prefix, and no character is special', async () => {
   const { ask, gateway } = await startApi()
   const { id } = gateway.store.createAccount('100% Sure_thing')
   const key = gateway.store.createKey('b', { label: 'Laptop of Ann' })
@@ -91,7 +91,7 @@ test('issue 13: accounts and keys are searched by name, label and beginning, wit
   assert.deepEqual(await found('/keys?q=laptop&account=tester'), [])
 })
 
-test('U5 a key is found by all of it too, of which no more is told than its first characters', async () => {
+test('U5 a key is also found by its full text, of which only the first characters are shown', async () => {
   const { ask, keyB, gateway } = await startApi()
   const { body, text } = await ask('GET', `/keys?q=${keyB}`)
   assert.deepEqual(
@@ -101,7 +101,7 @@ test('U5 a key is found by all of it too, of which no more is told than its firs
   assert.ok(!text.includes(keyB))
 })
 
-test('Y22 costs of an entry are shown to admins and to nobody else, in each form of the ledger', async () => {
+test('Y22 costs of an entry are shown only to admins, in each form of the ledger', async () => {
   const { ask, gateway, b, viewer, keyB } = await startApi()
   const costPrices = { ...createDebitRow('', '').prices, outputNanos: 1n }
   const costNanos = priceNanos(costPrices, createDebitRow('', '').usage)
@@ -119,7 +119,7 @@ test('Y22 costs of an entry are shown to admins and to nobody else, in each form
   }
 })
 
-test('Y22 the margin is what was billed less what providers charge, and of entries without a cost there is none', async () => {
+test('Y22 the margin is the amount billed minus what providers charge; an entry without a cost has no margin', async () => {
   const { ask, gateway, b, viewer, keyB, books } = await startApi()
   const { token: finance } = await books.createOperator('fin', 'finance', gateway.nowMs() + 86_400_000)
   const row = createDebitRow('', b.id)
@@ -143,7 +143,7 @@ test('Y22 the margin is what was billed less what providers charge, and of entri
   for (const token of [viewer, keyB]) assert.equal((await ask('GET', '/ledger/margin', { token })).status, 403)
 })
 
-test('issue 13: the ledger is listed by account, key, model and time, page by page, also where many have one moment', async () => {
+test('issue 13: the ledger is listed by account, key, model and time, page by page, even if many entries share a moment', async () => {
   const { ask, gateway, b } = await startApi()
   const { id: keyId } = gateway.store.createKey('b', { label: 'ci' })
   const tester = gateway.store.findAccount('tester').id
@@ -185,7 +185,7 @@ test('issue 13: the ledger is listed by account, key, model and time, page by pa
   }
 })
 
-test('issue 13: a cursor fits the list that it is of, and no other', async () => {
+test('issue 13: a cursor is valid only for its own list', async () => {
   const { ask, gateway } = await startApi()
   gateway.store.createAccount('c')
   const { body } = await ask('GET', '/accounts?limit=1')
@@ -214,7 +214,7 @@ async function askersOf({ books, keyA }: Awaited<ReturnType<typeof startApi>>) {
   return askers
 }
 
-test('issue 13: a forged cursor with the right digest and odd values is none, in every list', async () => {
+test('issue 13: a forged cursor with the right digest and odd values is invalid, in every list', async () => {
   const api = await startApi()
   const { ask } = api
   const askers = await askersOf(api)
@@ -235,7 +235,7 @@ test('issue 13: a forged cursor with the right digest and odd values is none, in
   assert.ok(lists >= 5, `${lists}`)
 })
 
-test('operate §6 the ledger comes as CSV row by row, with formulas made harmless', async () => {
+test('operate §6 the ledger is exported as CSV row by row, with formulas made harmless', async () => {
   const { ask, gateway } = await startApi()
   gateway.store.createAccount('=cmd()', 1n)
   gateway.store.postDebits(
@@ -252,7 +252,7 @@ test('operate §6 the ledger comes as CSV row by row, with formulas made harmles
   assert.equal(problemOf(wrong), 'invalid_request')
 })
 
-test('issue 13: exports that nobody reads, or that are given up, keep none of the places of others', async () => {
+test('issue 13: exports that are unread or aborted take none of the places of others', async () => {
   const { ask, gateway, viewer } = await startApi()
   const headers = { authorization: `Bearer ${viewer}`, accept: 'text/csv' }
   const target = `${gateway.adminUrl}/api/v1/ledger`
@@ -261,7 +261,7 @@ test('issue 13: exports that nobody reads, or that are given up, keep none of th
   assert.equal((await ask('GET', '/ledger', { headers: { accept: 'text/csv' } })).status, 200)
 })
 
-test('issue 13: whatever list is walked by pages of one, two or seven is the whole list, each row once', async () => {
+test('issue 13: any list read in pages of one, two or seven is the whole list, each row once', async () => {
   const api = await startApi()
   const { ask, gateway } = api
   const askers = await askersOf(api)

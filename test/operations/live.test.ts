@@ -41,7 +41,7 @@ async function walk(
   return items
 }
 
-test('issue 13: requests are listed, failed ones too, the last first, with filters and stable pages; older ones from the ledger', async () => {
+test('issue 13: requests are listed newest first, with failed ones, filters and stable pages; older ones come from the ledger', async () => {
   const { ask, gateway, keyA } = await startApi({
     requestsKept: 8,
     models: [testModel('native-chat', 'chat'), testModel('down', 'chat', { upstream: 'gone' })],
@@ -127,7 +127,7 @@ test('issue 13: requests are listed, failed ones too, the last first, with filte
   )
 })
 
-test('CON-12 requests are sorted by cost, times and tokens, from memory and ledger, without a value last; and exported as CSV', async () => {
+test('CON-12 requests are sorted by cost, times and tokens, from memory and ledger, those without a value last; and exported as CSV', async () => {
   const { ask, gateway } = await startApi({ requestsKept: 2 })
   const lengths = [700, 20, 3_000, 300]
   for (const [at, length] of lengths.entries()) {
@@ -183,7 +183,7 @@ test('CON-12 requests are sorted by cost, times and tokens, from memory and ledg
   assert.equal((await csv('outcome=refused')).length, 1)
 })
 
-test('CON-18 each loss of a translation is among the fields, also a loss inside of one', async () => {
+test('CON-18 each loss of a translation is among the fields, including a loss inside of a field', async () => {
   const { ask } = await startApi({
     models: [testModel('native-chat', 'chat'), testModel('native-messages', 'messages')],
   })
@@ -216,7 +216,7 @@ function serverOf({ configPath, adminUrl }: { configPath: string; adminUrl: stri
   return ['--config', configPath, '--admin-listen', new URL(adminUrl).host]
 }
 
-test('issue 13: what was billed and memory has forgotten is listed in its place, also among refused ones that it still knows', async () => {
+test('issue 13: a billed request that memory has forgotten is listed in its place, among refused ones still in memory', async () => {
   const { ask, gateway } = await startApi({ requestsKept: 2 })
   const made: string[] = []
   for (const headers of [{ authorization: 'Bearer wrong' }, { authorization: 'Bearer wrong' }, {}, {}, {}]) {
@@ -236,7 +236,7 @@ test('issue 13: what was billed and memory has forgotten is listed in its place,
   }
 })
 
-test('P8 whoever asks for a translation is told no value that the configuration adds to a path or a header', async () => {
+test('P8 a translation shows no value that the configuration adds to a path or a header', async () => {
   const secret = 'configured-value-7'
   const { ask, viewer } = await startApi({
     upstream: (url) => ({
@@ -255,7 +255,7 @@ test('P8 whoever asks for a translation is told no value that the configuration 
   assert.ok(!text.includes(secret))
 })
 
-test('issue 13: pages of requests stay what they are while others come', async () => {
+test('issue 13: pages of requests stay the same while new requests arrive', async () => {
   const { ask, gateway } = await startApi({ requestsKept: 10 })
   const one = async () => {
     const answer = await gateway.post(chat, question())
@@ -275,7 +275,7 @@ test('issue 13: pages of requests stay what they are while others come', async (
   assert.deepEqual(walked.map(({ request_id }) => `${request_id}`).sort(), made.sort())
 })
 
-test('issue 13: how the server is, what is held while requests run, and how many of them stream', async () => {
+test('issue 13: the state of the server, the holds of running requests, and the number of streams are shown', async () => {
   const held = createHeld()
   const upstream = await startRawUpstream()
   upstream.play(held.answer)
@@ -297,7 +297,7 @@ test('issue 13: how the server is, what is held while requests run, and how many
   assert.match(printed.stdout, /^store +sqlite$/m, printed.stderr)
 })
 
-test('issue 13: an upstream is disabled, tried again and enabled, which the audit tells; at the command line too', async () => {
+test('issue 13: an upstream is disabled, tried again and enabled, with audit records; at the command line too', async () => {
   const { ask, gateway } = await startApi({ cools: true })
   const post = async (model = 'native-chat') => {
     const answer = await gateway.post(chat, { ...question(), model })
@@ -351,7 +351,7 @@ test('issue 13: an upstream is disabled, tried again and enabled, which the audi
   assert.match(String(audit[1]!['actor']), /^cli:/)
 })
 
-test('issue 13: the playground is a request of an account without a key: its window, its credit, its wire, an audit', async () => {
+test('issue 13: a playground request is one of an account without a key: its window, its credit, its wire, an audit record', async () => {
   const { ask, gateway, admin } = await startApi({ config: { limits: { requests_per_minute: 3 } } })
   const play = (body: unknown, more = {}) =>
     ask('POST', '/playground', { body: { account: 'b', wire: 'chat', body, ...more } })
@@ -414,7 +414,7 @@ test('issue 13: the playground is a request of an account without a key: its win
   )
 })
 
-test('issue 13: the playground of an account that was made a moment ago, and who leaves in the middle', async () => {
+test('issue 13: the playground of a newly created account, and a client that leaves in the middle', async () => {
   const held = createHeld()
   const upstream = await startRawUpstream()
   upstream.play(held.answer)
@@ -436,7 +436,7 @@ test('issue 13: the playground of an account that was made a moment ago, and who
   assert.equal((await gateway.logOf(answer.headers.get('x-request-id')!))['outcome'], 'client_abort')
 })
 
-test('reliability §7 issue 13: who drains waits for a request of the playground, and begins no other', async () => {
+test('reliability §7 issue 13: a draining server waits for a playground request, and begins no other', async () => {
   const held = createHeld()
   const upstream = await startRawUpstream()
   upstream.play(held.answer)
@@ -456,7 +456,7 @@ test('reliability §7 issue 13: who drains waits for a request of the playground
   await drained
 })
 
-test('issue 13: a translation is what the command prints, from the running configuration; nothing is sent', async () => {
+test('issue 13: a translation equals what the command prints, from the running configuration; nothing is sent', async () => {
   const { ask, gateway } = await startApi()
   const told = await ask('POST', '/translate', { body: { from: 'chat', model: 'native-messages', body: question() } })
   const { ok, from, to, path, losses } = told.body as unknown as Record<string, unknown>
@@ -481,7 +481,7 @@ test('issue 13: a translation is what the command prints, from the running confi
   assert.deepEqual(gateway.simulator.requests, [])
 })
 
-test('X14 issue 13: settings for agents are those that the command prints; an owner sees them too, without a wire of a model', async () => {
+test('X14 issue 13: settings for agents equal those that the command prints; an owner sees them too, without a model’s wire', async () => {
   const { ask, keyA } = await startApi()
   const listed = (await ask('GET', '/setup', { token: keyA })).body.items!
   assert.deepEqual(
@@ -507,7 +507,7 @@ test('X14 issue 13: settings for agents are those that the command prints; an ow
     assert.equal(problemOf(await ask('GET', `/setup/claude-code?${query}`)), 'invalid_request', query)
 })
 
-test('NEW-1 R15 an owner gets settings with the models of the key alone: the main one, the small one and those of pickers', async () => {
+test('NEW-1 R15 an owner gets settings with the models of the key only: the main one, the small one and those in pickers', async () => {
   const { ask, gateway, keyB } = await startApi()
   const { key } = gateway.store.createKey('tester', { models: ['native-r*', 'native-chat'] })
   await gateway.untilKnown(key!)
@@ -580,7 +580,7 @@ test('Y19 CON-3 settings name the address at which clients reach the gateway, an
   )
 })
 
-test('CON-3 lines of every client do in a POSIX shell what they should: the key is the value of the variable, never its name', async () => {
+test('CON-3 the shell lines of every client work in a POSIX shell: the key is the value of the variable, never its name', async () => {
   const { ask } = await startApi()
   let read = 0
   for (const client of Object.keys(programs)) {
@@ -599,7 +599,7 @@ test('CON-3 lines of every client do in a POSIX shell what they should: the key 
   assert.ok(read > 10, `${read} lines`)
 })
 
-test('issue 48: the status, and the lists of an operator and of an owner, name the months that are away', async () => {
+test('issue 48: the status, and the lists of an operator and of an owner, name the detached months', async () => {
   const { ask, keyA, gateway } = await startApi()
   const seen = async () => {
     const { reporting } = (await ask('GET', '/status')).body as unknown as { reporting: { away?: string[] } }

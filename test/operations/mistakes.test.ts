@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApi } from './api.ts'
 
-test('issue 13: each field that is wrong is told by its name, and what is right', async () => {
+test('issue 13: each wrong field is reported by its name, with what is right', async () => {
   const { ask } = await startApi()
   const keys = '/accounts/tester/keys'
   const mistakes: [

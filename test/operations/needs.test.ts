@@ -250,7 +250,7 @@ const rows: readonly Row[] = [
 ]
 
 for (const { rule, appears, line, vanishes } of rows)
-  test(`CON-P3 ${rule} appears at its threshold, with its act, and vanishes below it: ${line[2]}`, () => {
+  test(`CON-P3 ${rule} appears at its threshold, with its action, and disappears below it: ${line[2]}`, () => {
     const [found, ...more] = listNeeds({ ...nothing, ...appears })
     assert.deepEqual(more, [])
     assert.deepEqual([found!.id, found!.severity, found!.text, found!.link, found!.command], line)
@@ -258,12 +258,12 @@ for (const { rule, appears, line, vanishes } of rows)
     assert.deepEqual(listNeeds({ ...nothing, ...vanishes }), [])
   })
 
-test('CON-P3 every rule has a row, and no line is of no facts', () => {
+test('CON-P3 every rule has a row, and without facts there is no line', () => {
   assert.deepEqual(new Set(rows.map(({ rule }) => rule)), new Set(needNames))
   assert.deepEqual(listNeeds(nothing), [])
 })
 
-test('CON-P3 the worst lines come first, and many of one kind are ten and a count', () => {
+test('CON-P3 the worst lines come first, and many of one kind become ten and a count', () => {
   const unusedKeys = Array.from({ length: 40 }, (_, at) => ({
     ...key,
     id: `key_${at}`,
@@ -280,7 +280,7 @@ test('CON-P3 the worst lines come first, and many of one kind are ten and a coun
   )
 })
 
-test('Y22 finance sees lines about money only, and its own page; others see all', () => {
+test('Y22 finance sees only lines about money, and its own page; other roles see all', () => {
   const facts: NeedFacts = Object.assign({}, nothing, ...rows.map(({ appears }) => appears))
   const all = listNeeds(facts)
   const money = ['account_budget_spent', 'account_dry', 'price_change', 'spend_leap']
@@ -290,7 +290,7 @@ test('Y22 finance sees lines about money only, and its own page; others see all'
   for (const role of ['admin', 'viewer'] as const) assert.deepEqual(needsFor(role, all), all)
 })
 
-test('X9 lines of several servers are one list: each once, since the first server found it', () => {
+test('X9 lines of several servers form one list: each once, with the time at which the first server found it', () => {
   const [one] = listNeeds({ ...nothing, failingModels: ['m'] })
   const at = (ms: number) => ({ ...one!, since: new Date(ms).toISOString() })
   const other = listNeeds({ ...nothing, unusedKeys: [{ ...key, sinceMs: 0 }] })

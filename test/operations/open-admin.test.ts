@@ -32,7 +32,7 @@ const readiness: [name: string, ready: Readiness, status: number, word: string][
 ]
 
 for (const [name, ready, status, word] of readiness)
-  test(`NEW-7 in clear from other machines health is one word for everybody: ${name}`, async () => {
+  test(`NEW-7 in clear from other machines, health is one word for every caller: ${name}`, async () => {
     const url = await startOpenAdmin(async () => ready)
     for (const [path, expected] of [
       ['/readyz', [status, word]],
@@ -75,7 +75,7 @@ const refused = [
 ]
 
 for (const line of refused)
-  test(`NEW-7 in clear from other machines ${line} is 403, and the text has the cure`, async () => {
+  test(`NEW-7 in clear from other machines, ${line} gets a 403 whose text has the cure`, async () => {
     const url = await startOpenAdmin()
     const body = line.startsWith('POST') ? '{"token":"canary-token"}' : ''
     const head = [
@@ -97,7 +97,7 @@ for (const line of refused)
 // The system takes this for loopback, and we do not, as for every name but localhost: nobody else reaches this test.
 const elsewhere = '127.1'
 
-test('NEW-7 a server whose admin listener others reach in clear answers all on loopback beside it, commands too', async () => {
+test('NEW-7 a server with an admin listener in clear for others also answers everything on loopback, commands included', async () => {
   assert.equal(isLoopback({ host: elsewhere, port: 0 }), false)
   const config = { admin_listen: `${elsewhere}:0`, metrics: { token: 'scrape-me-0123456789' } }
   const { admin, gateway } = await startApi({ config })
@@ -134,7 +134,7 @@ test('NEW-7 a server whose admin listener others reach in clear answers all on l
   assert.equal(printed.code, 0, printed.stderr)
 })
 
-test('NEW-7 without metrics.token nobody reads the metrics in clear from other machines', async () => {
+test('NEW-7 without metrics.token the metrics are not readable in clear from other machines', async () => {
   const { admin, gateway } = await startApi({ config: { admin_listen: `${elsewhere}:0` } })
   for (const authorization of ['', `Bearer ${admin}`, 'Bearer '])
     assert.equal((await fetch(`${gateway.adminUrl}/metrics`, { headers: { authorization } })).status, 401)

@@ -6,7 +6,7 @@ import { problems } from '../../src/operations/problem.ts'
 import { startApi } from './api.ts'
 import { document } from './contract.ts'
 
-test('issue 13: the document is OpenAPI 3.1 to a public validator, and is what the server answers', async () => {
+test('issue 13: the document is OpenAPI 3.1 for a public validator, and equals what the server sends', async () => {
   const validator = new Validator()
   const { valid, errors } = await validator.validate(structuredClone(document) as never)
   assert.deepEqual([valid, errors], [true, undefined])
@@ -16,7 +16,7 @@ test('issue 13: the document is OpenAPI 3.1 to a public validator, and is what t
   assert.deepEqual(told.paths, document.paths)
 })
 
-test('the document is made once for each choice of groups, however often and in whatever order they are asked for', async () => {
+test('the document is made once for each choice of groups, however often and in whatever order they are requested', async () => {
   const { ask } = await startApi()
   const run = (groups?: string) => ask('GET', `/openapi.json${groups ? `?groups=${groups}` : ''}`)
   const whole = await run()
@@ -32,7 +32,7 @@ test('the document is made once for each choice of groups, however often and in 
   assert.notEqual((await asked(['account'])).body, (await asked(['key'])).body)
 })
 
-test('issue 13: names of operations are unique, each says what it does, and each problem is told by some operation', () => {
+test('issue 13: names of operations are unique, each has a description, and each problem is declared by an operation', () => {
   const ids = allOperations.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length)
   for (const { id, text } of allOperations) assert.match(text, /^\p{Ll}.{8,}$/u, id)

@@ -10,7 +10,7 @@ const reasons = [...explanation.shape.settlement.shape.reason.description!.match
   ([, word]) => word!,
 )
 
-test('Y22 every code, reason and outcome of a refusal is a sentence and a cure for its owner, without a name of ours', () => {
+test('Y22 every code, reason and outcome of a refusal has a sentence and a cure for its owner, without an internal name', () => {
   assert.ok(reasons.includes('budget_spent') && reasons.includes('person_window'))
   const fallback = adviceOf({ outcome: 'refused', code: 'unsupported_parameter', reason: null })
   const told = [

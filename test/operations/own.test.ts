@@ -53,7 +53,7 @@ async function startOwn(options: TestOptions = {}) {
 
 type Asked = Parameters<typeof askOwn> extends [unknown, ...infer Rest] ? Rest : never
 
-test('Y19 Y22 the owner of a key signs in at the listener of clients, with a cookie that is theirs alone', async () => {
+test('Y19 Y22 the owner of a key signs in at the client listener, with a cookie that is theirs alone', async () => {
   const { gateway, own, signIn, keyB, admin } = await startOwn()
   const { status, headers, cookie } = await signIn(keyB)
   assert.equal(status, 200)
@@ -77,7 +77,7 @@ test('Y19 Y22 the owner of a key signs in at the listener of clients, with a coo
   assert.deepEqual([line['account'], line['key']], ['b', keyB.slice(0, 15)])
 })
 
-test('issue 47: cookies that ended overnight, of sixty people of one address, are no wrong keys', async () => {
+test('issue 47: cookies of sixty people at one address that ended overnight do not count as wrong keys', async () => {
   const { own, signIn, keyA, keyB } = await startOwn()
   const { cookie } = await signIn(keyB)
   await own('/console/api/session', { method: 'DELETE', headers: { cookie } })
@@ -115,7 +115,7 @@ test('Y19 the API of owners has exactly the operations that serve an owner, and 
   assert.equal((await own('/console/api/me', { method: 'OPTIONS', headers: bearer(keyA) })).status, 405)
 })
 
-test('Y19 pages answer by the name of api_url, and have limits of their own, which requests to models do not feel', async () => {
+test('Y19 pages answer under the name of api_url, and have their own limits, which do not affect model requests', async () => {
   const { gateway, own, keyA } = await startOwn({ config: { api_url: 'https://gw.example/v1' } })
   assert.equal((await own('/console/api/me', { headers: { ...bearer(keyA), host: 'gw.example' } })).status, 200)
   for (let wrong = 0; wrong < 10; wrong++)
@@ -127,7 +127,7 @@ test('Y19 pages answer by the name of api_url, and have limits of their own, whi
   assert.equal((await gateway.post('/v1/chat/completions', question)).status, 200)
 })
 
-test('Y22 the playground of an owner runs at the cost and within the limits of their key', async () => {
+test('Y22 the playground of an owner is paid by their key and runs within its limits', async () => {
   const { gateway, own } = await startOwn()
   const { key, id } = gateway.store.createKey('b', {
     models: ['native-chat'],
@@ -167,7 +167,7 @@ test('Y22 the playground of an owner runs at the cost and within the limits of t
   assert.match(explained['cure']!, /Wait until it renews/)
 })
 
-test('Y22 the owner of a key sees the requests, and a statement, of all keys of its person, and of the keys it was rotated from', async () => {
+test('Y22 the owner of a key sees requests and a statement of all keys of its person, and of the keys it was rotated from', async () => {
   const { gateway, own, books, keyA } = await startOwn()
   const person = (await books.createPerson({ name: 'Ada' })).id
   const make = async (bounds: object) => {
@@ -200,14 +200,14 @@ async function signInAgent(books: Books, account: string, name: string) {
   return { personId: personId!, ...session }
 }
 
-test('CON-P7 the link of a start signs in nobody at the listener of clients, and stays good for the console', async () => {
+test('CON-P7 the startup link signs nobody in at the client listener, and stays valid for the console', async () => {
   const { ask, books, signIn } = await startOwn()
   const { token } = await books.makeLinkToken()
   assert.equal((await signIn(token)).status, 401)
   assert.equal((await ask('POST', '/session', { token: '', body: { token } })).status, 200)
 })
 
-test('Y20 Y22 a person sees their sessions and ends one of them, and none of another person', async () => {
+test('Y20 Y22 a person sees their sessions and can end them, and no session of another person', async () => {
   const { own, books, gateway } = await startOwn()
   const [ada, second, bo] = [
     await signInAgent(books, 'b', 'Ada'),
@@ -236,7 +236,7 @@ test('Y20 Y22 a person sees their sessions and ends one of them, and none of ano
   assert.deepEqual(((await own('/console/api/me', shown)).body as { pages: string[] }).pages.at(-1), 'sessions')
 })
 
-test('Y22 a lead sees the requests of all people of the account, in the cookie of their sign-in alone', async () => {
+test('Y22 a lead sees the requests of all people of the account, only in the cookie of their sign-in', async () => {
   const { gateway, own, books, keyB } = await startOwn()
   const keyOf = async (account: string, name: string) => {
     const { id: person } = await books.createPerson({ name })
@@ -280,7 +280,7 @@ test('Y22 a lead sees the requests of all people of the account, in the cookie o
 /** Every text that an owner must never see, in the data of a gateway with many accounts. */
 const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{9}$/), { minLength: 12, maxLength: 12 })
 
-test('Y22 for random data of many accounts, no answer to an owner has a text of another key, account, person, upstream or price', async () => {
+test('Y22 for random data, no answer to an owner has a text of another key, account, person, upstream or price', async () => {
   await fc.assert(
     fc.asyncProperty(names, fc.array(fc.nat({ max: 3 }), { minLength: 4, maxLength: 8 }), async (all, spread) => {
       const [upstream, upstreamModel, band, other = '', person = '', label = '', ...accounts] = all.map(

@@ -23,7 +23,7 @@ async function start() {
   }
 }
 
-test('Y22 a person with the role of an operator is one in the console, under their own name, and in the audit by id', async () => {
+test('Y22 a person with an operator role has it in the console under their own name, and by id in the audit', async () => {
   const { personId, me, meOf, ask, books } = await start()
   const cookie = await meOf({ personId, role: 'admin' })
   const told = (await me(cookie)) as Told['body']
@@ -33,7 +33,7 @@ test('Y22 a person with the role of an operator is one in the console, under the
   assert.deepEqual([row?.actor, row?.operation], [`person:${personId}`, 'account.create'])
 })
 
-test('Y22 a role above member counts in the cookie alone; the key of the session is a member', async () => {
+test('Y22 a role above member counts only in the cookie; the key of the session is a member', async () => {
   const { personId, me, meOf, books } = await start()
   const { id: keyId, key } = await books.createKey('tester', { person: personId })
   const told = (await me(await meOf({ personId, role: 'lead', keyId }))) as Told['body']
@@ -67,7 +67,7 @@ test('issue 47 a session of a person ends after 12 hours, with its key, with the
   assert.equal(await me(again), 'unauthenticated')
 })
 
-test('issue 47 a person has so many sessions; the oldest end first, those of others stay', async () => {
+test('issue 47 a person has a limited number of sessions; the oldest end first, those of others stay', async () => {
   const { personId, me, meOf, books, gateway } = await start()
   const other = await meOf({ personId: (await books.createPerson({ name: 'Bo' })).id, role: 'viewer' })
   const cookies: Record<string, string>[] = []
@@ -80,7 +80,7 @@ test('issue 47 a person has so many sessions; the oldest end first, those of oth
   assert.equal(((await me(other)) as Told['body']).name, 'Bo')
 })
 
-test('issue 47 an operator signs a person out everywhere at once: sessions, own keys, browsers; others stay, and they may come back', async () => {
+test('issue 47 an operator signs a person out of sessions, own keys and browsers; others stay, and the person may return', async () => {
   const { me, meOf, books, ask } = await start()
   const lives = { accessMs: hourMs, idleMs: 2 * hourMs, absoluteMs: 24 * hourMs }
   const signIn = async (subject: string) => {

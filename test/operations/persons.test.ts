@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { problemOf, startApi } from './api.ts'
 
-test('Y21 law 10: a name that operators say in path, query and body is in the row of its person and nowhere else', async () => {
+test('Y21 law 10: a name that operators send in path, query and body is stored only in the row of its person', async () => {
   const { ask, gateway } = await startApi()
   const once = { 'idempotency-key': 'k1' }
   const body = { name: 'Qwertzu One', external_id: 'qwertzu-1', email: 'Qwertzu@example.com' }

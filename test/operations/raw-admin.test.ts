@@ -17,7 +17,7 @@ async function start() {
   return { ...api, host, port, own, send }
 }
 
-test('operate §6 the Host header is looked at first: no name but a loopback one with its port', async () => {
+test('operate §6 the Host header is checked first: only a loopback name with its port is accepted', async () => {
   const { send, host, port, gateway } = await start()
   const by = async (...lines: string[]) => (await send(crlf(['GET /api/v1/me HTTP/1.1', ...lines]))).answers[0]!.status
   for (const good of [host, `localhost:${port}`, `LOCALHOST:${port}`, `[::1]:${port}`, `127.1.2.3:${port}`])
@@ -97,7 +97,7 @@ test('operate §6 raw requests that are not what they seem are refused, and chan
   )
 })
 
-test('operate §6 each answer may be kept and framed by nobody', async () => {
+test('operate §6 no answer may be cached or framed', async () => {
   const { send, own } = await start()
   for (const path of ['/api/v1/me', '/api/v1/none']) {
     const { headers } = (await send(crlf([`GET ${path} HTTP/1.1`, ...own]))).answers[0]!
@@ -109,7 +109,7 @@ test('operate §6 each answer may be kept and framed by nobody', async () => {
   }
 })
 
-test('operate §6 who leaves in the middle of an export leaves nothing behind', async () => {
+test('operate §6 a client that leaves in the middle of an export leaves nothing running', async () => {
   const { own, send, gateway, ask } = await start()
   for (let at = 0; at < 6; at++) {
     const lines = ['GET /api/v1/ledger HTTP/1.1', ...own, 'Accept: text/csv']
@@ -119,7 +119,7 @@ test('operate §6 who leaves in the middle of an export leaves nothing behind', 
   assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200)
 })
 
-test('operate §6 what two readers could take for two different requests is refused, and the connection closed', async () => {
+test('operate §6 a request that two readers could take for two different requests is refused, and the connection closed', async () => {
   const { send, own, gateway } = await start()
   const before = gateway.store.listAccounts().length
   const body = '{"name":"smuggled"}'
@@ -163,7 +163,7 @@ test('operate §6 what two readers could take for two different requests is refu
   assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200)
 })
 
-test('operate §6 pipelined requests are answered each for itself, in their order', async () => {
+test('operate §6 pipelined requests are answered one by one, in their order', async () => {
   const { own, send, gateway } = await start()
   const one = (path: string, lines = own) => crlf([`GET ${path} HTTP/1.1`, ...lines])
   const bytes = [one('/api/v1/me'), one('/api/v1/me', [own[0]!]), one('/healthz'), one('/api/v1/none')].join('')
@@ -175,7 +175,7 @@ test('operate §6 pipelined requests are answered each for itself, in their orde
   assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200)
 })
 
-test('operate §6 who sends his request slowly is hung up on, and keeps nobody waiting', async () => {
+test('operate §6 a client that sends its request slowly is disconnected, and delays no other', async () => {
   const url = await startBareAdmin({ api: createBareApi({}), limits: { headersMs: 40, bodyMs: 80, lingerMs: 80 } })
   const json = `Host: ${new URL(url).host}\r\nContent-Type: application/json`
   const slow = [
@@ -199,7 +199,7 @@ test('operate §6 who sends his request slowly is hung up on, and keeps nobody w
   }
 })
 
-test('operate §6 who does not take his answer is hung up on, and so is who does not come to speak TLS', async () => {
+test('operate §6 a client that does not read its answer is disconnected, and so is one that never starts TLS', async () => {
   const pieces = async function* () {
     for (;;) yield 'canary '.repeat(10_000)
   }
@@ -215,7 +215,7 @@ test('operate §6 who does not take his answer is hung up on, and so is who does
   assert.equal((await silent.read()).isClosed, true)
 })
 
-test('issue 13 R18: large bodies of operators are under the bound of all bodies, and what they hold is given back by every end', async () => {
+test('issue 13 R18: large bodies of operators count towards the bound of all bodies, and any end releases what they hold', async () => {
   const { gateway, admin, ask } = await startApi({ bodiesBytesMax: 400_000 })
   const { bodies } = gateway.server.gateway
   const { host } = new URL(gateway.adminUrl)

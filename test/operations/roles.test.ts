@@ -173,7 +173,7 @@ function toAsked(one: Operation, fields: Record<string, unknown>) {
   }
 }
 
-test('issue 13: every operation is asked by admin, viewer, finance, owners, nobody and those whose token has ended, and each may what the table says', async () => {
+test('issue 13: every operation, asked by every role, without a token and with an ended one, answers as the table says', async () => {
   const api = await startApi()
   const { gateway, ask, viewer, keyA, keyB } = api
   const expired = gateway.store.change(createOperator('late', 'admin', gateway.nowMs(), gateway.nowMs())).token
@@ -238,7 +238,7 @@ test('issue 13: every operation is asked by admin, viewer, finance, owners, nobo
   }
 })
 
-test('issue 13 Y22: an owner may sign in and out, see and try what is their own and the settings of agents, and nothing else', () => {
+test('issue 13 Y22: an owner may sign in and out, see and try their own data and agent settings, and nothing else', () => {
   const owners = allOperations.filter(({ role }) => ['anyone', 'owner', 'own'].includes(role)).map(({ id }) => id)
   assert.deepEqual(owners.sort(), [
     ...[
@@ -295,7 +295,7 @@ test('issue 13: 401 comes before 403, that before 404, that before 400', async (
   }
 })
 
-test('X14 U5 an owner sees what is his: balance, what his key spent, the ids of models, and no price', async () => {
+test('X14 U5 an owner sees their balance, what their key spent and the ids of models, and no price', async () => {
   const api = await startApi()
   const { gateway, ask, keyA, keyB } = api
   await paid(gateway)
@@ -332,7 +332,7 @@ test('X14 U5 an owner sees what is his: balance, what his key spent, the ids of 
 /** Operations whose record has the name of another one that does the same. */
 const recordedAs: Record<string, string> = { 'account.delete': 'account.update', 'key.delete': 'key.revoke' }
 
-test('operate §6 every operation that changes something leaves exactly one record, by whom and from where; no other leaves any', async () => {
+test('operate §6 every operation that changes something leaves exactly one record, by whom and from where; others leave none', async () => {
   const api = await startApi()
   const { gateway, ask } = api
   const byAnn = () => gateway.store.listAudit({ limit: 999 }).filter(({ actor }) => actor === 'operator:ann')
@@ -518,7 +518,7 @@ async function byHand(api: Api, one: Operation, fields: Record<string, unknown>,
 /** These are of the listener as a whole, and have a test below. */
 const ofAll: ProblemName[] = ['rate_limited', 'internal', 'store_unavailable']
 
-test('issue 13: each problem that an operation declares can be come to, and is told as the document says', async () => {
+test('issue 13: each problem that an operation declares can occur, and is reported as the document says', async () => {
   const api = await startApi()
   const untried: string[] = []
   for (const one of allOperations) {
@@ -540,7 +540,7 @@ test('issue 13: each problem that an operation declares can be come to, and is t
 const minute = { windowMs: 60_000, clockMs: () => 0 }
 const ann = { kind: 'operator', actor: 'operator:ann', name: 'ann', role: 'admin', expiresMs: 1, operatorId: 'o' }
 
-test('issue 13: each operation says that the store is silent, that one asks too often, and that there is a bug of ours', async () => {
+test('issue 13: each operation declares a silent store, too many requests, and an internal error', async () => {
   let failure: Error | undefined
   const bugs: Error[] = []
   const api = createBareApi({

@@ -90,7 +90,7 @@ const wishes = {
   person: fc.record({ email: some(word.map((name) => `${name}@example.com`)), rpm: some(rpm), budget: some(budget) }),
 }
 
-test('issue 50: what was read of a resource can be written back and changes nothing: no version, no audit record', async () => {
+test('issue 50: a resource that is read can be written back and changes nothing: no version, no audit record', async () => {
   const config = { labels: { team: ['red'], project: ['apollo'] } }
   const { ask } = await startApi({ config })
   let made = 0
@@ -134,7 +134,7 @@ function partOf(value: unknown, wish: unknown): unknown {
   return Object.fromEntries(Object.keys(wish).map((name) => [name, (value as Record<string, unknown>)[name]]))
 }
 
-test('issue 50: a shape that is wrong is refused with the field and the cure, and changes nothing', async () => {
+test('issue 50: a wrong shape is refused with the field and the cure, and changes nothing', async () => {
   const { ask } = await startApi()
   const wrong: [body: object, pointer: string, detail: RegExp][] = [
     [{ budget: { credits: 5 } }, '/budget/credits', /must be a text/],
@@ -204,7 +204,7 @@ test('issue 50: every object and enumeration of the document is a named componen
   assert.match(unknown.text, /"pointer":"\/groups","detail":"There is no such group: the groups are .*account, key/)
 })
 
-test('issue 50: external ids and metadata of accounts and keys are found, kept by a rotation, replaced as a whole, and taken away', async () => {
+test('issue 50: external ids and metadata of accounts and keys are found, kept by rotation, replaced as a whole, and removed', async () => {
   const { ask } = await startApi()
   const any = { 'if-match': '*' }
   const wish = { external_id: 'crm/17', metadata: { team: 'red', 'cost-center': '12, 13' } }

@@ -23,7 +23,7 @@ const put = ({ certFile, keyFile }: typeof first) => {
 }
 put(first)
 
-test('X9 over TLS it answers under loopback names and those of its certificate, with cookies for TLS alone', async () => {
+test('X9 over TLS the admin listener answers under loopback names and those of its certificate, with cookies for TLS only', async () => {
   const { viewer, gateway } = await startApi({ config: { admin: { tls } } })
   const url = gateway.adminUrl.replace('http:', 'https:')
   const { port } = new URL(url)
@@ -51,7 +51,7 @@ test('X9 over TLS it answers under loopback names and those of its certificate, 
   assert.equal(printed.code, 0, printed.stderr)
 })
 
-test('X9 U14 a reload has another certificate shown', async () => {
+test('X9 U14 a reload replaces the certificate that clients see', async () => {
   const { gateway } = await startApi({ config: { admin: { tls } } })
   const port = Number(new URL(gateway.adminUrl).port)
   const shown = () =>
@@ -69,7 +69,7 @@ test('X9 U14 a reload has another certificate shown', async () => {
   put(first)
 })
 
-test('X9 U14 behind a reload it answers under the names of the certificate that it shows', async () => {
+test('X9 U14 after a reload the admin listener answers under the names of the new certificate', async () => {
   const { viewer, gateway } = await startApi({ config: { admin: { tls } } })
   const url = gateway.adminUrl.replace('http:', 'https:')
   const ask = async (name: string) => {
@@ -87,7 +87,7 @@ test('X9 U14 behind a reload it answers under the names of the certificate that 
   put(first)
 })
 
-test('X9 NEW-7 off loopback it is taken with TLS and without, and a pair that does not fit is refused', () => {
+test('X9 NEW-7 an address off loopback is accepted with TLS and without, and a pair that does not match is refused', () => {
   const load = (text: string, flags = {}) => loadText(text, 'a file', flags, {})
   const refused = (text: string, flags = {}) => {
     try {
@@ -112,7 +112,7 @@ test('X9 NEW-7 off loopback it is taken with TLS and without, and a pair that do
   )
 })
 
-test('operate §3 a public address may have a path, which a proxy leaves or takes off', async () => {
+test('operate §3 a public address may have a path, which a proxy keeps or removes', async () => {
   for (const wrong of ['http://x', 'https://a:b@x', 'https://x/?a', 'https://x/a b', 'https://x/../y', 'https://x//y'])
     assert.throws(() => loadText(`admin: { public_url: "${wrong}" }`, 'a file', {}, {}), /must be https/, wrong)
   const { viewer, gateway } = await startApi({ config: { admin: { public_url: 'https://example.com/tri.wire/' } } })
@@ -126,7 +126,7 @@ test('operate §3 a public address may have a path, which a proxy leaves or take
     assert.equal(await status(path), 404, path)
 })
 
-test('X9 admin.replica_url is an https address of a listener with TLS, which other servers reach from other machines', () => {
+test('X9 admin.replica_url is the https address of a TLS listener, which other servers reach from other machines', () => {
   const load = (admin: object) => loadText(JSON.stringify({ admin }), 'a file', {}, {})
   for (const wrong of ['http://gateway-1.internal:8081', 'gateway-1.internal:8081', 'https://user@gateway-1.internal'])
     assert.throws(() => load({ tls, replica_url: wrong }), /must be https/, wrong)

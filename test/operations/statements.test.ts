@@ -50,7 +50,7 @@ const post = fc.record({
 })
 
 onEachStore((engine) => {
-  test('issue 46 laws 8 and 9: opening, credits, use and returns are the closing, which opens the next month, and all parts are the whole', async () => {
+  test('issue 46 laws 8 and 9: opening plus credits, use and returns is the closing, the next opening; all parts are the whole', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(post, { minLength: 1, maxLength: 30 }), async (posts) => {
         const store = await engine.open({ atMs: startMs })
@@ -202,7 +202,7 @@ onEachStore((engine) => {
   })
 })
 
-test('issue 46 Y22 law 9: statements in every form over HTTP and at the command line, for operators; the owner of a key sees no price', async () => {
+test('issue 46 Y22 law 9: operators get statements in every form over HTTP and at the command line; a key owner sees no price', async () => {
   const { gateway, books, ask, keyA } = await startApi()
   const { id } = await books.findAccount('tester')
   const month = new Date(gateway.nowMs()).toISOString().slice(0, 7)

@@ -115,7 +115,7 @@ onEachStore((engine) => {
     }
   })
 
-  test('issue 46: a table has every row of more accounts than are read at once, and of more entries than reports leave unfolded', async () => {
+  test('issue 46: a table has every row, for more accounts than one read and more entries than reports leave unfolded', async () => {
     // The question is written once for both engines, so they share the columns.
     const shared = takeTurn(combinations, engine.name === 'SQLite' ? 0 : 1, 2)
     const store = await engine.open({ atMs })
@@ -218,7 +218,7 @@ function sorted(rows: readonly Row[]): string[] {
   return rows.map((row) => JSON.stringify(row, Object.keys(row).sort())).sort()
 }
 
-test('issue 46 NEW-3 CON-6: a table of more keys than reports tell is whole as CSV and as JSON lines, at the command line and over HTTP', async () => {
+test('issue 46 NEW-3 CON-6: a table of more keys than reports show is complete as CSV and JSON lines, by command and HTTP', async () => {
   const { gateway, books, ask } = await startApi()
   const { id: account } = await books.findAccount('tester')
   const keys = await Promise.all(Array.from({ length: 60 }, (_, n) => books.createKey('tester', { label: `dev${n}` })))
@@ -268,7 +268,7 @@ test('issue 46 NEW-3 CON-6: a table of more keys than reports tell is whole as C
   assert.match(figures.stdout, /^series,bucket,model,credits,/)
 })
 
-test('issue 46: a length of months ends where the range does, and begins on a day that its month has', () => {
+test('issue 46: a month-based interval ends with the range, and begins on a day that its month has', () => {
   const calendar = createCalendar(utc)
   const beginning = (to: string, months: number) => {
     const toMs = Date.parse(to)

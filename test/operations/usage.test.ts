@@ -21,7 +21,7 @@ async function pay(gateway: Awaited<ReturnType<typeof startApi>>['gateway'], mod
   await (await gateway.post('/v1/chat/completions', body)).text()
 }
 
-test('issue 13: usage tells at once what was paid and what cost nothing, and adds up to the ledger', async () => {
+test('issue 13: usage shows paid and free requests at once, and adds up to the ledger', async () => {
   const { gateway, ask } = await startApi()
   await pay(gateway, 'native-chat')
   await pay(gateway, 'native-chat')
@@ -56,7 +56,7 @@ test('issue 13: usage tells at once what was paid and what cost nothing, and add
   }
 })
 
-test('issue 13: what cost nothing is written every ten seconds though nobody asks: a command finds it', async () => {
+test('issue 13: free requests are written every ten seconds without a query: a command finds them', async () => {
   const { gateway } = await startApi()
   await pay(gateway, 'no-such-model')
   const errors = async () => {
@@ -68,7 +68,7 @@ test('issue 13: what cost nothing is written every ten seconds though nobody ask
   await until(async () => (await errors())[0] === 1, 'it is written')
 })
 
-test('issue 13: while the store cannot be written usage tells what is in it, and how far that goes', async () => {
+test('issue 13: while the store cannot be written, usage shows what it contains, and up to when', async () => {
   const { gateway, ask } = await startApi()
   const told = async () => usageOf(await ask('GET', '/usage?bucket=all&measures=errors'))
   const lock = new DatabaseSync(gateway.storePath)
@@ -84,7 +84,7 @@ test('issue 13: while the store cannot be written usage tells what is in it, and
   assert.equal(Date.parse(whole.complete_until), gateway.nowMs())
 })
 
-test('issue 13: what is not told by itself is in `other`, and with it the series add up to the total', async () => {
+test('issue 13: series that are not shown individually are in `other`, so that the series add up to the total', async () => {
   const { gateway, ask } = await startApi()
   for (const model of ['native-chat', 'native-messages', 'native-chat']) await pay(gateway, model)
   const { series, other, total } = usageOf(
@@ -96,7 +96,7 @@ test('issue 13: what is not told by itself is in `other`, and with it the series
   assert.deepEqual([sum, total['requests']], [3, [3]])
 })
 
-test('issue 13: accounts and keys are told by their names, and filters take names, ids and labels', async () => {
+test('issue 13: accounts and keys are shown by their names, and filters take names, ids and labels', async () => {
   const { gateway, ask } = await startApi()
   const [key] = gateway.store.listKeys('tester')
   await ask('PATCH', `/keys/${key!.id}`, { body: { label: 'ci' }, headers: { 'if-match': '*' } })
@@ -117,7 +117,7 @@ test('issue 13: accounts and keys are told by their names, and filters take name
     assert.deepEqual((await asked(query)).total['requests'], [0], query)
 })
 
-test('issue 13: what usage cannot tell is refused by its field', async () => {
+test('issue 13: a usage query that cannot be answered is refused with the name of its field', async () => {
   const { ask } = await startApi()
   for (const [query, field] of [
     ['by=model,key,account', 'by'],
@@ -139,7 +139,7 @@ test('issue 13: what usage cannot tell is refused by its field', async () => {
   assert.equal(problemOf(await ask('GET', '/usage?last=100d&bucket=quarter')), 'range_too_large')
 })
 
-test('issue 46: quarters and days of another zone are summed from the entries, for seven days and no longer, with the cure', async () => {
+test('issue 46: quarters and days of another zone are summed from the entries, for at most seven days, with the cure', async () => {
   const { gateway, ask } = await startApi()
   await pay(gateway, 'native-chat')
   for (const query of ['bucket=quarter', 'tz=Asia/Kathmandu&bucket=day', 'tz=Asia/Tokyo&bucket=hour&by=key']) {
@@ -163,7 +163,7 @@ test('issue 46: quarters and days of another zone are summed from the entries, f
   assert.equal(usageOf(await ask('GET', '/usage?last=24h&bucket=auto')).buckets.length, 25)
 })
 
-test('issue 46 NEW-3: a rotated key and its successors are one group of reports, by the name of the newest', async () => {
+test('issue 46 NEW-3: a rotated key and its successors are one group of reports, under the name of the newest', async () => {
   const { gateway, books, ask } = await startApi()
   const { id: account } = gateway.store.listAccounts().find(({ name }) => name === 'tester')!
   const first = await books.createKey('tester', { label: 'ci' })
@@ -182,7 +182,7 @@ test('issue 46 NEW-3: a rotated key and its successors are one group of reports,
   }
 })
 
-test('issue 13: the same figures as comma-separated values, a line for each bucket of each series', async () => {
+test('issue 13: CSV has the same figures, with a line for each bucket of each series', async () => {
   const { gateway, ask } = await startApi()
   await pay(gateway, 'native-chat')
   const { text, headers } = await ask('GET', '/usage?by=model,account&bucket=all&measures=requests,first_byte_ms', {
@@ -207,7 +207,7 @@ test('issue 13: the same figures as comma-separated values, a line for each buck
   assert.equal(none.text.split('\r\n')[0], head)
 })
 
-test('issue 13: ranges of before all figures are refused, and those of the far end of time are told in times that can be read', async () => {
+test('issue 13: ranges before all figures are refused, and those in the far future are reported in readable times', async () => {
   const { ask } = await startApi()
   for (const query of [
     'to=1969-12-31',
@@ -227,7 +227,7 @@ test('issue 13: ranges of before all figures are refused, and those of the far e
   assert.equal((await ask('GET', '/usage?last=999999d&bucket=all')).status, 200)
 })
 
-test('issue 13: four questions at once are answered to an operator, and no fifth', async () => {
+test('issue 13: an operator may run four queries at once, and no fifth', async () => {
   const { gateway, ask, viewer } = await startApi()
   await pay(gateway, 'no-such-model')
   // None of them is answered before all have come: what was counted is still being written.
@@ -248,7 +248,7 @@ test('issue 13: four questions at once are answered to an operator, and no fifth
   assert.equal((await ask('GET', '/usage', { token: viewer })).status, 200)
 })
 
-test('issue 13: at the command line usage is a table, and the answer of the API with --json', async () => {
+test('issue 13: at the command line usage is a table, and with --json the answer of the API', async () => {
   const { gateway } = await startApi()
   await pay(gateway, 'native-chat')
   const store = ['--store', gateway.storePath]

@@ -19,7 +19,7 @@ test('reliability §3 a body of an operator is measured like one of a client bef
   }
 })
 
-test('operate §6 a body may begin with a mark of its byte order, as some shells write files', async () => {
+test('operate §6 a body may begin with a byte order mark, as some shells write files', async () => {
   const { ask, viewer } = await startApi()
   const told = await ask('POST', '/translate', {
     token: viewer,
@@ -28,7 +28,7 @@ test('operate §6 a body may begin with a mark of its byte order, as some shells
   assert.equal(told.status, 200)
 })
 
-test('operate §6 a token is turned into a cookie that pages cannot read, new at each sign-in, and that ends with its operator', async () => {
+test('operate §6 a token becomes a cookie that scripts cannot read, new at each sign-in, and that ends with its operator', async () => {
   const { ask, books, gateway, admin, viewer, keyA } = await startApi()
   const signIn = (token: string, headers = {}) => ask('POST', '/session', { token: '', body: { token }, headers })
   const by = (cookie: string, path = '/me') => ask('GET', path, { token: '', headers: { cookie } })
@@ -65,7 +65,7 @@ test('operate §6 a token is turned into a cookie that pages cannot read, new at
   assert.equal(problemOf(await by(owner)), 'unauthenticated')
 })
 
-test('X14 a cookie stands for the key that it was made for, whatever another key is called', async () => {
+test('X14 a cookie stands for the key that it was made for, whatever name another key has', async () => {
   const { ask, keyB, gateway } = await startApi()
   const cookie = cookieOf(await ask('POST', '/session', { token: '', body: { token: keyB } }))
   const nameOf = async () => (await ask('GET', '/me', { token: '', headers: { cookie } })).body['name']
@@ -76,7 +76,7 @@ test('X14 a cookie stands for the key that it was made for, whatever another key
   assert.equal(await nameOf(), 'b')
 })
 
-test('operate §6 a cookie ends when nobody has used it for twelve hours, and after seven days', async () => {
+test('operate §6 a cookie ends after twelve hours without use, and after seven days', async () => {
   const { ask, books, gateway } = await startApi()
   const hour = 3_600_000
   const { token } = await books.createOperator('dan', 'viewer', gateway.nowMs() + 1_000 * hour)
@@ -97,7 +97,7 @@ test('operate §6 a cookie ends when nobody has used it for twelve hours, and af
   assert.equal(problemOf(await ask('GET', '/me', { token: '', headers: { cookie: idle } })), 'unauthenticated')
 })
 
-test('operate §6 what a page of another site makes a browser send changes nothing', async () => {
+test('operate §6 a request that a page of another site makes a browser send changes nothing', async () => {
   const { ask, admin, gateway } = await startApi()
   const cookie = cookieOf(await ask('POST', '/session', { token: '', body: { token: admin } }))
   const { origin } = new URL(gateway.adminUrl)
@@ -129,7 +129,7 @@ test('operate §6 what a page of another site makes a browser send changes nothi
   assert.deepEqual([read.status, read.headers.get('access-control-allow-origin')], [200, null])
 })
 
-test('operate §6 after five wrong tokens in a minute an address waits, whoever shows a right one passes', async () => {
+test('operate §6 after five wrong tokens in a minute an address must wait, except for a request with a valid token', async () => {
   const { ask, gateway, viewer } = await startApi()
   const told: string[] = []
   for (let at = 0; at < 5; at++) told.push(problemOf(await ask('GET', '/me', { token: createToken().token })))
@@ -146,7 +146,7 @@ test('operate §6 after five wrong tokens in a minute an address waits, whoever 
   assert.equal(problemOf(await ask('GET', '/me', { token: 'x' })), 'unauthenticated')
 })
 
-test('operate §6 ten thousand wrong tokens open nothing, and leave a right one its way', async () => {
+test('operate §6 ten thousand wrong tokens open nothing, and a valid one still passes', async () => {
   const { ask, viewer, gateway } = await startApi()
   const { host } = new URL(gateway.adminUrl)
   const statuses = new Set<number>()
@@ -162,7 +162,7 @@ test('operate §6 ten thousand wrong tokens open nothing, and leave a right one 
   assert.equal((await ask('GET', '/me', { token: viewer })).status, 200)
 })
 
-test('operate §4 an operator asks 600 times a minute', async () => {
+test('operate §4 an operator may send 600 requests a minute', async () => {
   const { ask, viewer, keyA, gateway } = await startApi()
   const asked = `GET /api/v1/me HTTP/1.1\r\nHost: ${new URL(gateway.adminUrl).host}\r\nAuthorization: Bearer ${viewer}\r\n\r\n`
   const { answers } = await raw(gateway.adminUrl, asked.repeat(599), { answers: 599 })
@@ -176,7 +176,7 @@ test('operate §4 an operator asks 600 times a minute', async () => {
   assert.equal(owned.filter((status) => status === 429).length, 1)
 })
 
-test('operate §6 twenty cookies may stand for one token: who signs in again is signed out where he did it first', async () => {
+test('operate §6 one token may have twenty cookies: a further sign-in ends the oldest', async () => {
   const { ask, viewer, gateway } = await startApi()
   const cookies: string[] = []
   for (let at = 0; at < 22; at++) {
@@ -188,7 +188,7 @@ test('operate §6 twenty cookies may stand for one token: who signs in again is 
   assert.deepEqual(told, [401, 401, ...Array(20).fill(200)])
 })
 
-test('U5 no token and no key is told: not in answers, not in the log, not in the store', async () => {
+test('U5 no token and no key appears in answers, the log or the store', async () => {
   const { ask, gateway, admin, keyA } = await startApi()
   for (const path of [
     `/accounts/${keyA}`,
@@ -208,7 +208,7 @@ test('U5 no token and no key is told: not in answers, not in the log, not in the
   assert.ok(!log.includes(admin) && !log.includes(keyA))
 })
 
-test('issue 13: operators are made, listed and revoked at the command line; what asks a server shows TRIWIRE_TOKEN or a token of one minute', async () => {
+test('issue 13: operators are managed at the command line; a command to a server shows TRIWIRE_TOKEN or a one-minute token', async () => {
   const { gateway, ask, viewer } = await startApi()
   const config = ['--config', gateway.configPath]
   const server = [...config, '--admin-listen', new URL(gateway.adminUrl).host]
@@ -246,7 +246,7 @@ test('issue 13: operators are made, listed and revoked at the command line; what
   assert.match(storeless.stderr, /the server wants a token: set TRIWIRE_TOKEN, or name its store/)
 })
 
-test('X9 operate §6 behind a proxy with TLS it answers under its public name, with cookies for TLS alone', async () => {
+test('X9 operate §6 behind a proxy with TLS the listener answers under its public name, with cookies for TLS only', async () => {
   const { ask, viewer, gateway } = await startApi({
     config: { admin: { public_url: 'https://admin.example' }, trusted_proxies: ['127.0.0.1'] },
   })

@@ -9,7 +9,7 @@ import { configFile, model, newFolder, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 import { readEvents } from './event-reader.ts'
 
-test('X7 X9 --workers: any of them answers operators for all, at the shared port and at its own; nobody else opens its door', {
+test('X7 X9 --workers: any worker answers operators for all, at the shared port and its own; only a worker can call another', {
   skip: withoutPostgres(),
 }, async () => {
   const postgres = await startPostgres()
