@@ -53,13 +53,13 @@ async function tell(gateway: TestGateway, body: unknown): Promise<string> {
     .join(' ')
 }
 
-test('R1 an admission that answers later is asked by the key, then with the hold, and its hold is released once', async (t) => {
+test('R1 an asynchronous admission is asked with the key, then with the hold, and its hold is released once', async (t) => {
   const { gateway, told } = await start(t)
   assert.equal(await tell(gateway, good), '200')
   assert.deepEqual(told, ['enter tester', 'admit', 'over', 'release'])
 })
 
-test('R1 a request whose body is wrong is judged before it is told so: it still uses its place', async (t) => {
+test('R1 a request with a wrong body goes through admission before its refusal: it still uses its place', async (t) => {
   const { gateway, told } = await start(t)
   for (const [body, code] of [
     ['[]', '400 invalid_body false'],
@@ -72,7 +72,7 @@ test('R1 a request whose body is wrong is judged before it is told so: it still 
   }
 })
 
-test('R1 C5 where credit and window are decided behind the body, 402 and 429 come before its 400 and 404, and so does a silent store', async (t) => {
+test('R1 C5 if credit and window are decided after the body, 402, 429 and a silent store come before its 400 and 404', async (t) => {
   const answer: { judge?: AdmissionRefusal | Error } = {}
   const { gateway } = await start(t, answer)
   for (const body of ['[]', { ...good, model: 'none' }, { ...good, messages: 7 }]) {
@@ -85,7 +85,7 @@ test('R1 C5 where credit and window are decided behind the body, 402 and 429 com
   }
 })
 
-test('C5 a store that does not say whether an account has credit is 500, in enter as in admit', async (t) => {
+test('C5 a store that does not report whether an account has credit causes a 500, in enter as in admit', async (t) => {
   const silent = () => Promise.reject(new StoreSilent('canary-silent'))
   const { gateway } = await start(t)
   const entered: Entered = { ok: true, admit: silent, judge: async () => undefined, [Symbol.dispose]: () => {} }
@@ -98,7 +98,7 @@ test('C5 a store that does not say whether an account has credit is 500, in ente
   }
 })
 
-test('R1 a client that leaves in the middle of its body has ended between enter and admit', async (t) => {
+test('R1 a client that leaves in the middle of its body ends its request between enter and admit', async (t) => {
   const { gateway, told } = await start(t)
   const connection = await openRaw(gateway.url)
   connection.write(

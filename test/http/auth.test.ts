@@ -66,7 +66,7 @@ test('R4 failures on every path that needs a key are counted together, over all 
   assert.equal(await status('sk-tri-bad', '2001:db8:0:8::1'), 401)
 })
 
-test('R4 what a client writes before a trusted proxy is not believed', async () => {
+test('R4 the part of x-forwarded-for that a client writes before a trusted proxy is not believed', async () => {
   assert.deepEqual(await times(12, (i) => status('sk-tri-bad', `198.51.100.${i}, 203.0.113.2`)), tenThen429)
   assert.deepEqual(await times(12, (i) => status('sk-tri-bad', `198.51.100.${i}, 203.0.113.3, 127.0.0.9`)), tenThen429)
 })
@@ -81,7 +81,7 @@ test('R4 F-C44 without a configured proxy x-forwarded-for has no effect', async 
   assert.deepEqual(statuses, tenThen429)
 })
 
-test('R4 a suspended account, unknown paths and the models list are no failed authentications', async () => {
+test('R4 a suspended account, unknown paths and the models list do not count as failed authentications', async () => {
   const from = '203.0.113.4'
   const headers = { 'x-api-key': 'sk-tri-bad', 'x-forwarded-for': from }
   await times(15, () => status(suspended, from))
@@ -124,7 +124,7 @@ test('R7 spec 5 both headers work on every wire, in any spelling of Bearer', asy
   assert.equal((await ask({ authorization: gateway.key, ...from })).status, 401)
 })
 
-test('R7 the same key twice in one header name is one key', async () => {
+test('R7 the same key sent twice in one header counts as one key', async () => {
   for (const line of [`x-api-key: ${gateway.key}`, `authorization: Bearer ${gateway.key}`]) {
     const head = `POST /v1/messages/count_tokens HTTP/1.1\r\nhost: x\r\n${line}\r\n${line}\r\ncontent-length: ${count.length}`
     const { answers } = await raw(gateway.url, `${head}\r\n\r\n${count}`, { answers: 1 })
@@ -132,7 +132,7 @@ test('R7 the same key twice in one header name is one key', async () => {
   }
 })
 
-test('spec 8 F-C43 exactly 300 of 1,000 requests at once are admitted, over two keys of an account; then the window reopens', async () => {
+test('spec 8 F-C43 exactly 300 of 1,000 simultaneous requests are admitted, over two keys of an account, until the window reopens', async () => {
   gateway.advance(61_000)
   // No body is JSON: what is admitted is refused behind the window, and costs nothing.
   const send = async (i: number) => {

@@ -23,7 +23,7 @@ for (const { isCorked, isSecure } of [
   { isCorked: false, isSecure: true },
   { isCorked: true, isSecure: true },
 ])
-  test(`F-C9 of one large write${isSecure ? ' over TLS' : ''}${isCorked ? ', seen before it left,' : ''} it is told whether any more was taken`, async () => {
+  test(`F-C9 for one large write${isSecure ? ' over TLS' : ''}${isCorked ? ', seen before it left,' : ''} the connection reports whether any more was taken`, async () => {
     const server = isSecure ? createSecureServer({ cert, key }) : createServer()
     const accepted = once(server, isSecure ? 'secureConnection' : 'connection') as Promise<[Socket]>
     const port = await listen(server)

@@ -32,7 +32,7 @@ const rows: [path: string, cure: string | undefined][] = [
   ['/', undefined],
 ]
 for (const [path, cure] of rows) {
-  test(`R3 a POST to ${path} is told ${cure ?? 'what is served'}`, async () => {
+  test(`R3 the answer to a POST to ${path} names ${cure ?? 'what is served'}`, async () => {
     const response = await gateway.post(path, {})
     const { error } = (await response.json()) as { error: { message: string; code: string } }
     assert.deepEqual([response.status, error.code], [404, 'unknown_url'])

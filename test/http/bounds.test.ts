@@ -16,7 +16,7 @@ async function stopShort(gateway: TestGateway, path: string, bytes: number) {
   return connection
 }
 
-test('R18 B6 of an account two count at a time; the third is 429 with retry-after 1, and costs nothing', async () => {
+test('R18 B6 an account may run two count_tokens requests at a time; a third gets 429 with retry-after 1, and costs nothing', async () => {
   const gateway = await startTestGateway()
   const body = { model: 'native-messages', messages: [{ role: 'user', content: 'Hi' }] }
   const slow = [await stopShort(gateway, counter, 100), await stopShort(gateway, counter, 100)]
@@ -39,7 +39,7 @@ test('R18 B6 of an account two count at a time; the third is 429 with retry-afte
   await gateway.close()
 })
 
-test('R18 B6 while the loop is strained nobody counts, and those who pay are served', async () => {
+test('R18 B6 while the event loop is strained count_tokens gets a 429, and inference is served', async () => {
   const gateway = await startTestGateway()
   const body = { model: 'native-messages', messages: [{ role: 'user', content: 'Hi' }] }
   gateway.server.gateway.isStrained = () => true
@@ -49,7 +49,7 @@ test('R18 B6 while the loop is strained nobody counts, and those who pay are ser
   await gateway.close()
 })
 
-test('R18 B6 bodies over what may be held are 429, readable, and what is held is given back by every end', async () => {
+test('R18 B6 bodies beyond the bound of all bodies get a readable 429, and any end of a request releases what it held', async () => {
   const gateway = await startTestGateway({ bodiesBytesMax: 400_000 })
   const { bodies } = gateway.server.gateway
   const slow = await stopShort(gateway, '/v1/chat/completions', 60_000)

@@ -52,7 +52,7 @@ async function connectTo({ host }: Exchanges): Promise<() => Promise<{ client: S
   }
 }
 
-test('C3 decision 58 what stands behind an answer that could not be written is not begun', async () => {
+test('C3 decision 58 a request after an answer that could not be written is not begun', async () => {
   const house = openHouse((exchange) => exchange.answer(200, '', '{}'))
   const socket = new Duplex({ read() {}, write: (_, __, done) => done(new Error('EPIPE')) })
   new Connection(socket as unknown as Socket, house.host)
@@ -61,7 +61,7 @@ test('C3 decision 58 what stands behind an answer that could not be written is n
   assert.equal(house.admitted.length, 1)
 })
 
-test('R18 decision 58 what is kept of a read is not all of it', async () => {
+test('R18 decision 58 keeping part of a read does not keep the whole of it', async () => {
   const openOne = await connectTo(openHouse())
   const before = arrayBufferBytes()
   const pairs: Awaited<ReturnType<typeof openOne>>[] = []
@@ -78,7 +78,7 @@ function arrayBufferBytes(): number {
   return process.memoryUsage().arrayBuffers
 }
 
-test('decision 58 RFC 9112 9.6 the last answer is read whole by a client who has sent more than was read', async () => {
+test('decision 58 RFC 9112 9.6 the last answer arrives whole at a client that has sent more than was read', async () => {
   const house = openHouse()
   const { client } = await (await connectTo(house))()
   client.write(asked + asked + 'x'.repeat(4 * 1_048_576))
@@ -95,7 +95,7 @@ test('decision 58 RFC 9112 9.6 the last answer is read whole by a client who has
   assert.equal(house.admitted.length, 1)
 })
 
-test('reliability §7 an answer that begins while the house closes says that its connection does, whenever it was asked', async () => {
+test('reliability §7 an answer that begins while the server closes announces the end of its connection, whenever it was asked', async () => {
   const house = openHouse()
   const { client } = await (await connectTo(house))()
   client.write(asked)
@@ -107,7 +107,7 @@ test('reliability §7 an answer that begins while the house closes says that its
   await within(once(client, 'close'), 'its connection is closed')
 })
 
-test('reliability §4 who sends many requests at once that are answered at once lets others have their turn', async () => {
+test('reliability §4 a client that sends many quickly answered requests at once lets others have their turn', async () => {
   const atOnce: number[] = []
   let inThisTurn = 0
   const house = openHouse((exchange) => {
@@ -124,7 +124,7 @@ test('reliability §4 who sends many requests at once that are answered at once 
   assert.ok(Math.max(...atOnce) <= 17, `${Math.max(...atOnce)} in one turn`)
 })
 
-test('R18 a body that comes octet by octet takes no more than its bytes, and is whole', async () => {
+test('R18 a body that comes octet by octet takes no more memory than its bytes, and is complete', async () => {
   const house = openHouse()
   const socket = new Duplex({ read() {}, write: (_, __, done) => done() })
   new Connection(socket as unknown as Socket, house.host)
@@ -165,7 +165,7 @@ const framings: Record<string, (count: number) => { field: string; pieces: Buffe
 }
 
 for (const [framing, frame] of Object.entries(framings))
-  test(`R18 after 65,536 bytes of a ${framing} body that nobody reads yet its connection waits, and goes on when it is read`, async () => {
+  test(`R18 after 65,536 bytes of a ${framing} body that is not read yet, its connection waits, and continues when it is read`, async () => {
     const house = openHouse()
     let read = 0
     const { field, pieces } = frame(160_000)
@@ -188,7 +188,7 @@ for (const [framing, frame] of Object.entries(framings))
     )
   })
 
-test('an exchange is over once: when its answer is taken, or its client is gone, and who asks later is told at once', async () => {
+test('an exchange ends once: when its answer is taken or its client is gone; later callers are notified at once', async () => {
   const over: string[] = []
   const house = openHouse((exchange) => {
     exchange.whenOver(() => over.push('first'))

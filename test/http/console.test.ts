@@ -32,7 +32,7 @@ function ask(path: string, headers: Record<string, string> = {}, method = 'GET')
   })
 }
 
-test('the console is one page under every path, with a policy that lets it load, run and ask nothing but ours', async () => {
+test('the console is one page under every path, with a policy that lets it load, run and query only our own files', async () => {
   for (const [path, up] of [
     ['/console/', ''],
     ['/console/requests?outcome=ok', ''],
@@ -57,7 +57,7 @@ test('the console is one page under every path, with a policy that lets it load,
   }
 })
 
-test('its files may be kept for ever, are sent compressed to who takes that, and not again to who has them', async () => {
+test('console files are cacheable for ever, sent compressed to clients that accept it, and not sent again to those that have them', async () => {
   const page = String((await ask('/console/')).body)
   const names = [...page.matchAll(/assets\/([\w.]+)/g)].map(([, name]) => name!)
   assert.deepEqual(
@@ -87,7 +87,7 @@ test('its files may be kept for ever, are sent compressed to who takes that, and
   assert.ok(bytes < 200_000, `the first load is ${bytes} bytes`)
 })
 
-test('nothing else is told: other names of this address, other methods, other files', async () => {
+test('other host names, methods and files of the console are refused', async () => {
   const { port } = new URL(gateway.adminUrl)
   assert.equal((await ask('/console/', { host: 'evil.example' })).status, 421)
   assert.equal((await ask('/console/', { host: `localhost:${port}` })).status, 200)
@@ -105,7 +105,7 @@ test('nothing else is told: other names of this address, other methods, other fi
   assert.equal((await ask('/consolex')).status, 404)
 })
 
-test('who has no built console is told how to get one; one that was built anew is the one that is told', async () => {
+test('a server without a built console says how to get one; a rebuilt console is served at once', async () => {
   const folder = testFolder('console')
   const open = openConsole(folder)
   assert.match(String(await open()), /npm run console/)

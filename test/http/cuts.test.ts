@@ -60,7 +60,7 @@ test('F-C1 F-C2 F-C11 F-C22 requests in a row are answered in order, wherever th
   )
 })
 
-test('R11 reliability §3 a head that comes octet by octet is read in time that grows with it, and refused where it is too long', async () => {
+test('R11 reliability §3 a head that comes octet by octet is read in linear time, and refused if it is too long', async () => {
   const { socket, write, read } = await openRaw(gateway.url)
   socket.setNoDelay()
   const bytes = `GET /v1/models HTTP/1.1\r\nhost: x\r\nx-long: ${'a'.repeat(700)}\r\n\r\n`
@@ -75,7 +75,7 @@ test('R11 reliability §3 a head that comes octet by octet is read in time that 
   assert.deepEqual([answers[1]!.status, isClosed], [431, true])
 })
 
-test('RFC 9112 9.3 a client is kept or let go as it asks, and told which', async () => {
+test('RFC 9112 9.3 a connection is kept or closed as its client asks, and the answer says which', async () => {
   const ask = async (version: string, lines: string) => {
     const { socket, write, read } = await openRaw(gateway.url)
     write(`GET /v1/models HTTP/${version}\r\nhost: x\r\n${lines}\r\n`)
@@ -94,7 +94,7 @@ test('RFC 9112 9.3 a client is kept or let go as it asks, and told which', async
   assert.deepEqual(await ask('1.0', 'connection: keep-alive\r\n'), ['keep-alive', false])
 })
 
-test('RFC 9110 6.6.1 an answer tells when it was made', async () => {
+test('RFC 9110 6.6.1 an answer has the date at which it was made', async () => {
   const response = await fetch(`${gateway.url}/v1/models`)
   const madeMs = Date.parse(response.headers.get('date') ?? '')
   assert.ok(Math.abs(madeMs - Date.now()) < 60_000, `${response.headers.get('date')}`)

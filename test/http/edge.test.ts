@@ -62,14 +62,14 @@ test('F-C11 three pipelined requests get three answers in order, each with its o
   for (const { headers } of result.answers) await gateway.logOf(headers.get('x-request-id')!)
 })
 
-test('F-C12 what is pipelined behind a stream waits for its end', async () => {
+test('F-C12 a request pipelined after a stream waits for its end', async () => {
   const result = await raw(gateway.url, post(streamed) + post(question), { answers: 2 })
   assert.deepEqual(told(result), [200, 200])
   assert.match(result.answers[0]!.body, /data: \[DONE\]\n\n$/)
   assert.match(result.answers[1]!.body, /^\{"id":"chatcmpl-/)
 })
 
-test('F-C12 garbage behind a request does not spoil its answer, and the connection closes', async () => {
+test('F-C12 garbage after a request does not spoil its answer, and the connection closes', async () => {
   for (const body of [question, streamed]) {
     const result = await raw(gateway.url, `${post(body)}\x00garbage\r\n\r\n`)
     assert.deepEqual([told(result), result.isClosed], [[200], true])
@@ -77,7 +77,7 @@ test('F-C12 garbage behind a request does not spoil its answer, and the connecti
   }
 })
 
-test('F-C12 garbage that comes while a request is answered spoils nothing either', async () => {
+test('F-C12 garbage that arrives while a request is answered spoils nothing either', async () => {
   const native = await startNative()
   const { answer, letGo } = createHeld()
   native.upstream.play(answer)
@@ -101,7 +101,7 @@ test('F-C22 chunk extensions and trailers are ignored, a key in a trailer too', 
   assert.deepEqual(told(spoofed), ['401 invalid_api_key'])
 })
 
-test('F-C23 expect: 100-continue is told to go on once key and size are good', async () => {
+test('F-C23 expect: 100-continue gets its 100 once key and size are accepted', async () => {
   const connection = await openRaw(gateway.url)
   connection.write(head(chat, ['expect: 100-continue', `content-length: ${question.length}`]))
   await connection.read({ until: /100 Continue\r\n\r\n/ })
@@ -111,7 +111,7 @@ test('F-C23 expect: 100-continue is told to go on once key and size are good', a
   connection.socket.destroy()
 })
 
-test('F-C24 with a bad key, a body too large or none to read there is no 100, and the connection closes', async () => {
+test('F-C24 with a bad key, a body too large or no body to read there is no 100, and the connection closes', async () => {
   const expect = 'expect: 100-continue'
   const refused = {
     '401 invalid_api_key': head(chat, [expect, 'content-length: 10'], '1.1', 'sk-tri-bad'),
@@ -160,7 +160,7 @@ test('R3 F-C26 upgrades are ignored, CONNECT and TRACE unknown, OPTIONS * a pref
   assert.match(options.answers[0]!.headers.get('x-request-id') ?? '', /^req_/)
 })
 
-test('F-C26 a CONNECT that is reset before its answer harms nobody', async () => {
+test('F-C26 a CONNECT that is reset before its answer has no effect on others', async () => {
   for (let i = 0; i < 20; i++) {
     const { socket, write } = await openRaw(gateway.url)
     write('CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n')
@@ -186,7 +186,7 @@ test('R3 an absolute-form target counts by its path', async () => {
     ])
 })
 
-test('R11 a host is one host with its port', async () => {
+test('R11 a Host header has one host with its port', async () => {
   const ask = (host: string) => raw(gateway.url, `GET /v1/models HTTP/1.1\r\nhost: ${host}\r\n\r\n`, { answers: 1 })
   // Forms of RFC 3986 3.2.2 and 3.2.3, in both places.
   const valid = [
@@ -211,7 +211,7 @@ test('R11 a host is one host with its port', async () => {
     assert.deepEqual(told(await askWhole(authority)), ['400 invalid_body'], authority)
 })
 
-test('decision 47 chunks are framed by their bytes, on the same wire and translated, and an answer behind the last one is heard', async () => {
+test('decision 47 chunks are framed by their bytes, on the same wire and translated, and an answer after the last one is read', async () => {
   for (const model of ['native-chat', 'native-messages']) {
     const asked = `{"model":"${model}","stream":true,"messages":[{"role":"user","content":"canary \\u6f22\\ud83e\\udd8a"}]}`
     const { answers, text } = await raw(gateway.url, post(asked) + post(question), { answers: 2 })
@@ -254,7 +254,7 @@ test('spec 8 F-C29 a declared length over 5 MB is 413 before the key, and readab
   assert.deepEqual(told(exact), [200])
 })
 
-test('spec 8 F-C30 a chunked body over 5 MB is 413 at the crossing byte, and readable', async () => {
+test('spec 8 F-C30 a chunked body over 5 MB gets a readable 413 at the byte that crosses the limit', async () => {
   const full = chunk(question.padEnd(1_048_576))
   const pad = chunk(' '.repeat(1_048_576))
   const begin = head(chat, ['transfer-encoding: chunked'], '1.1', patient.key)
@@ -284,7 +284,7 @@ test('F-C29 F-C30 a client that writes its whole chunked body of 30 MB before it
   assert.match(answer, /^HTTP\/1\.1 413 /)
 })
 
-test('R11 RFC 9112 9.6 a client whose chunks are broken, and who writes on before it reads, gets the 400, and no reset', async () => {
+test('R11 RFC 9112 9.6 a client with broken chunks that keeps writing before it reads gets the 400, and no reset', async () => {
   const socket = connect(Number(new URL(patient.url).port), '127.0.0.1')
   const faults: Error[] = []
   socket.on('error', (error) => faults.push(error))
@@ -296,7 +296,7 @@ test('R11 RFC 9112 9.6 a client whose chunks are broken, and who writes on befor
   assert.match(answer, /^HTTP\/1\.1 400 .*"code":"invalid_body"/s)
 })
 
-test('B6 B21 R11 connections whose requests were refused while they came are heard again, however many there are at once', async () => {
+test('B6 B21 R11 connections whose requests were refused while they arrived are read again, however many there are at once', async () => {
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
   const ask = async (length: number) => {
     const { socket, write, read } = await openRaw(patient.url)
@@ -320,7 +320,7 @@ test('F-C31 a compressed body is refused without being inflated', async () => {
   assert.deepEqual(told(await raw(gateway.url, post(question, ['content-encoding: Identity']), { answers: 1 })), [200])
 })
 
-test('R11 spec 7.1 F-C1 headers that do not come get 408 in the envelope of their path, as far as they say it', async () => {
+test('R11 spec 7.1 F-C1 headers that do not arrive get 408 in the envelope of their path, as far as it is known', async () => {
   const connection = await openRaw(hasty.url)
   connection.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\n')
   const result = await connection.read()
@@ -329,7 +329,7 @@ test('R11 spec 7.1 F-C1 headers that do not come get 408 in the envelope of thei
   assert.equal((await hasty.logOf(id))['outcome'], 'client_timeout')
 })
 
-test('R11 F-C1 half an empty line behind an answer is no head that must come in time', async () => {
+test('R11 F-C1 half an empty line after an answer is not a head that must arrive in time', async () => {
   const { socket, write, read } = await openRaw(hasty.url)
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
   write(list)
@@ -375,7 +375,7 @@ test('reliability §3 a refused request whose body never comes does not keep its
   )
 })
 
-test('R11 RFC 9110 9.3.2 a HEAD that is refused is told so without a body, whose length it hears', async () => {
+test('R11 RFC 9110 9.3.2 a refused HEAD gets the status and the length of the body, without the body', async () => {
   const client = connect(Number(new URL(gateway.url).port), '127.0.0.1')
   client.write('HEAD /v1/models HTTP/1.1\r\n\r\n')
   let text = ''
@@ -410,7 +410,7 @@ test('F-C21 bytes above 0x7f in headers are legal: the beta header travels as it
   assert.equal(gateway.simulator.requests.at(-1)!.headers['anthropic-beta'], 'caf\xe9')
 })
 
-test('F-C49 at the limit of connections the oldest idle one makes room; those in use are untouched', async () => {
+test('F-C49 at the limit of connections the oldest idle one is closed; those in use are untouched', async () => {
   const native = await startNative({ config: { limits: { connections_max: 3 } } })
   const { gateway: small, upstream } = native
   const { answer, letGo } = createHeld()
@@ -431,7 +431,7 @@ test('F-C49 at the limit of connections the oldest idle one makes room; those in
   await native.close()
 })
 
-test('F-C49 those that never asked make room before connections that were answered, and of these the longest idle one', async () => {
+test('F-C49 connections without a request are closed before those that were answered, and of these the longest idle first', async () => {
   const small = await startTestGateway({ config: { limits: { connections_max: 3 } } })
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
   const [first, second] = [await openRaw(small.url), await openRaw(small.url)]
@@ -457,7 +457,7 @@ test('F-C49 those that never asked make room before connections that were answer
   await small.close()
 })
 
-test('F-C49, B25: requests that were refused before they came in whole make room first, for those that are asked and paid for', async () => {
+test('F-C49, B25: connections refused before their request was complete are closed first, before those of paid requests', async () => {
   const small = await startTestGateway({ config: { limits: { connections_max: 4 } } })
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
   const kept = await openRaw(small.url)
@@ -478,7 +478,7 @@ test('F-C49, B25: requests that were refused before they came in whole make room
   await small.close()
 })
 
-test('F-C49 what makes room is read once more before: a request that lay unread while the loop was busy is answered', async () => {
+test('F-C49 a connection is read once more before it is closed: a request unread while the loop was busy is answered', async () => {
   const small = await startTestGateway({ config: { limits: { connections_max: 2 } } })
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
   const kept = await openRaw(small.url)
@@ -504,7 +504,7 @@ test('F-C49 what makes room is read once more before: a request that lay unread 
 })
 
 for (const isChatty of [false, true])
-  test(`F-C9 a JSON answer that its client does not take is not kept for ever${isChatty ? ', though it goes on sending' : ''}`, async () => {
+  test(`F-C9 a client that does not read its JSON answer is not waited for indefinitely${isChatty ? ', though it goes on sending' : ''}`, async () => {
     const models = [testModel('large', 'chat', { upstream_model: 'script:large' })]
     const other = await startTestGateway({ models, config: { timeouts: { write_stall: 200 } } })
     other.simulator.script('large', { reply: 'canary-large '.repeat(600_000) })
@@ -524,7 +524,7 @@ for (const isChatty of [false, true])
     await other.close()
   })
 
-test('N3 the version and beta headers of the messages wire are taken in both spellings, ours first, and the version is always sent', async () => {
+test('N3 the version and beta headers of the messages wire are accepted in both spellings, ours first, and the version is always sent', async () => {
   const body = { model: 'native-messages', max_tokens: 9, messages: [{ role: 'user', content: 'canary-version' }] }
   const sent = async (headers: Record<string, string>) => {
     await (await gateway.post('/v1/messages', body, headers)).text()
@@ -537,7 +537,7 @@ test('N3 the version and beta headers of the messages wire are taken in both spe
   assert.deepEqual(await sent(both), ['v9', 'a,b', undefined, undefined])
 })
 
-test('F-C48 an idle connection is kept as announced', async () => {
+test('F-C48 an idle connection is kept open for as long as announced', async () => {
   const response = await gateway.post(chat, question)
   await response.text()
   assert.equal(response.headers.get('keep-alive'), 'timeout=65')

@@ -35,7 +35,7 @@ const begun = { isBegun: true, isOver: false }
 const fresh = { isBegun: false, isOver: false }
 const nothing = { cuts: 0, sent: [], bug: undefined, outcome: undefined, status: undefined }
 
-test('F-P7 a walk that ends leaves no answer open: it is cut, and told as a bug of ours', async () => {
+test('F-P7 a walk that ends with an open answer has it cut off, and logged as a bug of ours', async () => {
   assert.deepEqual(await end(done, over), nothing)
   assert.deepEqual(await end(done, begun), { ...nothing, cuts: 1, bug: 'an answer was left open: no outcome' })
   assert.deepEqual(await end(done, fresh, 'ok'), {
@@ -47,7 +47,7 @@ test('F-P7 a walk that ends leaves no answer open: it is cut, and told as a bug 
   assert.deepEqual(await end(done, fresh, 'client_abort'), { ...nothing, outcome: 'client_abort' })
 })
 
-test('spec 7 a walk that throws is answered once, before its answer begins, and cut after that', async () => {
+test('spec 7 a walk that throws is answered once if its answer has not begun, and cut off if it has', async () => {
   const slow = new GatewayError('invalid_body', 'late', { status: 408 })
   const refused = { ...nothing, sent: ['invalid_body'], outcome: 'client_timeout', status: 408 }
   assert.deepEqual(await end(Promise.reject(slow), fresh), refused)

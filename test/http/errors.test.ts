@@ -230,7 +230,7 @@ for (const [title, row] of Object.entries(rows)) {
   })
 }
 
-test('R9 H-F5 an item_reference is told in the same words whatever the model', async () => {
+test('R9 H-F5 an item_reference is refused in the same words whatever the model', async () => {
   const row = { ...invalid, code: 'unsupported_parameter', param: 'input' } as const
   const input = [{ type: 'item_reference', id: 'canary-id' }]
   const messages = new Set<string>()
@@ -320,11 +320,11 @@ test('spec 7.3 over 300 requests in a minute: status, code and envelope', async 
   for (const wire of wires) await checkError(await ask(paths[wire], good(wire), headers), wire, row)
 })
 
-test('spec 7.3 R6 what an upstream asks to wait is told', async () => {
+test('spec 7.3 R6 the wait that an upstream asks for is passed on', async () => {
   assert.equal((await native('busy')('chat')).headers.get('retry-after'), '7')
 })
 
-test('spec 7.2, 7.3 an unhandled failure is 500 internal_error, told in fixed words and logged whole', async () => {
+test('spec 7.2, 7.3 an unhandled failure is 500 internal_error, with fixed words, and is logged in full', async () => {
   const { findKnownKey } = gateway.server.gateway.directory
   gateway.server.gateway.directory.findKnownKey = () => {
     throw new Error('this is a bug')
@@ -337,7 +337,7 @@ test('spec 7.2, 7.3 an unhandled failure is 500 internal_error, told in fixed wo
   assert.equal((await withKey(good)('chat')).status, 200)
 })
 
-test('R17 a 404 names the ids of the list that are near, and not the one that was asked for', async () => {
+test('R17 a 404 names the listed ids that are near, and not the one that was requested', async () => {
   for (const path of [...Object.values(paths), '/v1/messages/count_tokens']) {
     const body = { ...good('messages'), input: 'Hi', model: 'Native-Chat-20260101' }
     const response = await ask(path, body, { authorization: `Bearer ${gateway.key}` })

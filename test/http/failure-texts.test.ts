@@ -38,7 +38,7 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   throttled: ['rate limit', 'try again'],
 }
 
-test('A5, U10: every text of a failure has the words by which clients try again', () => {
+test('A5, U10: every text of a failure has the words on which clients retry', () => {
   const missing = Object.entries(words).flatMap(([name, list]) =>
     list
       .filter((part) => !failureTexts[name as keyof typeof failureTexts].includes(part))
@@ -55,7 +55,7 @@ test('A5, U10: every text of a failure has the words by which clients try again'
     assert.match(text, agents.cn)
 })
 
-test('A5, U10: no failure that may pass is told in other words', () => {
+test('A5, U10: no temporary failure is reported in other words', () => {
   const root = join(import.meta.dirname, '../../src')
   const passing =
     /new GatewayError\(\s*'(?:rate_limit_exceeded|too_many_failed_auth|internal_error|upstream_error|no_upstream_account)',\s*([^)]{0,99})/g
@@ -96,7 +96,7 @@ const failures: (readonly [Failure, string, keyof typeof failureTexts])[] = [
 
 for (const [failure, status, name] of failures) {
   const { fault, cause } = failure
-  test(`A5, U10: ${cause}, ${fault.kind}, is told as ${status} in the words of ${name}`, () => {
+  test(`A5, U10: ${cause}, ${fault.kind}, is reported as ${status} in the words of ${name}`, () => {
     const { tell } = judge(failure, {
       upstreamModel: 'up',
       profile: { refusals: [], accountFaults: [], requestFaults: [] },

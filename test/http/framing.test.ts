@@ -171,7 +171,7 @@ const families: Record<string, (path: string) => Payload[]> = {
 
 for (const [title, make] of Object.entries(families)) {
   for (const path of ['/v1/chat/completions', '/v1/messages']) {
-    test(`${title} is refused once and closes, on ${path}, in the clear and over TLS`, () =>
+    test(`${title} is refused once and the connection closes, on ${path}, in clear and over TLS`, () =>
       onBoth(async (gateway, over) => {
         const before = gateway.simulator.requests.length
         const ids = new Set<string>()
@@ -208,7 +208,7 @@ test('reliability §8 there are at least 150 framing payloads', () => {
   assert.ok(count >= 150, String(count))
 })
 
-test('R11 F-C28 bytes that are no HTTP get a refusal that is HTTP', () =>
+test('R11 F-C28 bytes that are not HTTP get a refusal in HTTP', () =>
   onBoth(async (gateway, over) => {
     const hello = Buffer.from('16030100c5010000c10303000102030405060708090a0b0c0d0e0f', 'hex')
     const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'

@@ -104,7 +104,7 @@ const refused = [
   ...Object.values(badBytes),
 ]
 
-test('F-C33 reliability §8 what is JSON, and an object, is taken', () => {
+test('F-C33 reliability §8 a text that is JSON, and an object, is accepted', () => {
   assert.ok(accepted.length >= 95, String(accepted.length))
   for (const text of accepted) {
     const members = scanObject(bytesOf(text))
@@ -114,7 +114,7 @@ test('F-C33 reliability §8 what is JSON, and an object, is taken', () => {
   }
 })
 
-test('F-C32, F-C33 reliability §8 what is not JSON, or no object, is refused in words of ours', () => {
+test('F-C32, F-C33 reliability §8 a text that is not JSON, or not an object, is refused in our own words', () => {
   assert.ok(refused.length >= 188, String(refused.length))
   for (const bytes of refused) {
     assert.throws(
@@ -164,7 +164,7 @@ const pieces = fc.constantFrom(
 )
 const seeds = fc.constantFrom(...accepted.map(bytesOf).filter(({ length }) => length < 400), ...refused)
 
-test('F-C33 taken is exactly what a strict decoder and JSON.parse take, over mutated texts', () => {
+test('F-C33 over mutated texts, a text is accepted exactly if a strict decoder and JSON.parse accept it', () => {
   const mutation = fc.record({
     at: fc.nat(400),
     cut: fc.nat(3),
@@ -193,7 +193,7 @@ test('F-C33 taken is exactly what a strict decoder and JSON.parse take, over mut
   )
 })
 
-test('R-ARGS a text is one JSON object if a scan takes it, whatever its length', () => {
+test('R-ARGS a text is one JSON object if a scan accepts it, whatever its length', () => {
   const isScanned = (text: string) => isTaken(bytesOf(text)) && /^[ \t\n\r]*\{/.test(text)
   const texts = [...accepted, ...refused.map((bytes) => bytes.toString())]
   const nested = [126, 127, 128, 129].map((depth) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)
@@ -206,7 +206,7 @@ test('R-ARGS a text is one JSON object if a scan takes it, whatever its length',
       assert.equal(isJsonObject(padded), isScanned(padded), padded.slice(0, 80))
 })
 
-test('spec 7.3 a special byte of a string is seen wherever it stands among its neighbours', () => {
+test('spec 7.3 a special byte of a string is seen at any position among its neighbours', () => {
   for (const special of ['"', '\\', '\n', '\x00', '\x1f', '\\n', '\\u00e9', ' ', '\x7f', 'é', '\u{10ffff}']) {
     for (let before = 0; before < 9; before++) {
       for (let behind = 0; behind < 6; behind++) {
@@ -220,13 +220,13 @@ test('spec 7.3 a special byte of a string is seen wherever it stands among its n
   }
 })
 
-test('F-C35 reliability §3 more than 10,000 fields in one object are refused before they are counted out', () => {
+test('F-C35 reliability §3 more than 10,000 fields in one object are refused before they are all counted', () => {
   const object = (fields: number) => Buffer.from(`{${Array.from({ length: fields }, (_, i) => `"k${i}":0`).join(',')}}`)
   assert.equal(scanObject(object(10_000)).length, 10_000)
   assert.throws(() => scanObject(object(10_001)), new JsonError('has more than 10000 fields in one object'))
 })
 
-test('a scan tells which noted words stand in a body as a whole string, and only those', () => {
+test('a scan reports which of the noted words are whole strings of a body, and only those', () => {
   const noted = (text: string) => {
     const notes = new Set<Note>()
     scanObject(Buffer.from(text), undefined, { notes })
@@ -244,7 +244,7 @@ test('a scan tells which noted words stand in a body as a whole string, and only
   assert.deepEqual(noted('{"a":"\\u0064eveloper"}'), ['escaped letter'])
 })
 
-test('C14 a scan notes letters, digits and signs of ASCII that are escaped, but for those that writers of pages escape', () => {
+test('C14 a scan notes escaped ASCII letters, digits and signs, except those that HTML-safe writers escape', () => {
   for (let code = 0; code < 0x200; code++) {
     for (const hex of [code.toString(16), code.toString(16).toUpperCase()]) {
       const notes = new Set<Note>()
@@ -255,7 +255,7 @@ test('C14 a scan notes letters, digits and signs of ASCII that are escaped, but 
   }
 })
 
-test('B25 F-C33 what an earlier text has left behind a shorter one is not seen', () => {
+test('B25 F-C33 the remains of an earlier, longer text are not read after a shorter one', () => {
   const text = '{"a":[1,-2.5e3,true,false,null,"b\\n\\u00e9"],"c":{"d":"0123456789abcdef0123456789abcdef"},"e":12}'
   for (let length = 0; length <= text.length; length++) {
     scanObject(bytesOf(text))
@@ -274,7 +274,7 @@ const wantedKeys: readonly KeptKeys[] = [
   { containers: [...others, 'b', longest], texts: ['in', 'want'], textBytesMin: 5 },
 ]
 
-test('F-C33 a key is what its own bytes say, whatever keys were read before', () => {
+test('F-C33 a key is read from its own bytes, whatever keys were read before', () => {
   const characters = fc.constantFrom('a', 'b', '\\', 'u0061', '"', 'é', '\u00c3', '\u00a9', 'n', '😀', '')
   const key = fc.oneof(
     fc.array(characters, { maxLength: 6 }).map((parts) => parts.join('')),
@@ -300,7 +300,7 @@ test('F-C33 a key is what its own bytes say, whatever keys were read before', ()
       assert.equal(scanObject(Buffer.from(`{${key}:0}`))[0]!.key, JSON.parse(key))
 })
 
-test('a scan lists the members of the object that it looks into, and the values of wanted keys that are not in one', () => {
+test('a scan lists the members of the object that it inspects, and the values of wanted keys outside of such an object', () => {
   const json = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
@@ -367,14 +367,14 @@ test('a scan lists the members of the object that it looks into, and the values 
   }
 })
 
-test('a scan looks into an object whose key is written with an escape, and not into another value of that key', () => {
+test('a scan inspects an object whose key is written with an escape, and not another value of that key', () => {
   const inside = (text: string) =>
     scanObject(bytesOf(text), undefined, { inside: 'in' }).map(({ members }) => members?.length)
   assert.deepEqual(inside('{"\\u0069n":{"a":1,"b":[{"c":2}]},"\\u0069m":{"a":1},"in":{}}'), [2, undefined, 0])
   assert.deepEqual(inside('{"in":{"a":1},"in":2,"in":[{"a":1}]}'), [1, undefined, undefined])
 })
 
-test('an answer has more members than the memory of its text holds', () => {
+test('an answer may have more members than the memory of its text holds', () => {
   const count = 300_000
   const text = bytesOf(`{${Array.from({ length: count }, () => '"":0').join()}}`)
   const members = scanObject(text, { tokensMax: Number.POSITIVE_INFINITY, membersMax: Number.POSITIVE_INFINITY })
@@ -382,7 +382,7 @@ test('an answer has more members than the memory of its text holds', () => {
   assert.deepEqual(members.at(-1), { key: '', keyStart: text.length - 5, start: text.length - 2, end: text.length - 1 })
 })
 
-test('a text of many megabytes is scanned, and a small one behind it', () => {
+test('a text of many megabytes is scanned, and a small one after it', () => {
   const long = bytesOf(`{"a":"${'\\n'.repeat(3_000_000)}","b":{}}`)
   assert.deepEqual(
     scanObject(long).map(({ key, end }) => [key, end]),
@@ -394,7 +394,7 @@ test('a text of many megabytes is scanned, and a small one behind it', () => {
   assert.deepEqual(scanObject(bytesOf('{"a":1}')), [{ key: 'a', keyStart: 1, start: 5, end: 6 }])
 })
 
-test('C14 a scan notes an ending wherever a search of the bytes for it and a quote would find it, and nowhere else', () => {
+test('C14 a scan notes an ending exactly where a byte search finds it followed by a quote', () => {
   const endings = ['mcp', 'shell', 'computer'] as const
   const pieces = ['mcp', 'shell', 'computer', 'local_', 'm', 'c', 'p', 'l', '"', '\\', ' ', 'é', 'x'.repeat(300)]
   const string = fc.array(fc.constantFrom(...pieces), { maxLength: 4 }).map((parts) => parts.join(''))

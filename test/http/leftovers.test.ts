@@ -54,7 +54,7 @@ function setUp() {
   }
 }
 
-test('B6 B21 what refused requests still send is thrown away in bounded pieces, however many send at once, and all of it', () => {
+test('B6 B21 all that refused requests still send is discarded in bounded pieces, however many send at once', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 5_000_000 }), { minLength: 1, maxLength: 150 }), (sizes) => {
       const all = setUp()
@@ -72,7 +72,7 @@ test('B6 B21 what refused requests still send is thrown away in bounded pieces, 
   )
 })
 
-test('B6 one that sends much does not keep the others from their turn', () => {
+test('B6 a request that sends much does not keep the others from their turn', () => {
   const all = setUp()
   all.send(0, 30_000_000)
   for (let id = 1; id <= 20; id++) all.send(id, 10 * piece)

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { createLoadWatch } from '../../src/host/load-watch.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
-test('F-P10 a loop that is late by more than 200 ms for 5 s sheds, until it is in time again', () => {
+test('F-P10 an event loop that is late by more than 200 ms for 5 s sheds, until it is in time again', () => {
   let now = 0
   let heapShare = 0.5
   let memoryShare = 0.5
@@ -48,7 +48,7 @@ test('F-P10 a loop that is late by more than 200 ms for 5 s sheds, until it is i
   assert.equal(watch.isShedding, false)
 })
 
-test('R18 one late turn of the loop is strain, and the next in time ends it', () => {
+test('R18 one late turn of the loop is strain, and the next timely one ends it', () => {
   let now = 0
   let turn = () => {}
   const watch = createLoadWatch(() => now, {

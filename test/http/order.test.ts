@@ -66,7 +66,7 @@ for (const [i, first] of faults.entries()) {
   }
 }
 
-test('R1 the body counts as too large before it counts as no JSON', async () => {
+test('R1 a body that is too large and not JSON is refused as too large', async () => {
   gateway.advance(61_000)
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${keys['fresh']}\r\n`
   const chunk = `${(5_242_881).toString(16)}\r\n${'x'.repeat(5_242_881)}\r\n0\r\n\r\n`
@@ -74,7 +74,7 @@ test('R1 the body counts as too large before it counts as no JSON', async () => 
   assert.equal(answers[0]!.status, 413)
 })
 
-test('R1, R4 a throttled failure is told before all that comes after the credential', async () => {
+test('R1, R4 a throttled failure is reported before everything that is checked after the credential', async () => {
   gateway.advance(61_000)
   assert.equal(await tell({ key: 'sk-tri-bad', body: '[]' }), '401 invalid_api_key')
   assert.equal(await tell({ key: 'sk-tri-bad', body: '[]' }), '429 too_many_failed_auth')
@@ -88,7 +88,7 @@ test('R1 spec 8 a refusal for credit leaves the window as it was, a refusal of t
   assert.equal(await tell({ key: keys['fresh'], body: '[]' }), '429 rate_limit_exceeded')
 })
 
-test('R1 C2 the 402 of a hold gives the place in the window back and says to try again', async () => {
+test('R1 C2 a 402 at the hold returns the place in the window and says to try again', async () => {
   gateway.advance(61_000)
   const balance = gateway.ledger.balances.get(gateway.store.findAccount('fresh').id)!
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${keys['fresh']}\r\n`

@@ -36,7 +36,7 @@ function ask(url: string, headers: Record<string, string>): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
 }
 
-test('CON-P2 a refusal of credit, of a full window or of a missing key names the page of owners, only if there is one', async () => {
+test('CON-P2 a refusal for credit, a full window or a missing key names the page of owners, only if there is one', async () => {
   for (const config of [
     { own_pages: true, api_url: 'https://gw.example/llm/v1' },
     { own_pages: true },

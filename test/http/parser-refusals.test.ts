@@ -13,7 +13,7 @@ after(() => gateway.close())
 const faults = ['content-length: -1', 'content-length: 2\r\ncontent-length: 3', 'no colon here']
 
 for (const fault of faults) {
-  test(`R11 spec 7.1 a head that cannot be parsed is told in the envelope of its path: ${fault.replace(/\r\n/g, ', ')}`, async () => {
+  test(`R11 spec 7.1 a head that cannot be parsed is refused in the envelope of its path: ${fault.replace(/\r\n/g, ', ')}`, async () => {
     const send = (path: string) => raw(gateway.url, `POST ${path} HTTP/1.1\r\nhost: x\r\n${fault}\r\n\r\n{}`)
     const onMessages = await send('/v1/messages?beta=true')
     const onChat = await send('/v1/chat/completions')

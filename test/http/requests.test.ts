@@ -52,7 +52,7 @@ test('R8 F-C50 a preflight on any path is 204 with the headers it asks for, with
   }
 })
 
-test('R8 a preflight that names no method and no headers is answered with all that clients send', async () => {
+test('R8 the answer to a preflight without a method and headers lists everything that clients send', async () => {
   const response = await fetch(`${gateway.url}/v1/messages`, {
     method: 'OPTIONS',
     headers: { origin: 'https://a.example' },
@@ -96,7 +96,7 @@ test('spec 2.2 R3 query strings are ignored on every path', async () => {
   for (const wire of wires) assert.equal(await tell(`${paths[wire]}?beta=true&model=x`, good[wire]), '200')
 })
 
-test('R7 accept and content type decide nothing, the body does', async () => {
+test('R7 accept and content type have no effect; the body decides', async () => {
   for (const wire of wires) {
     const odd = await gateway.post(paths[wire], good[wire], {
       accept: 'text/event-stream',
@@ -130,7 +130,7 @@ test('R8 answers of a model carry the same headers as errors: id, CORS, no-store
   assert.equal(ids.size, 6)
 })
 
-test('P6 spec 8 F-C42 a conversation key of 256 characters is taken, of 257 not; characters are code points', async () => {
+test('P6 spec 8 F-C42 a conversation key of 256 characters is accepted, one of 257 is not; characters are code points', async () => {
   for (const wire of wires) {
     const path = paths[wire]
     assert.equal(await tell(path, good[wire], { 'x-session-id': 'k'.repeat(256) }), '200')
@@ -190,7 +190,7 @@ test('spec 4.2 count_tokens is an estimate: no debit, no window, no model, the m
 const badCaps = [-1, 0, 0.5, '100', true, [], {}, -0]
 const badFlags = ['true', 1, 0, [], {}]
 
-test('R10 F-C40 a checked field of a wrong type is 400 and named, on every wire; null is absent', async () => {
+test('R10 F-C40 a checked field of a wrong type is 400 and named, on every wire; null counts as absent', async () => {
   const before = gateway.simulator.requests.length
   const refuse = async (wire: Wire, field: string, value: unknown) => {
     const body = { ...good[wire], [field]: value }
@@ -232,7 +232,7 @@ test('R10 F-C40 a checked field of a wrong type is 400 and named, on every wire;
   assert.equal(max_tokens, 8192)
 })
 
-test('Y12 F-C37 a member that occurs twice is refused by its decoded name, with its case, on every path and pair, and costs nothing', async () => {
+test('Y12 F-C37 a duplicate member is refused by its decoded name, case-sensitively, on every path and pair, and costs nothing', async () => {
   const before = gateway.simulator.requests.length
   const balance = gateway.store.findAccount('tester')!.balanceNanos
   const told = async (path: string, body: string) => {
@@ -297,7 +297,7 @@ test('F-C34, F-C35 hostile bodies of 5 MB are refused and nothing is billed', as
   assert.equal(gateway.simulator.requests.length, before)
 })
 
-test('F-C32, F-C33 what is no JSON object is 400 in fixed words on every path that reads a body', async () => {
+test('F-C32, F-C33 a body that is not a JSON object is 400 in fixed words on every path that reads a body', async () => {
   const bodies = [
     '',
     'null',
@@ -325,7 +325,7 @@ test('F-C32, F-C33 what is no JSON object is 400 in fixed words on every path th
   }
 })
 
-test('X2 health and readiness are on the second listener only, and nothing of the first is there', async () => {
+test('X2 health and readiness are served only on the second listener, which serves nothing of the first', async () => {
   const ask = async (path: string, method = 'GET') => {
     const response = await fetch(gateway.adminUrl + path, { method })
     return `${response.status} ${((await response.json().catch(() => ({}))) as { status?: string }).status ?? ''}`

@@ -57,7 +57,7 @@ function told({ answers }: RawResult): (string | number)[] {
   })
 }
 
-test('F-C11 F-C12 over TLS: pipelined requests behind a stream get their answers in order, each with its own id', async () => {
+test('F-C11 F-C12 over TLS: pipelined requests after a stream get their answers in order, each with its own id', async () => {
   const bytes = `${post(streamed) + post(question) + head('/v1/nowhere', ['content-length: 0'])}GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n`
   const result = await raw(gateway.url, bytes, { answers: 4 })
   assert.deepEqual(told(result), [200, 200, '404 unknown_url', 200])
@@ -65,7 +65,7 @@ test('F-C11 F-C12 over TLS: pipelined requests behind a stream get their answers
   assert.equal(new Set(result.answers.map(({ headers }) => headers.get('x-request-id'))).size, 4)
 })
 
-test('F-C12 F-C22 F-C27 over TLS: garbage behind a stream, chunk extensions and trailers, HTTP/1.0', async () => {
+test('F-C12 F-C22 F-C27 over TLS: garbage after a stream, chunk extensions and trailers, HTTP/1.0', async () => {
   const garbage = await raw(gateway.url, `${post(streamed)}\x00garbage\r\n\r\n`)
   assert.deepEqual([told(garbage), garbage.answers[0]!.isWhole, garbage.isClosed], [[200], true, true])
   const chunked = `${question.length.toString(16)};a=b\r\n${question}\r\n0\r\nx-api-key: other\r\n\r\n`
@@ -75,7 +75,7 @@ test('F-C12 F-C22 F-C27 over TLS: garbage behind a stream, chunk extensions and 
   assert.deepEqual([told(old), old.isClosed], [[200], true])
 })
 
-test('F-C23 F-C24 F-C25 over TLS: 100-continue where it is due, else a refusal and the end', async () => {
+test('F-C23 F-C24 F-C25 over TLS: 100-continue if it is due, otherwise a refusal and the end of the connection', async () => {
   const connection = await openRaw(gateway.url)
   connection.write(head(chat, ['expect: 100-continue', `content-length: ${question.length}`]))
   await connection.read({ until: /100 Continue\r\n\r\n/ })
@@ -87,7 +87,7 @@ test('F-C23 F-C24 F-C25 over TLS: 100-continue where it is due, else a refusal a
   assert.deepEqual(told(await raw(gateway.url, post(question, ['expect: 200-maybe']))), ['417 invalid_body'])
 })
 
-test('R11 F-C13–F-C21 over TLS: one of each kind of bad framing is refused once and closes, whatever is hidden behind it', async () => {
+test('R11 F-C13–F-C21 over TLS: one of each kind of bad framing is refused once and closes, whatever is hidden after it', async () => {
   const asked = gateway.simulator.requests.length
   const chunk = 'transfer-encoding: chunked'
   const bad = [
@@ -114,7 +114,7 @@ test('R11 F-C13–F-C21 over TLS: one of each kind of bad framing is refused onc
   assert.equal(gateway.simulator.requests.length, asked)
 })
 
-test('R11 F-C1 F-C2 F-C30 over TLS: headers or a body that do not come are 408, one that is too long is 413 while it is sent', async () => {
+test('R11 F-C1 F-C2 F-C30 over TLS: headers or a body that do not arrive get 408, a body that is too long 413 while it is sent', async () => {
   const slow = await openRaw(hasty.url)
   slow.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\n')
   const stops = raw(hasty.url, `${head('/v1/messages', ['content-length: 100'], '1.1', hasty.key)}{"model":`)
@@ -156,7 +156,7 @@ function shake(options: { maxVersion?: SecureVersion; minVersion?: SecureVersion
 
 const shown = async () => ((await shake()) as TLSSocket).getPeerX509Certificate()!.toString()
 
-test('X9 TLS 1.2 and 1.3 are spoken, and 1.1 is not', async () => {
+test('X9 TLS 1.2 and 1.3 are accepted, and 1.1 is not', async () => {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const socket = (await shake({ minVersion: version, maxVersion: version })) as TLSSocket
     assert.deepEqual([socket.getProtocol(), socket.authorized], [version, true])
@@ -164,7 +164,7 @@ test('X9 TLS 1.2 and 1.3 are spoken, and 1.1 is not', async () => {
   assert.match(`${await shake({ minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })}`, /ALERT|UNSUPPORTED|VERSION/)
 })
 
-test('U14 a reload shows renewed files to new connections; what is open goes on, and a pair that does not fit changes nothing', async () => {
+test('U14 a reload applies renewed files to new connections; open ones go on, and a pair that does not match changes nothing', async () => {
   const before = await openRaw(gateway.url)
   before.write(post(question))
   await before.read({ answers: 1 })
@@ -180,7 +180,7 @@ test('U14 a reload shows renewed files to new connections; what is open goes on,
   put(second)
 })
 
-test('what speaks no TLS, or nothing at all, is hung up on and logs nothing; its place is free again', async () => {
+test('a client that sends no TLS, or nothing at all, is disconnected and logs nothing; its place is free again', async () => {
   const { port } = hasty.server.address
   const lines = (await hasty.logLines()).length
   const plain = connectPlainly(port, '127.0.0.1')
@@ -198,7 +198,7 @@ test('what speaks no TLS, or nothing at all, is hung up on and logs nothing; its
   assert.deepEqual(said, ['ok'])
 })
 
-test('F-C49 over TLS: at the limit the idle one makes room, handshakes that never end first; a running answer is whole', async () => {
+test('F-C49 over TLS: at the limit unfinished handshakes are closed first, then idle connections; a running answer is complete', async () => {
   const native = await startNative({ config: { tls, limits: { connections_max: 3 } } })
   const { gateway: small, upstream } = native
   const { answer, letGo } = createHeld()

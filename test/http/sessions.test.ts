@@ -40,7 +40,7 @@ async function refusalOf(answer: Response) {
   return [answer.status, answer.headers.get('x-should-retry'), error.message]
 }
 
-test('Y20 a session pays as a key does: its requests are in the ledger, of its person and its key', async () => {
+test('Y20 a session pays as a key does: its requests are in the ledger, with its person and its key', async () => {
   const { access, session, books } = await openTestSession(gateway)
   const answer = await ask(bearer(access))
   assert.equal(answer.status, 200)
@@ -54,7 +54,7 @@ test('Y20 a session pays as a key does: its requests are in the ledger, of its p
   for (const headers of twins) assert.equal((await ask(headers, '/v1/messages/count_tokens')).status, 200)
 })
 
-test('Y28 an ended or expired token gets 401 with the cure, is not counted, and a good one passes a throttled address', async () => {
+test('Y28 an ended or expired token gets an uncounted 401 with the cure, and a valid one passes a throttled address', async () => {
   const from = '203.0.113.2'
   const first = await openTestSession(gateway)
   const second = await openTestSession(gateway)
@@ -81,7 +81,7 @@ test('Y28 an ended or expired token gets 401 with the cure, is not counted, and 
   assert.equal((await ask({ ...bearer(expired, from), 'x-api-key': createKey().key })).status, 429)
 })
 
-test('Y20 a session that ends by word, with its key, its account or its person is refused at once; others go on', async () => {
+test('Y20 a session that ends on request, with its key, its account or its person is refused at once; others go on', async () => {
   const other = await openTestSession(gateway, { subject: 'other' })
   const ends: Record<string, (one: Awaited<ReturnType<typeof openTestSession>>) => Promise<unknown>> = {
     word: ({ books, session }) => books.endSession({ id: session.id }, 'signed_out'),
@@ -100,7 +100,7 @@ test('Y20 a session that ends by word, with its key, its account or its person i
   }
 })
 
-test('Y28 the API of owners takes the token of a session, and says when it has ended without counting it', async () => {
+test('Y28 the API of owners accepts the token of a session, and reports its end without counting it', async () => {
   const one = await openTestSession(gateway)
   const me = (token: string) => fetch(`${gateway.url}/console/api/me`, { headers: bearer(token, '203.0.113.9') })
   const answer = await me(one.access)

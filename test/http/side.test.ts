@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => gateway.close())
 
-test('Y19 requests for pages are logged, and no list or report of requests has them', async () => {
+test('Y19 requests for pages are logged, and appear in no list or report of requests', async () => {
   const answer = await fetch(`${gateway.url}/console/nothing/at/all`, { headers: { 'user-agent': 'x' } })
   assert.equal(answer.status, 404)
   const line = await gateway.logWith({ path: '/console/nothing/at/all' })
@@ -37,7 +37,7 @@ test('Y19 pages exist only with own_pages, and a reload turns them on and off', 
   }
 })
 
-test('CON-16 people who type the address alone come to the console, on both listeners; programs get what they got', async () => {
+test('CON-16 browsers that open the bare address get to the console, on both listeners; programs get the previous answer', async () => {
   gateway.reload({ own_pages: true })
   for (const url of [gateway.url, gateway.adminUrl]) {
     const ask = (accept: string, method = 'GET') =>
@@ -51,7 +51,7 @@ test('CON-16 people who type the address alone come to the console, on both list
   assert.equal((await fetch(`${gateway.url}/`, { headers: { accept: 'text/html' } })).status, 404)
 })
 
-test('Y19 the longest path that fits answers; paths of models, and those that are off, never reach it', async () => {
+test('Y19 the longest matching path answers; paths of models, and those that are off, never reach it', async () => {
   const tell = (body: string) => async (): Promise<ApiAnswer> => ({ status: 200, headers: {}, body })
   const isOn = () => true
   const records: CallRecord[] = []

@@ -18,7 +18,7 @@ function standingOf({ headers }: Response): (string | null)[] {
   return [...names, 'x-triwire-balance'].map((name) => headers.get(name))
 }
 
-test('R13 each answer to an inference request tells the window and the balance, on every wire, whole, streamed and refused', async (t) => {
+test('R13 each answer to an inference request has the window and the balance, on every wire, whole, streamed and refused', async (t) => {
   const gateway = await start(t, { config: { limits: { requests_per_minute: 20 } } })
   const balance = () => formatCredits(gateway.store.findAccount('tester')!.balanceNanos)
   let left = 20
@@ -46,7 +46,7 @@ test('R13 each answer to an inference request tells the window and the balance, 
   )
 })
 
-test('R13 spec 1.8 nothing is told to a key that is not taken, on other paths, and of costs and prices nowhere', async (t) => {
+test('R13 spec 1.8 a key that is not accepted and other paths get no standing, and no answer has costs or prices', async (t) => {
   const gateway = await start(t)
   const wrong = { authorization: `Bearer sk-tri-${'0'.repeat(46)}` }
   const silent = [
@@ -63,7 +63,7 @@ test('R13 spec 1.8 nothing is told to a key that is not taken, on other paths, a
     assert.ok(exposed.includes(name), name)
 })
 
-test('R13 headers.balance: false takes the balance out, from a reload on', async (t) => {
+test('R13 headers.balance: false removes the balance, from a reload on', async (t) => {
   const gateway = await start(t)
   const tell = async () =>
     standingOf(await gateway.post(paths.chat, { model: 'nobody' })).map((value) => value !== null)

@@ -489,7 +489,7 @@ const others: [path: string, method: string, headers: Record<string, string>, to
   ],
 ]
 
-test('N-F16 a wrong path, method, key or header is told with its cure', async () => {
+test('N-F16 a wrong path, method, key or header is reported with its cure', async () => {
   for (const [path, method, headers, told] of others) {
     const body = method === 'GET' ? undefined : JSON.stringify(good.m)
     const asked = { authorization: `Bearer ${gateway.key}`, ...headers }
@@ -500,13 +500,13 @@ test('N-F16 a wrong path, method, key or header is told with its cure', async ()
   assert.ok(rows.length + others.length >= 90, `${rows.length}`)
 })
 
-test('N-F16 a wrong body is told with its field, its place and its cure, on every wire and pair', async () => {
+test('N-F16 a wrong body is reported with its field, its place and its cure, on every wire and pair', async () => {
   for (const [wire, change, told] of rows) {
     assert.equal(await ask(wire, change), told, `${wire} ${JSON.stringify(change)}`)
   }
 })
 
-test('R1 translate refuses a wrong body with the very answer of the gateway', async () => {
+test('R1 translate refuses a wrong body with the same answer as the gateway', async () => {
   const { config } = gateway.server.gateway.snapshots.current
   const names = { m: 'messages', c: 'chat', r: 'responses' } as const
   for (const [wire, change, told] of rows) {
