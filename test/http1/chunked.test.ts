@@ -44,7 +44,7 @@ const bodies = fc
     return { data: chunks.map(([text]) => text).join(''), text: `${told}0\r\n${trailer}\r\n` }
   })
 
-test('a body in chunks is its data, wherever it is cut, and what stands behind it is not touched', () => {
+test('a chunked body is decoded to its data, wherever it is cut, and the bytes after it are left alone', () => {
   fc.assert(
     fc.property(bodies, fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 80 }), ({ data, text }, sizes) => {
       const wanted = { data, used: text.length, isOver: true, isBroken: false }
@@ -54,7 +54,7 @@ test('a body in chunks is its data, wherever it is cut, and what stands behind i
   )
 })
 
-test('B25 what comes at once is one piece, however many chunks it is, and where it is shared it is copied', () => {
+test('B25 data that arrives at once is one piece, however many chunks it has, and is copied if it is shared', () => {
   fc.assert(
     fc.property(bodies, fc.nat(30), fc.boolean(), ({ data, text }, before, isShared) => {
       const bytes = Buffer.from(`${'x'.repeat(before)}${text}GET`, 'latin1')
@@ -68,7 +68,7 @@ test('B25 what comes at once is one piece, however many chunks it is, and where 
   assert.equal(data!.length, 10_000)
 })
 
-test('R18 decision 58 of chunks that are little beside what frames them no more is kept than they are', () => {
+test('R18 decision 58 of chunks that are small beside their framing, no more is kept than their data', () => {
   const { data } = new ChunkedReader().read(Buffer.from('0000000000001\r\nX\r\n'.repeat(3_600)), 0)
   assert.equal(data!.length, 3_600)
   assert.ok(data!.buffer.byteLength < 10_000, `${data!.buffer.byteLength} bytes are kept`)
@@ -76,7 +76,7 @@ test('R18 decision 58 of chunks that are little beside what frames them no more 
 
 const octets = fc.constantFrom(...'\r\n\t ;0159afAFgG-+_x\x00\x7f\xff', '\r\n', '0\r\n\r\n', '0x')
 
-test('F-C13 a body in chunks that is taken is read by Node as the same one, whatever was done to it', () => {
+test('F-C13 a chunked body that is accepted is read by Node as the same body, however it was mutated', () => {
   let taken = 0
   const edits = fc.array(fc.tuple(fc.nat(60), fc.nat(2), octets), { maxLength: 3 })
   const check = ({ text }: { text: string }, changes: [number, number, string][]) => {
@@ -97,7 +97,7 @@ test('F-C13 a body in chunks that is taken is read by Node as the same one, what
   assert.ok(taken > runsUpTo(1_000), `${taken} were taken`)
 })
 
-test('F-C22 extensions have their grammar, within quotes too', () => {
+test('F-C22 extensions must follow their grammar, inside quotes too', () => {
   const of = (extension: string) => read(`2${extension}\r\nab\r\n0\r\n\r\n`)
   for (const taken of [';a', '; a = b', ';a="b;,: c"', ';a="\\"";b', ';a="\xe9"', ';a="b" ;c'])
     assert.deepEqual([of(taken).data, of(taken).isOver], ['ab', true], taken)
@@ -105,7 +105,7 @@ test('F-C22 extensions have their grammar, within quotes too', () => {
     assert.equal(of(broken).isBroken, true, broken)
 })
 
-test('F-C13 F-C22 what is read over, and the digits of a size, have bounds', () => {
+test('F-C13 F-C22 ignored bytes and the digits of a size have bounds', () => {
   const long = (length: number) => `1;${'e'.repeat(length)}\r\na\r\n0\r\n\r\n`
   assert.deepEqual([read(long(16_000)).isOver, read(long(16_385)).isBroken], [true, true])
   const many = `1;${'e'.repeat(6_000)}\r\na\r\n`.repeat(3)

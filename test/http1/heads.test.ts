@@ -45,7 +45,7 @@ const heads = fc
     ),
   )
 
-test('F-C13–F-C21 a request that is taken is read by Node as the same one, with the same body', () => {
+test('F-C13–F-C21 a request that is accepted is read by Node as the same request, with the same body', () => {
   let taken = 0
   const check = (text: string) => {
     const head = text.includes('\r\n\r\n') ? undefined : readRequestHead(text)
@@ -72,12 +72,12 @@ test('F-C13–F-C21 a request that is taken is read by Node as the same one, wit
   assert.ok(taken > runsUpTo(1_000), `${taken} were taken`)
 })
 
-test('what clients send is taken', () => {
+test('common heads of clients are accepted', () => {
   for (const first of requestLines)
     for (const line of lines) assert.ok(readRequestHead(`${first}\r\n${line}\r\n`), `${first} ${line}`)
 })
 
-test('a field is found by its name in any case, its values apart or joined', () => {
+test('a field is found by its name in any case, its values separate or joined', () => {
   const fields = readFields('X-Api-Key: a\r\nhost:  x \r\nx-api-key: b\r\nx-api-keys: c\r\n', 0)!
   assert.deepEqual([fields.count, fields.countOf('x-api-key'), fields.longestValue], [4, 2, 1])
   assert.deepEqual(
@@ -96,7 +96,7 @@ test('a field is found by its name in any case, its values apart or joined', () 
   assert.equal(readFields('a^b: 1\r\n', 0)!.get('a~b'), undefined)
 })
 
-test('F-C28 what can become no head is known by its first bytes, and what can is waited for, wherever it is cut', () => {
+test('F-C28 bytes that cannot become a head are recognised early, and those that can are waited for, wherever they are cut', () => {
   fc.assert(
     fc.property(heads, fc.nat(300), (text, cut) => {
       if (readRequestHead(text))

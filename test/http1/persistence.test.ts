@@ -13,6 +13,6 @@ for (const [connection, newer, older] of [
   ['closed', true, false],
   ['', true, false],
 ] as const)
-  test(`RFC 9112 9.3 behind "connection: ${connection}" a connection ${newer ? 'stays' : 'closes'}, and one of HTTP/1.0 ${older ? 'stays' : 'closes'}`, () => {
+  test(`RFC 9112 9.3 after "connection: ${connection}" a connection ${newer ? 'stays' : 'closes'}, and one of HTTP/1.0 ${older ? 'stays' : 'closes'}`, () => {
     assert.deepEqual([staysOpen(connection, 1), staysOpen(connection, 0)], [newer, older])
   })
