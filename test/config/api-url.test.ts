@@ -17,7 +17,7 @@ function judge(more: Record<string, unknown>): string[] {
 const wrong = 'api_url must be the address of a gateway, such as https://gateway.example or http://10.0.0.7:8080'
 const tls = { cert: 'cert.pem', key: 'key.pem' }
 
-test('Y19 CON-3 api_url is judged: its form, TLS, the internet, this machine, and the admin listener', () => {
+test('Y19 CON-3 api_url is checked: its form, TLS, the internet, this machine, and the admin listener', () => {
   const cases: readonly (readonly [Record<string, unknown>, ...(string | RegExp)[]])[] = [
     [{}, 'http://127.0.0.1:8080'],
     [{ listen: '0.0.0.0:9000' }, 'http://127.0.0.1:9000'],

@@ -47,7 +47,7 @@ upstreams:
 # the end
 `
 
-test('X15 a change of the catalog is put where it belongs, and no other character of the file moves', () => {
+test('X15 a change of the catalog is put in its proper place, and no other character of the file changes', () => {
   const steps = [{ above: 200, input: '4', output: '6' }]
   const after = editCatalog(file, {
     pinned,
@@ -98,7 +98,7 @@ test('X15 a change of the catalog is put where it belongs, and no other characte
   assert.deepEqual(parse(after).catalog.models[2].prices, { input: '2', output: '2', steps, cache_read: '0.2' })
 })
 
-test('X15 an empty file, one without a catalog, one without a last line end and one of Windows get a catalog', () => {
+test('X15 an empty file, one without a catalog, one without a final line end and one from Windows get a catalog', () => {
   const upstream = { name: 'up', baseUrl: 'https://up.example', keyVariable: 'UP_KEY' }
   const catalog = { pinned, models: [entry] }
   const upstreams = { up: { base_url: 'https://up.example', accounts: [{ name: 'main', key: '${UP_KEY}' }] } }
@@ -117,7 +117,7 @@ test('X15 an empty file, one without a catalog, one without a last line end and 
   assert.doesNotMatch(windows, /[^\r]\n/)
 })
 
-test('X15 steps are written one to a line, and an upstream that is there is left as it is', () => {
+test('X15 steps are written one to a line, and an existing upstream is left unchanged', () => {
   const steps = [{ above: 100, input: '2', output: '4' }]
   const long = { ...entry, prices: { input: '1', output: '2', steps } }
   const source = 'upstreams: { up: { base_url: x } }\ncatalog:\n  pinned: x\n  models: []\n'
@@ -130,7 +130,7 @@ test('X15 steps are written one to a line, and an upstream that is there is left
   assert.deepEqual(parse(after), { upstreams: { up: { base_url: 'x' } }, catalog: { pinned, models: [long] } })
 })
 
-test('X15 what cannot be changed in its place is refused, with nothing written', () => {
+test('X15 a change that cannot be made in its place is refused, with nothing written', () => {
   const refused: [string, RegExp][] = [
     ['catalog: [', /not valid YAML/],
     ['- 1', /must be a map of keys/],
@@ -144,7 +144,7 @@ test('X15 what cannot be changed in its place is refused, with nothing written',
   assert.throws(() => editCatalog(alias, { ...none, updated }), /stands elsewhere in the file/)
 })
 
-test('X15 each example takes a model, an upstream and new figures, with every line of it where it was', () => {
+test('X15 each example takes a model, an upstream and new figures, with every line at its place', () => {
   const folder = new URL('../../examples/', import.meta.url)
   for (const name of readdirSync(folder).filter((one) => /^(?!compose).*\.yaml$/.test(one))) {
     const source = readFileSync(new URL(name, folder), 'utf8')
@@ -164,7 +164,7 @@ test('X15 each example takes a model, an upstream and new figures, with every li
   }
 })
 
-test('X15 behind a text of several lines a key stands on the next line', () => {
+test('X15 after a text of several lines a key is on the next line', () => {
   const source = 'catalog:\n  models:\n    - id: a\n      note: |\n        one\n        two\nlisten: x\n'
   const after = editCatalog(source, { ...none, updated: [{ place: 0, figures: { context_window: 5 } }] })
   assert.deepEqual(parse(after), {
@@ -173,7 +173,7 @@ test('X15 behind a text of several lines a key stands on the next line', () => {
   })
 })
 
-test('X15 a price that is put into a map of one line stands in it, whatever comment ends the last of its lines', () => {
+test('X15 a price that is added to a map of one line is inside it, whatever comment ends the last of its lines', () => {
   for (const last of ['output: "2" # list price', 'output: "2", # list price', 'output: "2",']) {
     const text = `catalog:\n  models:\n    - id: a\n      prices: {\n        input: "1",\n        ${last}\n      }\n`
     const after = editCatalog(text, { ...none, updated: [{ place: 0, figures: { prices: { cache_read: '0.1' } } }] })
@@ -182,7 +182,7 @@ test('X15 a price that is put into a map of one line stands in it, whatever comm
   }
 })
 
-test('BRK-6 whatever a comment holds, it stays one line', () => {
+test('BRK-6 a comment stays one line, whatever it contains', () => {
   for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029', '\u0085', '\u001b[2K']) {
     const comment = `figures of a${end}- { id: injected, wire: chat, upstream: u }${end}#`
     const after = parse(editCatalog(file, { pinned, added: [{ entry, comment }], updated: [] }))
@@ -193,7 +193,7 @@ test('BRK-6 whatever a comment holds, it stays one line', () => {
   }
 })
 
-test('BRK-6 whatever stands in a text or a name, it stays the one value that it is', () => {
+test('BRK-6 a text or a name stays one value, whatever it contains', () => {
   const hostile = [
     'a\nzz: 1',
     'a\n    - { id: b }',

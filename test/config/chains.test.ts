@@ -31,7 +31,7 @@ function read(models: object[], hosts: Record<string, string> = {}) {
   }
 }
 
-test('Y23 a chain is a name of the catalog, with figures that each of its models bears', () => {
+test('Y23 a chain is a name of the catalog, with figures that each of its models supports', () => {
   const narrow = modelOf('d', { max_output_tokens: 50, context_window: 1_000 })
   const config = read([{ id: 'x', chain: ['a', 'd'], when: ['budget'], chain_return: '2m' }, ...abc, narrow])
   assert.ok(!Array.isArray(config))
@@ -65,7 +65,7 @@ const mistakes: [chain: object, message: RegExp][] = [
 ]
 
 for (const [chain, message] of mistakes)
-  test(`Y23 a chain with a mistake is told with its key: ${JSON.stringify(chain)}`, () => {
+  test(`Y23 a chain with a mistake is reported with its key: ${JSON.stringify(chain)}`, () => {
     const told = read([...abc, chain])
     assert.ok(Array.isArray(told), 'it is accepted')
     assert.ok(
@@ -74,7 +74,7 @@ for (const [chain, message] of mistakes)
     )
   })
 
-test('Y23 check warns of a chain that is dear, narrow, or of one provider', () => {
+test('Y23 check warns of a chain that is expensive, narrow, or of one provider', () => {
   const told = (models: object[], hosts?: Record<string, string>) => {
     const config = read(models, hosts)
     assert.ok(!Array.isArray(config), String(config))

@@ -31,7 +31,7 @@ const hosts: [host: string, service: string, region: string][] = [
   ['aws-external-anthropic.us-west-2.api.aws', 'aws-external-anthropic', 'us-west-2'],
 ]
 
-test('clouds 7 the place of a signature is read from the host of AWS, and from the settings for another host', () => {
+test('clouds 7 the service and region of a signature are read from an AWS host, and from the settings for another host', () => {
   for (const [host, service, region] of hosts)
     assert.deepEqual(cloudOf({ aws: {} }, { base_url: `https://${host}` }), {
       kind: 'aws',
@@ -50,7 +50,7 @@ test('clouds 7 the place of a signature is read from the host of AWS, and from t
   })
 })
 
-test('clouds 7 an account of a cloud has its settings with their defaults, and shows no secret', () => {
+test('clouds 7 a cloud account has its settings with their defaults, and shows no secret', () => {
   const role = 'arn:aws:iam::123456789012:role/path/llm'
   const said = { profile: 'p', role, external_id: 'e', session_name: 's1', sign: 'bearer' }
   assert.deepEqual(cloudOf({ aws: said }), {
@@ -92,7 +92,7 @@ const mistakes: [account: object, message: RegExp, upstream?: object][] = [
   [{ azure: { scope: 'https://ai.azure.com' } }, /azure\.scope must end in \/\.default/],
 ]
 
-test('clouds 7 a mistake of an account of a cloud names its field and the cure', () => {
+test('clouds 7 a mistake in a cloud account names its field and the cure', () => {
   const folder = testFolder('clouds')
   atEnd(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'text'), 'hidden')

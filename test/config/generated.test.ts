@@ -18,11 +18,11 @@ const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KE
 ])
 const keys = Object.fromEntries(names.map((name) => [name, 'k']))
 
-test('triwire.schema.json is what the schema of the configuration says', () => {
+test('triwire.schema.json is generated from the schema of the configuration', () => {
   assert.deepStrictEqual(JSON.parse(readFileSync(new URL('triwire.schema.json', root), 'utf8')), editorSchema())
 })
 
-test('triwire.schema.json takes a variable wherever the file may have one, and no other text in place of a number', () => {
+test('triwire.schema.json allows a variable wherever the file may have one, and no other text in place of a number', () => {
   const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(editorSchema())
   const file = (connections: unknown, propagate: unknown) => ({
     limits: { connections_max: connections },
@@ -76,7 +76,7 @@ test('NEW-13 examples name models that the presets know', () => {
   assert.ok(named >= 6, `${named}`)
 })
 
-test('X4 docs/cli.md has each command with its arguments and options, as the program takes them', () => {
+test('X4 docs/cli.md has each command with its arguments and options, as the program accepts them', () => {
   const page = readFileSync(new URL('docs/cli.md', root), 'utf8')
   assert.equal(withCommands(page), page)
   for (const one of operations)

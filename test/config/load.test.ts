@@ -48,7 +48,7 @@ function problemsOf(source: string, variables: NodeJS.ProcessEnv = env): readonl
   return []
 }
 
-test('issue 13 X12: however a time zone is spelled, the configuration has its one name', () => {
+test('issue 13 X12: a time zone has one name in the configuration, however it is spelled', () => {
   const zoneOf = (name: string) => load(`${whole}\nreporting: { time_zone: ${name} }`).reporting.timeZone
   assert.deepStrictEqual(['utc', 'Utc', 'UTC', 'europe/berlin', 'Europe/Berlin'].map(zoneOf), [
     ...['UTC', 'UTC', 'UTC'],
@@ -56,7 +56,7 @@ test('issue 13 X12: however a time zone is spelled, the configuration has its on
   ])
 })
 
-test('C7 Y13 fields and betas that are allowed are compared without their case', () => {
+test('C7 Y13 allowed fields and betas are compared case-insensitively', () => {
   const allow = '[speed, providerOptions, context_window_fallbacks, metadata.tags, server-side-fallback-2026-07-01]'
   const model = load(whole.replace('profile: anthropic', `allow: ${allow}`)).catalog.models.get('claude-x')!
   const lower = [
@@ -156,7 +156,7 @@ test('without a catalog the built-in models are served, with the simulator as th
   assert.strictEqual(config.upstreams.get('simulator')?.baseUrl, 'http://127.0.0.1:4321')
 })
 
-test('X4 a flag beats the environment, and that the file', () => {
+test('X4 a flag overrides the environment, which overrides the file', () => {
   const source = 'listen: 127.0.0.1:1\nadmin_listen: 127.0.0.1:2\nstore: from-file.db\n'
   writeFileSync(join(folder, 'a.yaml'), source)
   const variables = { TRIWIRE_CONFIG: 'a.yaml', TRIWIRE_LISTEN: '127.0.0.1:11', TRIWIRE_ADMIN_LISTEN: '[::1]:12' }
@@ -167,7 +167,7 @@ test('X4 a flag beats the environment, and that the file', () => {
   assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_LISTEN: '' }, folder).listen.port, 1)
 })
 
-test('X13 the file’s text may stand in a variable, with references and the lines of its mistakes', () => {
+test('X13 the text of the file may come from a variable, with references and line numbers of its mistakes', () => {
   const place = join(folder, 'x13')
   mkdirSync(place, { recursive: true })
   writeFileSync(join(place, 'triwire.yaml'), 'listen: 127.0.0.1:1')
@@ -255,7 +255,7 @@ upstreams: { up1: { base_url: "http://\${HOST}:1", headers: { x: "\${NOTE}" }, a
   assert.strictEqual(config.upstreams.get('up1')?.headers.get('x'), 'a", b: {c: d}, #')
 })
 
-test('a missing variable is named, with its key and line, and nothing else is said of that value', () => {
+test('a missing variable is named, with its key and line, and nothing else is reported for that value', () => {
   assert.deepStrictEqual(problemsOf(whole, {}), [
     {
       path: 'upstreams.up1.accounts[0].key',
@@ -567,7 +567,7 @@ const refusals: [string, string, string, number, RegExp][] = [
   ['a broken reference', 'store: "${a b}"', 'store', 1, /neither \$\{NAME\} nor/],
 ]
 
-test('U1 upstreams of one profile share it, so that a request is made once for all of them', () => {
+test('U1 upstreams of one profile share it, so that a request is built once for all of them', () => {
   const list = '[{ name: up1, upstream_model: x, profile: openai }, { name: up1, upstream_model: y, profile: openai }]'
   const { routes } = load(catalog(routed(list))).catalog.models.get('m')!
   assert.strictEqual(routes[0]!.serving.profile, routes[1]!.serving.profile)
@@ -585,13 +585,13 @@ for (const [name, source, path, line, message] of refusals) {
   })
 }
 
-test('what YAML itself refuses is told without a quote of the file', () => {
+test('a YAML syntax error is reported without a quote of the file', () => {
   const [problem] = problemsOf('upstreams: { up1: { accounts: [{ name: a, key: canary-a } canary-b ] } }')
   assert.match(problem?.message ?? '', /not valid YAML/)
   assert.doesNotMatch(problem?.message ?? '', /canary/)
 })
 
-test('all mistakes are told at once, in the order of the file', () => {
+test('all mistakes are reported at once, in the order of the file', () => {
   const source = 'listen: x\nlog: { level: debug }\nnonsense: 1\ntimeouts: { idle: never }\n'
   assert.deepStrictEqual(
     problemsOf(source).map(({ path }) => path),
@@ -610,7 +610,7 @@ test('a chain of anchors that multiplies is refused', () => {
   assert.match(problemsOf(lines.join('\n'))[0]?.message ?? '', /anchors too often/)
 })
 
-test('durations may be numbers, and other units', () => {
+test('durations may be numbers, or have other units', () => {
   const { timeouts } = load('timeouts: { idle: 1500, total: 1h, ping: 0.5s, drain_delay: 0 }')
   assert.deepStrictEqual(
     [timeouts.idleMs, timeouts.totalMs, timeouts.pingMs, timeouts.drainDelayMs],
@@ -618,7 +618,7 @@ test('durations may be numbers, and other units', () => {
   )
 })
 
-test('issue 46.8 a duration takes days, up to the bound of its own key', () => {
+test('issue 46.8 a duration accepts days, up to the bound of its own key', () => {
   const bounds = { total: '7d', drain_deadline: '7d', first_byte_stream: '7d', idle: '24h', connect: '1d', ping: '24h' }
   const { timeouts } = load(`timeouts: { ${Object.entries(bounds).map(([key, most]) => `${key}: ${most}`)} }`)
   assert.deepEqual([timeouts.totalMs, timeouts.connectMs, timeouts.idleMs], [7 * 86_400_000, 86_400_000, 86_400_000])
@@ -630,7 +630,7 @@ test('issue 46.8 a duration takes days, up to the bound of its own key', () => {
   }
 })
 
-test('X4 where nobody is asked, what is secret may refer to variables that are not set, and nothing else may', () => {
+test('X4 if no upstream is asked, only secrets may refer to variables that are not set', () => {
   const secrets = whole
     .replace(
       'base_url: http://127.0.0.1:9001/v1/',

@@ -565,7 +565,7 @@ const mistakes: Mistake[] = [
 ]
 
 for (const [name, source, told, env] of mistakes) {
-  test(`N-F14 N-F18 ${name} is told in one text, with its cure`, () => {
+  test(`N-F14 N-F18 ${name} is reported in one text, with its cure`, () => {
     const texts = textsOf(source, env)
     assert.equal(texts.length, 1, texts.join('\n'))
     if (typeof told === 'string') assert.equal(texts[0], told)
@@ -582,14 +582,14 @@ test('N-F18 a key of a profile that two wires read is reported on the third only
   assert.deepEqual([warnings('messages'), warnings('chat'), warnings('responses').length], [[], [], 1])
 })
 
-test('what looks like these mistakes and is none is taken', () => {
+test('settings that look like these mistakes but are valid are accepted', () => {
   assert.deepEqual(textsOf(`${upstream('', '"a$b"')}\nlog: {}`).length, 1)
   assert.deepEqual(textsOf('a: &x info\nlog: { level: *x }'.replace('a: &x info\n', 'store: &x error\n')), [])
   assert.deepEqual(textsOf('\ufefflog: {}'), [])
   assert.deepEqual(textsOf('%YAML 1.2\n---\nlog: {}\n'), [])
 })
 
-test('N-F14 a configuration under a near name is told, where none is found', () => {
+test('N-F14 if no configuration is found, one with a similar name is reported', () => {
   const cwd = testFolder('near')
   writeFileSync(join(cwd, 'triwire.yml'), 'log: {}')
   const told = () => loadConfig({}, {}, cwd).warnings.map(({ message }) => message)
@@ -601,7 +601,7 @@ test('N-F14 a configuration under a near name is told, where none is found', () 
   assert.deepEqual(told(), [])
 })
 
-test('X8 N-F8 the default store is in the working folder, wherever the file lies; one that is named is where the file says', () => {
+test('X8 N-F8 the default store is in the working folder, wherever the file is; a configured one is relative to the file', () => {
   const cwd = testFolder('store-place')
   const below = join(cwd, 'examples')
   mkdirSync(below)

@@ -194,7 +194,7 @@ const cases: [name: string, prices: string, path: string, message: RegExp, calen
 ]
 
 for (const [name, prices, path, message, calendars] of cases)
-  test(`C11 a mistake of a price list has its line and its cure: ${name}`, () => {
+  test(`C11 a mistake in a price list has its line and its cure: ${name}`, () => {
     const found = mistakesOf(prices, calendars)
     assert.deepEqual(
       found.map((one) => one.path),
@@ -239,7 +239,7 @@ const calendarCases: [name: string, calendar: string, path: string, message: Reg
 ]
 
 for (const [name, calendar, path, message] of calendarCases)
-  test(`C11 a mistake of a calendar has its line and its cure: ${name}`, () => {
+  test(`C11 a mistake in a calendar has its line and its cure: ${name}`, () => {
     const found = mistakesOf(`{ ${rates} }`, `\n  cn: ${calendar}`)
     assert.deepEqual(
       found.map((one) => [one.path, one.line]),
@@ -248,7 +248,7 @@ for (const [name, calendar, path, message] of calendarCases)
     assert.match(found[0]!.message, message)
   })
 
-test('C11 bands beside each other, of other days, and over midnight are right', () => {
+test('C11 adjacent bands, bands of other days and bands over midnight are valid', () => {
   const right = [
     bands(
       peak,
@@ -270,7 +270,7 @@ test('C11 bands beside each other, of other days, and over midnight are right', 
   for (const prices of right) assert.deepEqual(mistakesOf(prices), [], prices)
 })
 
-test('C11 a calendar that ends within 45 days, or is over, is a warning where a band uses it', () => {
+test('C11 a calendar that has ended, or ends within 45 days, is a warning if a band uses it', () => {
   const dayAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
   const calendar = (through: string) => `\n  cn: { zone: Asia/Shanghai, through: ${through}, days: [] }`
   const used = bands(peak.replace(' times', ' not_on: cn, times'))

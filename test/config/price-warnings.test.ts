@@ -27,7 +27,7 @@ const calls = { calls: { web_search: '0' } }
 const at = (place: number) => `catalog.models[${place}].prices`
 const unmarked = { profile: { extends: 'anthropic', auto_cache: 'off' } }
 
-test('N-F17 C11 a price that the provider takes and the entry lacks is told: writes into the cache, for an hour too', () => {
+test('N-F17 C11 a price that the provider charges and the entry lacks is reported: cache writes, also for an hour', () => {
   const [first, second] = [0, 1].map((place) => `${at(place)} has no \`cache_write\``)
   const hour = (place: number) => `${at(place)} has no \`cache_write_1h\``
   assert.deepEqual(told('messages', calls, unmarked), [first, second])
@@ -36,7 +36,7 @@ test('N-F17 C11 a price that the provider takes and the entry lacks is told: wri
   assert.deepEqual(told('messages', { cache_write: '1', ...calls }), [])
 })
 
-test('N-F17 money.md 1 a a cache of twelve hours without a price is told where writes have one', () => {
+test('N-F17 money.md 1 a a missing price of a twelve-hour cache is reported if writes have a price', () => {
   const openai = { profile: 'openai-reasoning' }
   const half = (place: number) => `${at(place)} has no \`cache_write_12h\``
   for (const wire of ['chat', 'responses']) {
@@ -46,7 +46,7 @@ test('N-F17 money.md 1 a a cache of twelve hours without a price is told where w
   }
 })
 
-test('N-F17 T5 cache marks are told where they are set: not of a wire that has none, whatever the profile says', () => {
+test('N-F17 T5 cache marks are reported if they are set: not for a wire without marks, whatever the profile says', () => {
   const [marked, ...others] = told('messages', calls)
   assert.equal(marked, `${at(0)} has no \`cache_write\``)
   assert.equal(others.length, 1)
@@ -57,7 +57,7 @@ test('N-F17 T5 cache marks are told where they are set: not of a wire that has n
   )
 })
 
-test('N-F17 C11 hosted tools that pass without a price are told once for all models, unless refused or free of charge', () => {
+test('N-F17 C11 hosted tools passed on without a price are reported once for all models, unless refused or free of charge', () => {
   const [message, ...others] = told('responses', {})
   assert.deepEqual(others, [])
   assert.match(message!, /^catalog\.models\[0\] lets calls of the provider's own tools .* without a price for m, n$/)

@@ -41,7 +41,7 @@ test('translation 1.6 a profile may be written in the words of the translation r
   assert.deepEqual([...profile.drops], ['temperature'])
 })
 
-test('translation 1.6 snake_case is the same, and an unknown key of either spelling is refused with its line', () => {
+test('translation 1.6 snake_case means the same, and an unknown key in either spelling is refused with its line', () => {
   assert.equal(load('        max_field: max_tokens\n        think_tags: off').chat.maxField, 'max_tokens')
   for (const key of ['maxFields', 'max_fields']) {
     assert.throws(

@@ -25,7 +25,7 @@ test('every named profile resolves on its wires and refuses the others', () => {
   }
 })
 
-test('T5 T17 the plain profiles have the floors and marks of their wires', () => {
+test('T5 T17 the plain profiles have the minimums and marks of their wires', () => {
   assert.strictEqual(resolveProfile('responses').minOutput, 16)
   assert.strictEqual(resolveProfile('chat').minOutput, 1)
   assert.strictEqual(resolveProfile('messages').messages.autoCache, 'auto')
@@ -40,7 +40,7 @@ test('P5 the profile of a strict upstream says so', () => {
   assert.strictEqual(resolveProfile('messages').strictFields, false)
 })
 
-test('a setting is laid over the profile it extends, reasoning key by key', () => {
+test('a setting overrides the profile that it extends; reasoning is merged key by key', () => {
   const profile = resolveProfile('chat', { extends: 'deepseek', reasoning: { style: 'effort' }, images: true })
   const { reasoning } = resolveProfile('chat', 'deepseek')
   assert.notStrictEqual(reasoning.style, 'effort')
@@ -57,7 +57,7 @@ test('Y13 a profile adds to the fields and containers of the one that it extends
   assert.deepStrictEqual(profile.routingContainers, ['extra_body', 'litellm_params', 'litellm_metadata', 'box'])
 })
 
-test('the profile of the cases of translation can be written in the file', () => {
+test('the profile of the translation cases can be written in the file', () => {
   const written = profileMap.parse({
     reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], can_disable: true },
     max_stops: 4,
@@ -81,7 +81,7 @@ test('the profile of the cases of translation can be written in the file', () =>
   assert.strictEqual(profile.toolNameMax, 64)
 })
 
-test('think_tags: false takes the tags of the extended profile away', () => {
+test('think_tags: false removes the tags of the extended profile', () => {
   const tagged = { thinkTags: { open: '<think>', close: '</think>', implicitOpen: true } }
   assert.deepStrictEqual(resolveProfile('chat', tagged).thinkTags, tagged.thinkTags)
   assert.strictEqual(

@@ -65,7 +65,7 @@ const bases: [base: string, messages: string, chat: string, responses: string][]
   ['https://h/api/paas/v4', '/api/paas/v4/v1/messages', '/api/paas/v4/chat/completions', '/api/paas/v4/responses'],
   ['https://h/xv1', '/xv1/v1/messages', '/xv1/chat/completions', '/xv1/responses'],
 ]
-test('P8 N-F3 a bare host gets /v1, a path is taken as it stands, and on messages /v1 is added where it is missing', () => {
+test('P8 N-F3 a bare host gets /v1, a path stays unchanged, and on messages /v1 is added if it is missing', () => {
   for (const [base, ...expected] of bases) {
     const { messages, chat, responses } = load({ base_url: base }).upstreams.get('up')!.endpoints
     assert.deepEqual(
@@ -97,7 +97,7 @@ const told = (wires: string[], upstream: Record<string, unknown>) =>
     .warnings.filter(({ path }) => path?.startsWith('upstreams'))
     .map(({ path, message }) => [path, message] as const)
 
-test('P8 a base with a path without a version is told with where its requests go, unless paths say it', () => {
+test('P8 a base whose path has no version is reported with the URL of its requests, unless paths are configured', () => {
   const [[path, message] = [], ...others] = told(['messages', 'chat', 'responses'], { base_url: 'https://h.example/a' })
   assert.deepEqual([path, others], ['upstreams.up.base_url', []])
   assert.match(
@@ -185,7 +185,7 @@ const mistakes: [name: string, upstream: Record<string, unknown>, message: RegEx
   ],
 ]
 for (const [name, upstream, message, more] of mistakes) {
-  test(`P8 N-F14 ${name} is refused with its cure, and without what it holds`, () => {
+  test(`P8 N-F14 ${name} is refused with its cure, and without its content`, () => {
     const [first = '', ...others] = mistakesOf(() => load(upstream, { more: more ?? {} }))
     assert.match(first, message)
     assert.deepEqual(others, [])
@@ -214,7 +214,7 @@ test('X4 N-F3 a key comes from a file or a command, whose paths are relative to 
   })
 })
 
-test('X4 who only wants to know where the store is needs no right to read keys', () => {
+test('X4 a command that only looks for the store needs no right to read keys', () => {
   put(
     'b.yaml',
     stringify({ upstreams: { up: { base_url: 'https://h', ...account({ key_file: 'gone' }) } }, tls: tls(pair) }),
@@ -223,7 +223,7 @@ test('X4 who only wants to know where the store is needs no right to read keys',
   assert.equal(config.store.shown, join(folder, 'data/triwire.db'))
 })
 
-test('a certificate that has expired is told, and taken', () => {
+test('an expired certificate is reported, and accepted', () => {
   const expired = authority.issue('gateway.example', -1)
   const { tls: taken, warnings } = load({}, { more: { tls: tls(expired) } })
   assert.equal(taken?.cert, expired.cert)
@@ -264,14 +264,14 @@ const environments: Asked[] = [
   ['https://[2001:db8::7]', { ...https, NO_PROXY: '2001:db8::/32' }, undefined],
   ['https://[2001:db8::7]:8443', { ...https, NO_PROXY: '[2001:db8::7]:8443' }, undefined],
 ]
-test('N-F4 which upstreams are asked through the proxy of the environment', () => {
+test('N-F4 the environment determines which upstreams are reached through its proxy', () => {
   for (const [base, env, proxy, source] of environments) {
     const found = load({ base_url: base }, { env }).upstreams.get('up')!.proxy
     assert.deepEqual([found?.url.reveal(), found?.source], [proxy, source], `${base} ${JSON.stringify(env)}`)
   }
 })
 
-test('N-F4 what an upstream says of its proxy wins over the environment, on this machine too', () => {
+test('N-F4 the proxy setting of an upstream overrides the environment, on this machine too', () => {
   const proxyOf = (upstream: object) => load({ ...upstream }, { env: https }).upstreams.get('up')!.proxy
   assert.equal(proxyOf({ proxy: 'none' }), undefined)
   const own = proxyOf({ base_url: 'http://127.0.0.1:9', proxy: 'http://ann:hidden@q.example:1' })!
@@ -279,7 +279,7 @@ test('N-F4 what an upstream says of its proxy wins over the environment, on this
   assert.equal(`${own.url}`, '[secret]')
 })
 
-test('N-F4 a variable that names no proxy is told by its name, once, and only where it would matter', () => {
+test('N-F4 a variable that does not name a proxy is reported by its name, once, and only if it would be used', () => {
   const env = { HTTPS_PROXY: 'ftp://u:hidden@p' }
   const [message, ...others] = mistakesOf(() => load({}, { env, more: {} }))
   assert.match(message!, /^HTTPS_PROXY must be http:\/\/host:port/)

@@ -56,7 +56,7 @@ test('Y19 sign_in and own_pages are off by default, and their defaults are those
   })
 })
 
-test('Y20 a rule has bounds in the words of keys', () => {
+test('Y20 a rule has bounds, with the same names as those of keys', () => {
   const { signIn: settings } = load({
     ...base,
     sign_in: {
@@ -77,7 +77,7 @@ test('Y20 a rule has bounds in the words of keys', () => {
   )
 })
 
-test('Y19 mistakes of sign_in name the field and the cure', () => {
+test('Y19 mistakes in sign_in name the field and the cure', () => {
   const withRule = (more: object) => ({ ...base, sign_in: { ...signIn, rules: [{ ...rule, ...more }] } })
   const cases: readonly (readonly [object, ...RegExp[]])[] = [
     [base],
@@ -132,7 +132,7 @@ test('Y19 mistakes of sign_in name the field and the cure', () => {
   }
 })
 
-test('Y19 the secret comes from a file as well, prints nowhere, and commands without it still load', () => {
+test('Y19 the secret may come from a file, is never printed, and commands without it still load', () => {
   const folder = testFolder('sign-in')
   const file = join(folder, 'secret')
   writeFileSync(file, 'a-client-secret\n')
@@ -162,7 +162,7 @@ test('Y19 rules and limits change with a reload, the provider with a restart', (
   assert.deepEqual(needsRestart(before, load({ ...base, own_pages: true })), [])
 })
 
-test('Y27 the provider is asked through a proxy of its own and with certificates of its own', () => {
+test('Y27 the provider is reached through its own proxy and with its own certificates', () => {
   const folder = testFolder('sign-in-reach')
   const { ca } = createAuthority()
   writeFileSync(join(folder, 'ca.pem'), ca)

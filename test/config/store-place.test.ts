@@ -25,7 +25,7 @@ function messagesOf(run: () => unknown): string[] {
 
 const load = (options: ConfigOptions, env: NodeJS.ProcessEnv = {}) => loadConfig(options, env, folder)
 
-test('X13 a store may be a URL of PostgreSQL, which is no path, and is nowhere shown with its password', () => {
+test('X13 a store may be a URL of PostgreSQL, which is not a path, and is never shown with its password', () => {
   const below = join(folder, 'below')
   mkdirSync(below)
   writeFileSync(join(below, 'a.yaml'), shared)
@@ -55,7 +55,7 @@ test('X13 with SQLite the state folder is that of the store', () => {
   )
 })
 
-test('T7 X13 with PostgreSQL a state folder and a seal key are needed', () => {
+test('T7 X13 with PostgreSQL a state folder and a seal key are required', () => {
   assert.deepEqual(
     messagesOf(() => load({ store: url })),
     [
@@ -100,7 +100,7 @@ const wrong: readonly [name: string, store: string, message: string][] = [
 ]
 
 for (const [name, store, message] of wrong) {
-  test(`N-F14 X13 a store's URL with ${name} is refused in words without it`, () => {
+  test(`N-F14 X13 a store URL with ${name} is refused without a quote of it`, () => {
     assert.deepEqual(
       messagesOf(() => load({ store })),
       [`--store ${message}`],
@@ -119,11 +119,11 @@ const shown: readonly [url: string, shown: string][] = [
   ['postgres://u%40corp:canary@h/d', 'postgres://u%40corp@h/d'],
 ]
 
-test('X13 of a URL is shown where the database is and who asks', () => {
+test('X13 a store URL is shown with its host, database and user, and without secrets', () => {
   for (const [from, to] of shown) assert.equal(readStorePlace(from, folder).shown, to)
 })
 
-test('replicas with the same file have the same word for it, whatever each says for itself', () => {
+test('replicas with the same file derive the same digest from it, whatever settings are their own', () => {
   const text = 'limits: { requests_per_minute: 5, body_bytes_max: 2000 }\nheaders: { balance: true }\n'
   const digestOf = (text: string, options: ConfigOptions = {}) =>
     loadText(text, 'test', { store: 'a.db', ...options }, {}).digest
