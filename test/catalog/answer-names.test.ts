@@ -42,13 +42,13 @@ const rows: [asked: string, same: readonly string[], other: readonly string[]][]
 ]
 
 for (const [asked, same, other] of rows) {
-  test(`Y13 whether an answer is by ${asked}, by its name`, () => {
+  test(`Y13 the name in an answer shows whether ${asked} made it`, () => {
     const by = (name: string) => isAnsweredBy(name, { upstreamModel: asked, profile: plain })
     assert.deepEqual([...same.filter((name) => !by(name)), ...other.filter(by)], [])
   })
 }
 
-test('Y13 a profile gives further names, in any case and with an asterisk for any letters', () => {
+test('Y13 a profile adds further names, in any case and with an asterisk for any letters', () => {
   const profile = { ...plain, answerNames: ['house-*', 'gpt-4o'] }
   const by = (name: string) => isAnsweredBy(name, { upstreamModel: 'deployment-7', profile })
   assert.deepEqual(['House-1', 'gpt-4o', 'gpt-4o-mini', 'my-house-1'].map(by), [true, true, false, false])

@@ -22,16 +22,16 @@ const meant: [asked: string, near: string[]][] = [
   ['', ['o5']],
 ]
 for (const [asked, near] of meant) {
-  test(`R17 ${asked || 'an empty name'} may mean ${near.join(', ') || 'none of the list'}`, () => {
+  test(`R17 the suggestions for ${asked || 'an empty name'} are ${near.join(', ') || 'none of the list'}`, () => {
     assert.deepEqual(findNearIds(asked, list), near)
   })
 }
 
-test('R17 three at most, the nearest first', () => {
+test('R17 at most three ids are suggested, the nearest first', () => {
   assert.deepEqual(findNearIds('m1', ['m23', 'm2', 'M-1', 'n1', 'm3']), ['M-1', 'm2', 'n1'])
 })
 
-test('R17 one more character, two more and none of three more: near, near, and another id', () => {
+test('R17 an id with one or two more characters is near, one with three more is another id', () => {
   const id = fc.string({ unit: fc.constantFrom(...'abc-1'), minLength: 3, maxLength: 12 })
   fc.assert(
     fc.property(id, fc.nat(12), fc.constantFrom(...'xyz'), (text, at, letter) => {

@@ -111,7 +111,7 @@ const golden: Record<string, Row[]> = {
 }
 
 for (const [provider, rows] of Object.entries(golden))
-  test(`C11 Y17 bills of the preset ${provider} are those of its page, to the nano-credit`, () => {
+  test(`C11 Y17 bills of the preset ${provider} equal those of its page, to the nano-credit`, () => {
     for (const [id, { at = '2026-11-27T00:00:00Z', ...facts }, tokens, credits] of rows) {
       const { fresh = 0, read = 0, write = 0, write1h = 0, output = 0 } = tokens
       const usage = {

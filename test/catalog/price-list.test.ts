@@ -44,7 +44,7 @@ function isPeak(ms: number): boolean {
   return isHour && isWorkday && !daysOff.has(beijing.toISOString().slice(0, 10))
 }
 
-test('C11 law 1: at every minute of two years one set of rates holds, and it is that of the provider’s sentence', () => {
+test('C11 law 1: at every minute of two years exactly one set of rates applies, the one in the provider’s sentence', () => {
   const list = listFrom(deepseek)
   const until = Date.UTC(2028, 0, 1)
   for (let at = Date.UTC(2026, 0, 1); at < until; at += minuteMs) {
@@ -102,7 +102,7 @@ test('C11 law 2: days and hours are those of the zone, also on days of 23 and 25
   }
 })
 
-test('C11 law 2: a random window in a random zone holds when the platform’s clock of the zone shows it', () => {
+test('C11 law 2: a random window in a random zone applies exactly when the platform’s clock of the zone shows it', () => {
   const time = fc
     .tuple(fc.nat(23), fc.nat(59))
     .map((pair) => pair.map((part) => String(part).padStart(2, '0')).join(':'))
@@ -261,7 +261,7 @@ test('C11 Y17 factors of band, tier and geography multiply all rates and steps, 
   assert.deepEqual(setAt(list, { at: night, tier: 'flex', geo: 'us' }).prices.calls, { web_search: 10_000_000n })
 })
 
-test('C11 law 6: a row that has not come changes nothing before its day, nor does one that is taken away', () => {
+test('C11 law 6: a row for a later date changes nothing before its day, and neither does a removed one', () => {
   const row = (from: string, price: number) =>
     `\n        - { ${from}input: "${price}", output: "${price}", bands: [${peak}] }`
   const dates = [
@@ -290,7 +290,7 @@ test('C11 law 6: a row that has not come changes nothing before its day, nor doe
   )
 })
 
-test('C11 law 7: a factor on a whole list before band, tier, geography and step is the factor after them', () => {
+test('C11 law 7: a factor on a whole list gives the same prices before as after band, tier, geography and step', () => {
   const facts = fc.record({
     at: fc.constantFrom(day, night),
     tier: fc.constantFrom<Tier | undefined>(undefined, 'flex', 'priority'),
@@ -331,7 +331,7 @@ const longestMs = ['body', 'total', 'settle_window']
   })
   .reduce((sum, ms) => sum + ms)
 
-test('C11 law 4: with counts: start the proof of a list knows each moment at which a request may have begun', () => {
+test('C11 law 4: with counts: start, the proof of a list knows each moment at which a request may have begun', () => {
   const { kept } = listFrom(`
         - { counts: start, input: "1", output: "5", tiers: { flex: "0.5" } }
         - { from: 2027-01-01T00:00:00Z, counts: start, input: "2", output: "9", tiers: { flex: "0.5" } }`)
@@ -344,7 +344,7 @@ test('C11 law 4: with counts: start the proof of a list knows each moment at whi
   )
 })
 
-test('C11 law 5: a hold is at least the bill of what it was made for, whatever row, band, tier and geography come', () => {
+test('C11 law 5: a hold is at least the bill of its request, whatever row, band, tier and geography apply', () => {
   const list = listFrom(
     tiered
       .replace('cache_write: "1.25"', 'cache_write: "1.25"\n          cache_write_1h: "2"')
@@ -450,7 +450,7 @@ test('C11 the next changes are the minutes at which the band of a bill changes, 
     }
 })
 
-test('C11 a plain list has the version that its prices always had, and a list of one row the same', () => {
+test('C11 a plain list has the version that its prices always had, and so does a list of one row', () => {
   const prices = '{ input: "3", cache_read: "0.3", cache_write: "3.75", output: "15" }'
   const versions = [prices, `[${prices}]`].map((text) => setAt(listFrom(text), { at: day }).version)
   assert.deepEqual(versions, ['8b6953028551', '8b6953028551'])
@@ -462,7 +462,7 @@ test('C11 a plain list has the version that its prices always had, and a list of
   )
 })
 
-test('C11 the days of a calendar are off, and the day after its end is not', () => {
+test('C11 the days of a calendar are days off, and the day after its end is not', () => {
   const list = listFrom(plain(peak), chineseHolidays.replace('2026-12-31', '2026-10-07'))
   const bandAt = (at: string) => setAt(list, { at: Date.parse(`${at}+08:00`) }).band
   assert.deepEqual(

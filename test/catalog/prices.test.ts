@@ -36,14 +36,14 @@ const of = (inputTokens: number, cacheReadTokens: number, cacheWriteTokens: numb
   outputTokens,
 })
 
-test('C11 the last step that fresh, read and written input together exceed prices the whole request, output included', () => {
+test('C11 the last step that fresh, read and written input together exceed sets the price of the whole request, output included', () => {
   assert.equal(priceNanos(stepped, of(100, 0, 0, 10)), 120n)
   assert.equal(priceNanos(stepped, of(40, 30, 31, 10)), 1_210n)
   assert.equal(priceNanos(stepped, of(1, 0, 200, 10)), 22_100n)
   assert.equal(priceNanos(stepped, of(0, 0, 0, 1_000)), 2_000n)
 })
 
-test('C11 a call costs its price, and the rounding is one for all of a request', () => {
+test('C11 a call costs its price, and a request is rounded once as a whole', () => {
   const called = { ...rates(1, 1), calls: { web_search: 10_000_000n, file_search: 2_500_000n } }
   const third = { ...called, inputNanos: 1n }
   assert.equal(priceNanos(called, of(3, 0, 0), { web_search: 2, file_search: 1 }), 22_500_003n)
@@ -52,7 +52,7 @@ test('C11 a call costs its price, and the rounding is one for all of a request',
   assert.deepEqual([dearestCallNanos(called), dearestCallNanos(prices)], [10_000_000n, 0n])
 })
 
-test('C11 a price version changes with a step, its place and a call; without them it is what it always was', () => {
+test('C11 a price version changes with a step, its place and a call; without them it stays the same', () => {
   assert.equal(hashPrices(prices), '65b95a2a6531')
   const all: Prices[] = [
     prices,
@@ -72,7 +72,7 @@ test('C11 a price version changes with a step, its place and a call; without the
   assert.equal(hashPrices({ ...prices, calls: a }), hashPrices({ ...prices, calls: b }))
 })
 
-test('C11 C6 calls are billed by the final report, else by what was seen, and never by a count that nobody believes', () => {
+test('C11 C6 calls are billed by the final report, otherwise as they were seen, and never by an implausible count', () => {
   const bill = (report: UsageReport, isComplete: boolean) => {
     const { calls, flags } = weighCalls(report, isComplete, (kind) => kind !== 'free')
     return [calls, flags]
@@ -89,13 +89,13 @@ test('C11 C6 calls are billed by the final report, else by what was seen, and ne
   }
 })
 
-test('C11 calls are one text whatever their order, and come back from it', () => {
+test('C11 calls have one text in any order, and are read back from it', () => {
   assert.equal(formatCalls({ web_search: 3, file_search: 1 }), 'file_search:1,web_search:3')
   assert.deepEqual(parseCalls('file_search:1,web_search:3'), { file_search: 1, web_search: 3 })
   assert.deepEqual([formatCalls(undefined), formatCalls({}), parseCalls(null)], [undefined, undefined, undefined])
 })
 
-test('R14 each alias is a row of the list behind its model, and a model that differs in nothing but its id', () => {
+test('R14 each alias is a row of the list after its model, and differs from the model only in its id', () => {
   const first = modelOf('chat', { id: 'a', aliases: ['a-1', 'a-2'] })
   const { models, entries, listBody } = createCatalog([first, modelOf('chat', { id: 'b' })], 7, 'me')
   const row = (id: string) => ({ id, object: 'model', created: 7, owned_by: 'me' })
