@@ -38,7 +38,7 @@ for (const [which, isOwn] of [
     if (isOwn) assert.equal(realpathSync(join(place, 'node_modules')), realpathSync(join(root, 'node_modules')))
   })
 
-test('issue 44 what is no commit is said, and nothing is installed', () => {
+test('issue 44 an unknown commit is reported, and nothing is installed', () => {
   const { root } = makeRepository()
   assert.throws(
     () => checkOut('no-such-ref', testFolder('place'), root, () => assert.fail('it was installed')),

@@ -16,7 +16,7 @@ import { testFolder } from '../support/folder.ts'
 
 const page = join(import.meta.dirname, '../../docs/benchmarks.md')
 
-test('the rows that peers are asked are rows of the benchmark', () => {
+test('the rows that peers run are rows of the benchmark', () => {
   const known = workloads.map(({ name }) => name)
   assert.deepEqual(
     rowNames.filter((name) => !known.includes(name)),
@@ -46,7 +46,7 @@ test('a peer is asked for its own model with its own headers, at the path of the
   assert.equal(JSON.parse(body.toString()).model, 'bench')
 })
 
-test('an answer is good when it has each of its words; else a peer says why in its own words', () => {
+test('an answer is valid if it has each expected word; otherwise the peer reports the reason in its own words', () => {
   const row = workloads.find(({ name }) => name === rowNames[0])!
   const words = `{"choices":" ${` word${mark}`.repeat(marksOf('short', 'chat'))}"}`
   const translated = workloads.find(({ name }) => name === rowNames[4])!
@@ -66,14 +66,14 @@ test('an answer is good when it has each of its words; else a peer says why in i
   )
 })
 
-test('of a log the line is told that says what went wrong, without places of the machine', () => {
+test('the log line that explains a failure is reported, without paths of the machine', () => {
   const log = 'starting\n\n#  /home/some/node[12]: Assertion failed: (env) != nullptr\n 1: 0x931db0\n'
   assert.equal(tellLog(log), '#  node[12]: Assertion failed: (env) != nullptr')
   assert.equal(tellLog('starting\nlistening soon\n'), 'listening soon')
   assert.equal(tellLog(''), 'it said nothing')
 })
 
-test('the tables have every server, the least of the gateways in bold, and a reason for each dash', () => {
+test('the tables have every server, the lowest figure of the gateways in bold, and a reason for each dash', () => {
   const text = formatRun(run)
   assert.match(text, /^\| nginx \| 18 \| \(19\) \|$/m)
   assert.match(text, /^\| triwire \| 140 \| \*\*211\*\* \|$/m)
@@ -85,7 +85,7 @@ test('the tables have every server, the least of the gateways in bold, and a rea
   assert.match(text, /^- Others used the machine\.$/m)
 })
 
-test('what is written replaces what was written before, and nothing else of the page', () => {
+test('a newly written table replaces the previous one, and nothing else of the page', () => {
   const before = readFileSync(page, 'utf8')
   const once = putIntoPage(before, 'the tables')
   assert.equal(putIntoPage(putIntoPage(before, 'other tables'), 'the tables'), once)

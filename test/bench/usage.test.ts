@@ -5,7 +5,7 @@ import test from 'node:test'
 import { readTree } from '../../bench/usage.ts'
 import { testFolder } from '../support/folder.ts'
 
-test("a peer's processes are counted with all that come from it, also what has ended, and no others", () => {
+test('a peer’s processes are counted with all their descendants, including ended ones, and no others', () => {
   const proc = testFolder('proc')
   // The numbers of a process may be lower than its parent's: they begin anew.
   put(proc, 300, { parent: 1, ticks: [100, 20, 7, 3], pages: 256 })
