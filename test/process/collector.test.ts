@@ -24,7 +24,7 @@ function growthOf(how: string): { growth: string[]; complaints: string } {
   return { growth: Array.from(stdout.matchAll(/factor (\d+\.\d+)/g), ([, factor]) => factor!), complaints: stderr }
 }
 
-test('issue 14 decisions 60 and 61: the engine knows the flags, and lets the heap be three times what is alive', () => {
+test('issue 14 decisions 60 and 61: the engine knows the flags, and lets the heap grow to three times the live data', () => {
   assert.deepEqual(growthOf('calm'), { growth: ['3.0'], complaints: '' })
   assert.deepEqual(growthOf('left to itself'), { growth: ['1.7'], complaints: '' }, 'a control')
 })
@@ -56,7 +56,7 @@ async function delayOf(how: string): Promise<number> {
   throw new Error(`it said only: ${said}`)
 }
 
-test('issue 14 decision 61: the engine does not tidy up by itself, under load neither', { skip }, async () => {
+test('issue 14 decision 61: the engine does not clean up by itself, even under load', { skip }, async () => {
   assert.equal(await delayOf('calm'), 2 ** 31 - 1)
   assert.equal(await delayOf('left to itself'), 20, 'a control')
 })

@@ -31,11 +31,11 @@ const places: [
 ]
 
 for (const [name, admin, listening, url] of places)
-  test(`CON-16 where the console is opened: ${name}`, () => {
+  test(`CON-16 the address at which the console is opened: ${name}`, () => {
     assert.equal(findConsole(admin as Config, listening), url)
   })
 
-test('CON-P7 no token is made for an address that is read on the way, and none for an output that nobody asked to hold one', async () => {
+test('CON-P7 no token is made for an address that others could read in transit, or for output that nobody asked to contain one', async () => {
   // There is no store, so a try to make a token would leave the address as it is, too: the store must not be opened.
   const config = {
     get store(): never {

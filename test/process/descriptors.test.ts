@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { missingDescriptors, watchDescriptors } from '../../src/host/descriptors.ts'
 
-test('B24 F-P11 running out of descriptors is told once, with how often and how long at its end; other failures are none', () => {
+test('B24 F-P11 running out of descriptors is logged once, and at its end with count and duration; other failures are not', () => {
   const told: [string, string, Record<string, unknown>][] = []
   let code: string | undefined
   let nowMs = 0
@@ -40,7 +40,7 @@ test('B24 F-P11 running out of descriptors is told once, with how often and how 
   assert.equal(stopped, 1)
 })
 
-test('B24 Y14 a limit is compared with three connections for each client’s, of which one rests, and some of our own', () => {
+test('B24 Y14 the limit is compared with three connections per client connection, one of them idle, and some of our own', () => {
   assert.deepEqual(missingDescriptors(100, 399), { limit: 399, needed: 400 })
   assert.equal(missingDescriptors(100, 400), undefined)
   assert.equal(missingDescriptors(100, Number.POSITIVE_INFINITY), undefined)

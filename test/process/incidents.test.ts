@@ -25,7 +25,7 @@ function start() {
   return { seen, backlog, clock, look: watchIncidents(gateway, clock) }
 }
 
-test('X15 a ledger that takes no debits is told once until it does again', () => {
+test('X15 a ledger that takes no debits is reported once until it takes them again', () => {
   const { seen, look } = start()
   assert.deepEqual(look(), [])
   seen.block = 'stuck'
@@ -40,7 +40,7 @@ test('X15 a ledger that takes no debits is told once until it does again', () =>
   assert.notEqual(again?.id, told?.id)
 })
 
-test('X15 Y16 a ledger that takes no debits of some accounts is told too, with how many they are', () => {
+test('X15 Y16 a ledger that takes no debits of some accounts is reported too, with the number of accounts', () => {
   const { backlog, look } = start()
   backlog.blockedAccounts = 2
   assert.deepEqual(
@@ -50,7 +50,7 @@ test('X15 Y16 a ledger that takes no debits of some accounts is told too, with h
   assert.deepEqual(look(), [])
 })
 
-test('Y15 X15 a clock that is wrong is told once until it is right, and each problem of it by itself', () => {
+test('Y15 X15 a wrong clock is reported once until it is right, and each of its problems separately', () => {
   const { clock, look } = start()
   const turn = (problem: ClockNews['problem']) =>
     Object.assign(clock, { news: { problem } as ClockNews, text: problem && `it is ${problem}` })
@@ -70,7 +70,7 @@ test('Y15 X15 a clock that is wrong is told once until it is right, and each pro
   assert.equal(look().length, 1)
 })
 
-test('X15 a model is down where none of its upstream accounts may be asked, each model by itself', () => {
+test('X15 a model is down if none of its upstream accounts may be asked, each model by itself', () => {
   const { seen, look } = start()
   seen.rows = [row('m', 'cooling'), row('m', 'off', 'b'), row('n', 'cooling'), row('n', 'trial', 'b')]
   const [told, ...more] = look()
@@ -100,7 +100,7 @@ test('X15 a model is down where none of its upstream accounts may be asked, each
   assert.notEqual(other.look()[0]?.id, look()[0]?.id)
 })
 
-test('X15 an outage that was told is not over while its model may only be asked once, to see how it goes', () => {
+test('X15 a reported outage does not end while its model gets only trial requests', () => {
   const { seen, look } = start()
   const ids = new Set<string>()
   const models = () =>

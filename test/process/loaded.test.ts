@@ -15,7 +15,7 @@ import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) { appendFileSync(process.env.SPY_FILE, url + '\\n'); return next(url, context) } })
 `
 
-test('X6 who has a file loads nothing of PostgreSQL, neither the server nor the command line', async () => {
+test('X6 with a SQLite store nothing of PostgreSQL is loaded, neither by the server nor by the command line', async () => {
   const folder = testFolder('loaded')
   const [program, loaded] = [join(folder, 'spy.mjs'), join(folder, 'loaded')]
   writeFileSync(program, spy)

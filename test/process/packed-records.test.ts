@@ -43,7 +43,7 @@ const record = fc.record(
   plain,
 ) as unknown as fc.Arbitrary<FinishedRecord>
 
-test('decision 55 a packed record is told as it was, whatever had its place before', () => {
+test('decision 55 a packed record is read back unchanged, whatever had its place before', () => {
   fc.assert(
     fc.property(fc.array(record, { minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 4 }), (records, size) => {
       const packed = new PackedRecords(size)
@@ -71,7 +71,7 @@ function tryOf(more: Partial<Try>): Try {
   return { upstream: 'a', account: 'b', why: 'only', startedMs: 1, endMs: 2, status: 200, cause: undefined, ...more }
 }
 
-test('decision 55 a try that is not over is told how it ended later', () => {
+test('decision 55 an unfinished try is reported with its later end', () => {
   const packed = new PackedRecords(1)
   const open = tryOf({ endMs: undefined })
   packed.set(0, { id: 'r', upstream: 'a', upstreamAccount: 'b', tries: [open] })
@@ -79,7 +79,7 @@ test('decision 55 a try that is not over is told how it ended later', () => {
   assert.equal(packed.get(0).tries![0]!.endMs, 7)
 })
 
-test('decision 55 nothing of a record that is let go is kept', () => {
+test('decision 55 nothing of a released record is kept', () => {
   const packed = new PackedRecords(2)
   packed.set(0, { id: 'r', upstream: 'a', upstreamAccount: 'c', tries: [tryOf({})], losses: [], flags: ['late'] })
   packed.clear(0)

@@ -14,7 +14,9 @@ function countPoolThreads(pid: number): number {
     .length
 }
 
-test('F-U3 the program has threads for eight names at once that nobody answers for', { skip }, async () => {
+test('F-U3 the program has threads for eight simultaneous lookups of names that no server answers', {
+  skip,
+}, async () => {
   const server = serve(anyPorts)
   await server.url()
   await until(() => countPoolThreads(server.child.pid!) === 16)

@@ -52,7 +52,7 @@ function record(number: number, more: Partial<CallRecord> = {}): CallRecord {
   }
 }
 
-test('the last 10,000 requests stay, and the ones before them are forgotten', () => {
+test('the last 10,000 requests stay, and earlier ones are forgotten', () => {
   const recents = createRecents()
   for (let number = 0; number < 10_005; number++) recents.note(record(number))
   assert.equal(recents.count, 10_000)
@@ -61,7 +61,7 @@ test('the last 10,000 requests stay, and the ones before them are forgotten', ()
   assert.equal(recents.find(idOf(10_004))?.usage?.inputTokens, 10_004)
 })
 
-test('requests without an account, of which anybody can send as many as he likes, push out none that have one', () => {
+test('requests without an account, of which anyone can send many, displace none that have one', () => {
   const recents = createRecents({ requestsMax: 10, namelessMax: 3 })
   recents.note(record(1))
   for (let number = 2; number < 100; number++) recents.note(record(number, { accountId: undefined as never }))
@@ -69,7 +69,7 @@ test('requests without an account, of which anybody can send as many as he likes
   assert.equal(recents.count, 4)
 })
 
-test('B10 memory of requests is bounded in bytes, whatever their clients name, and by what is counted', () => {
+test('B10 memory of requests is bounded in bytes, whatever names their clients send, and by what is counted', () => {
   const losses = (count: number, length: number) => (number: number) => ({
     losses: Array.from({ length: count }, (_, at) => ({
       // A slice would keep the whole of it.
@@ -99,7 +99,7 @@ test('B10 memory of requests is bounded in bytes, whatever their clients name, a
   }
 })
 
-test('issue 47: the requests of an account and its keys are those of the whole list, and no other record is made', () => {
+test('issue 47: the requests of an account and its keys equal those of the whole list, and no other record is built', () => {
   const ids = fc.constantFrom(undefined, 'a', 'b', 'c')
   const kept = fc.array(fc.tuple(ids, ids), { maxLength: 40 })
   const filter = fc.record({ accountId: ids, keyIds: fc.option(fc.subarray(['a', 'b', 'c']), { nil: undefined }) })

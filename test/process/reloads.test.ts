@@ -23,7 +23,7 @@ function createRig() {
   return { signal, advance, done, waiting: () => timers.length }
 }
 
-test('B3: the first signal of a quiet time reloads at once', () => {
+test('B3: the first signal after a quiet time reloads at once', () => {
   const { signal, advance, done, waiting } = createRig()
   signal()
   assert.deepEqual(done, [[0, 1]])
@@ -33,7 +33,7 @@ test('B3: the first signal of a quiet time reloads at once', () => {
   assert.equal(waiting(), 0)
 })
 
-test('B3: signals that come soon after a reload are answered by one more, a second behind it, and none is lost', () => {
+test('B3: signals soon after a reload cause one more reload, a second later, and none is lost', () => {
   const { signal, advance, done, waiting } = createRig()
   signal()
   for (let i = 0; i < 12; i++) {
@@ -54,7 +54,7 @@ test('B3: signals that come soon after a reload are answered by one more, a seco
   assert.deepEqual(done.at(-1), [2_000, 1])
 })
 
-test('B3: a flood of 50 signals a second is one reload a second', () => {
+test('B3: a flood of 50 signals a second causes one reload a second', () => {
   const { signal, advance, done } = createRig()
   for (let i = 0; i < 500; i++) {
     signal()

@@ -78,7 +78,7 @@ function view(own: Own, list: readonly OtherReplica[], timeout?: () => AbortSign
 
 const row = (id: string, ms: number) => ({ request_id: id, at: new Date(ms).toISOString() }) as RequestRow
 
-test('X9 requests, holds and what is known of ids are those of all servers', async () => {
+test('X9 requests, holds and facts about ids are those of all servers', async () => {
   const two = await startOther('two', {
     listRequests: async (_, limit) => [row('d', 4), row('b', 2)].slice(0, limit),
     findRequests: async (ids) => new Set(ids.filter((id) => 'bd'.includes(id))),
@@ -111,7 +111,7 @@ test('X9 requests, holds and what is known of ids are those of all servers', asy
   assert.deepEqual(operations.listUnreached(), [])
 })
 
-test('X9 a request is explained by the server that served it, else by one that can read its debit', async () => {
+test('X9 a request is explained by the server that served it, otherwise by one that can read its debit', async () => {
   const memory = { request_id: 'req_1', attempts: [] } as never
   const ledger = { request_id: 'req_1', attempts: null } as never
   const rows = [
@@ -130,7 +130,7 @@ test('X9 a request is explained by the server that served it, else by one that c
   }
 })
 
-test('X9 a server that cannot be reached is named, keeps nobody waiting twice, and is asked again later', async () => {
+test('X9 an unreachable server is named, delays callers once, and is asked again later', async () => {
   const held: ServerResponse[] = []
   const late: AbortController[] = []
   const hangingServer = createServer((_, response) => {
@@ -178,7 +178,7 @@ test('X9 a silent store changes nothing: the servers that it last listed are ask
   for (let n = 0; n < 2; n++) assert.deepEqual(await others.ask('readHolds', []), [new Map([['acc_1', 1n]])])
 })
 
-test('X9 a question that reaches a worker by the shared port goes on to the one that is meant, and to no other machine', async () => {
+test('X9 a question that reaches a worker by the shared port is passed to the intended worker, and to no other machine', async () => {
   const meant = await startOther('meant', { readHolds: async () => new Map([['acc_1', 5n]]) })
   const away = registered('away', { key: 'awayKey', url: meant.origin })
   const first = await startOther('first', {}, [meant, away])
@@ -197,7 +197,7 @@ test('X9 a question that reaches a worker by the shared port goes on to the one 
   assert.deepEqual([...(await operations.readHolds())], [['acc_1', 5n]])
 })
 
-test('X9 only the token of a key opens its door, for the methods that there are', async () => {
+test('X9 the internal listener accepts only the token of a key, and only existing methods', async () => {
   const two = await startOther('two', {})
   const ask = async (token: string | undefined, path: string) => {
     const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -211,7 +211,7 @@ test('X9 only the token of a key opens its door, for the methods that there are'
     assert.equal(await ask(tokenOf('twoKey'), `twoKey/${name}`), 404, name)
 })
 
-test('X9 live events are those of all servers, and a tick has their sums and names those that are missing', async () => {
+test('X9 live events are those of all servers, and a tick has their sums and names missing servers', async () => {
   const own = createEvents()
   const [two, three] = [await startOther('two', {}), await startOther('three', {})]
   const missing = [

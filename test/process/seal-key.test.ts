@@ -19,7 +19,7 @@ import { fileAt } from '../support/store-place.ts'
 
 const newPath = () => join(testFolder('seal'), 'triwire.db')
 
-test('B23 T7 the key of the envelopes is made once, whole, for its owner only, and is the same ever after', () => {
+test('B23 T7 the key of the envelopes is created once, complete, for its owner only, and never changes', () => {
   const path = newPath()
   const key = readSealKey(undefined, fileAt(path))
   assert.deepEqual(readdirSync(dirname(path)), ['triwire.db.seal'])
@@ -61,7 +61,7 @@ test('B23 an empty or cut key is refused with the cure, and so is one that other
   }
 })
 
-test('B15 the key is beside the store, by whatever name the server knows it; one beside the link goes on', () => {
+test('B15 the key is beside the store, whatever name the server uses for it; a key beside the link stays in use', () => {
   const [path, link] = [newPath(), newPath()]
   symlinkSync(path, link)
   const key = readSealKey(undefined, fileAt(link))
@@ -71,7 +71,7 @@ test('B15 the key is beside the store, by whatever name the server knows it; one
   assert.deepEqual(readSealKey(undefined, fileAt(link)), key)
 })
 
-test('B23 the server does not start with such a key, and says why', async () => {
+test('B23 the server does not start with such a key, and reports why', async () => {
   const folder = newFolder()
   writeFileSync(join(folder, 'triwire.db.seal'), '', { mode: 0o600 })
   const running = serve(['--config', configFile(folder, model('mine'))], folder)

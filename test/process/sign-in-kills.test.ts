@@ -29,7 +29,7 @@ async function withBooks<T>(folder: string, work: (books: Books) => Promise<T>):
   }
 }
 
-test('Y20 kill -9 between approval and poll, and between refresh and answer, makes nobody sign in again, and leaves no token in clear', async () => {
+test('Y20 kill -9 between approval and poll, or refresh and answer, forces no new sign-in and leaves no token in clear', async () => {
   const folder = newFolder()
   const rules = [{ groups: ['dev'], account: 'demo' }]
   const config = { sign_in: { issuer: 'http://127.0.0.1:9', client_id: 'triwire', rules } }

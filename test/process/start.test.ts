@@ -29,7 +29,7 @@ test('X8 a gateway in process has the simulator and a demo key, and is gone when
   await gateway.close()
 })
 
-test('X8 a gateway in process takes its configuration as an object, and makes accounts', async () => {
+test('X8 a gateway in process takes its configuration as an object, and creates accounts', async () => {
   const upstream = await startSimulator({ record: true })
   atEnd(upstream.close)
   const prices = { input: '1', output: '2' }
@@ -52,7 +52,7 @@ test('X8 a gateway in process takes its configuration as an object, and makes ac
   await assert.rejects(gateway.createAccount('late'), /the gateway is closed/)
 })
 
-test('X8 a gateway in process refuses options that it does not have, and starts no store of another name', async () => {
+test('X8 a gateway in process refuses unknown options, and starts no store with another name', async () => {
   const store = join(testFolder('embedded'), 'triwire.db')
   const asked = (options: object) => startGateway(options as GatewayOptions)
   await assert.rejects(asked({ store, lisen: '127.0.0.1:0' }), /lisen is not an option: .* store, config, listen,/)
@@ -60,7 +60,7 @@ test('X8 a gateway in process refuses options that it does not have, and starts 
   await assert.rejects(asked({}), /store must be the path of a SQLite file/)
 })
 
-test('N-F12 a gateway in process refuses the demo account on real models, until it has credit on purpose', async () => {
+test('N-F12 a gateway in process refuses the demo account on real models, until it is deliberately given credit', async () => {
   const store = join(testFolder('embedded'), 'triwire.db')
   const first = await start({ store })
   const demoKey = first.demoKey!
@@ -87,7 +87,7 @@ test('N-F12 a gateway in process refuses the demo account on real models, until 
   assert.equal((await ask(meant.url, demoKey, 'real')).status, 200)
 })
 
-test('X8 a gateway in process that cannot start leaves nothing behind', async () => {
+test('X8 a gateway in process that cannot start leaves nothing running', async () => {
   const first = await start()
   const taken = new URL(first.url).host
   const store = join(testFolder('embedded'), 'triwire.db')

@@ -124,7 +124,7 @@ before(async () => {
 })
 
 for (const [wire, modelWire] of ways)
-  test(`decision 12 of a finished request no more survives a young collection than is kept on purpose, ${wire} → ${modelWire}`, async () => {
+  test(`decision 12 no more of a finished request survives a young collection than is kept on purpose, ${wire} → ${modelWire}`, async () => {
     await putLoad(wire, modelWire, 500)
     const figures: number[] = []
     while (!figures.some((bytes) => bytes < promotedBytesMax) && figures.length < roundsMax) {

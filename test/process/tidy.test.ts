@@ -33,17 +33,17 @@ function look(looks: readonly [rss: number, busy: number, left?: number][]): boo
 /** So long nothing else was done. */
 const minute = (rss: number): [rss: number, busy: number][] => Array.from({ length: 59 }, () => [rss, 0.02])
 
-test('issue 10 R18 what a burst left behind is collected once the process has been idle for a minute', () => {
+test('issue 10 R18 memory left after a burst is collected once the process has been idle for a minute', () => {
   const told = look([[200, 0], [300, 0.9], [400, 0.5], ...minute(400), [400, 0.02, 250], ...minute(250)])
   assert.deepEqual(indexesOf(told), [62])
 })
 
-test('B10 what a crowd left behind is collected after two idle looks', () => {
+test('B10 memory left by many requests is collected after two idle checks', () => {
   const told = look([[200, 0], [600, 0.9], [600, 0.5], [600, 0.02], [600, 0.02, 250], ...minute(250)])
   assert.deepEqual(indexesOf(told), [4])
 })
 
-test('B10 what those kept who went in the meantime is collected a minute later', () => {
+test('B10 memory held by clients that left in the meantime is collected a minute later', () => {
   const told = look([
     [200, 0],
     [800, 0.9],
@@ -56,19 +56,19 @@ test('B10 what those kept who went in the meantime is collected a minute later',
   assert.deepEqual(indexesOf(told), [3, 63])
 })
 
-test('issue 14 decision 61: whoever pauses for less finds the code warm', () => {
+test('issue 14 decision 61: a client that pauses for less finds the code warm', () => {
   const told = look([[200, 0], [455, 0.5], ...minute(455), [455, 0.5], ...minute(455)])
   assert.deepEqual(indexesOf(told), [])
 })
 
-test('issue 10 R18 a process that works is not stopped for it, and one that did not grow neither', () => {
+test('issue 10 R18 a busy process is not stopped for a collection, and neither is one that did not grow', () => {
   const busy = look([[200, 0.2], ...Array.from({ length: 200 }, (_, i): [number, number] => [600, i % 2 ? 0.05 : 0.3])])
   assert.ok(!busy.includes(true))
   const steady = look(Array.from({ length: 200 }, (_, i): [number, number] => [200 + 0.6 * i, 0]))
   assert.ok(!steady.includes(true))
 })
 
-test('issue 10 R18 where little can be given back nothing is collected again before as much has come anew, nor before another minute', () => {
+test('issue 10 R18 if little can be freed, the next collection waits for as much new memory, and for another minute', () => {
   const told = look([
     [200, 0.5],
     ...minute(400),

@@ -149,7 +149,7 @@ for (const client of wires) {
   }
 }
 
-test('P1 within one wire the fields are told by their bytes', async () => {
+test('P1 within one wire the fields are reported by their bytes', async () => {
   const body =
     '{"model":"plain-chat","messages":[{"role":"developer","content":"x"}],"max_tokens":9999999,"max_completion_tokens":9999999,"stream":true,"seed":1.0,"speed":"fast","n":null}'
   const described = await describe('chat', body)
@@ -166,7 +166,7 @@ test('P1 within one wire the fields are told by their bytes', async () => {
   ])
 })
 
-test('T9 between two wires the fields are told in the words of the table, each with what came of it', async () => {
+test('T9 between two wires the fields are reported in the words of the table, each with its outcome', async () => {
   const body =
     '{"model":"plain-chat","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"output_config":{"effort":"low"},"top_k":3,"mcp_servers":null,"mine":1}'
   const described = await describe('messages', body)
@@ -188,7 +188,7 @@ test('T9 between two wires the fields are told in the words of the table, each w
   assert.deepEqual(one.fields.at(-1), { field: 'n', what: 'dropped', why: 'refused above 1; else nothing to send' })
 })
 
-test('R1 size comes first, then JSON, the model, the conversation key, the fields, the pair', async () => {
+test('R1 size is checked first, then JSON, the model, the conversation key, the fields, the pair', async () => {
   const { limits } = gateway.server.gateway.snapshots.current.config
   const large = `{"model":"nobody","x":"${'y'.repeat(limits.bodyBytesMax)}"`
   const long = `"prompt_cache_key":"${'k'.repeat(257)}"`
@@ -212,7 +212,7 @@ test('R1 size comes first, then JSON, the model, the conversation key, the field
   }
 })
 
-test('R7 a session key and the headers of the wire count as the gateway counts them', async () => {
+test('R7 a session key and the headers of the wire count as they do in the gateway', async () => {
   const headers = { 'x-session-id': 'canary-é', 'anthropic-beta': 'context-1m', 'anthropic-version': '2024-01-01' }
   const body = JSON.stringify({
     ...fullBodies.messages,
@@ -234,7 +234,7 @@ test('R7 a session key and the headers of the wire count as the gateway counts t
   assert.equal(gateway.asked[0]!.headers['anthropic-beta'], 'context-1m')
 })
 
-test('U2 a refusal of the model is told in the words that its client would read', async () => {
+test('U2 a refusal by the model is reported in the words that its client would read', async () => {
   const refusals: [status: number, body: string][] = [
     [
       400,
@@ -258,7 +258,7 @@ test('U2 a refusal of the model is told in the words that its client would read'
   }
 })
 
-test('C12 a stop sequence of ours ends an answer whose model goes on, and never tells its figures', async () => {
+test('C12 a stop sequence that we enforce ends an answer whose model goes on, and never shows the model’s figures', async () => {
   const body = '{"model":"plain-responses","messages":[{"role":"user","content":"Hi"}],"stop":["END"],"stream":true}'
   const answer = Buffer.from(events(created, ...wholeMessage(0, 'before END behind')))
   const described = await describe('chat', body, undefined, { answer: { body: answer } })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createUnaskedLog } from '../../src/process/telemetry.ts'
 
-test('Y14 each upstream has a line a minute, which counts the events before it; the metric has every one', () => {
+test('Y14 each upstream has a log line a minute, which counts the events before it; the metric counts every one', () => {
   let nowMs = 0
   const lines: unknown[] = []
   const { note, families } = createUnaskedLog(

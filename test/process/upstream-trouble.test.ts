@@ -5,7 +5,7 @@ import { judgeAnswer } from '../../src/live/upstream-trouble.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import { samples } from '../support/account-refusals.ts'
 
-test('F-U7 a path that is lost while an upstream is waited for is told as one, and not as a server that speaks no HTTP', () => {
+test('F-U7 a path lost while an upstream is waited for is reported as lost, and not as a server that speaks no HTTP', () => {
   const target = { upstream: { baseUrl: 'https://models.example/v1' } } as unknown as Target
   const { trouble, note } = judgeAnswer({ fault: { cause: 'upstream_silent', isReuseRace: false } }, target)
   assert.deepEqual(
@@ -14,7 +14,7 @@ test('F-U7 a path that is lost while an upstream is waited for is told as one, a
   )
 })
 
-test('NEW-14 a fault of the proxy is named by its one cause, with its cure', () => {
+test('NEW-14 a fault of the proxy is reported with its one cause and its cure', () => {
   const target = { upstream: { baseUrl: 'https://models.example/v1' } } as unknown as Target
   for (const [proxyStatus, told] of [
     [undefined, /^the proxy of the environment cannot be reached: check its address/],
@@ -34,7 +34,7 @@ test('NEW-14 a fault of the proxy is named by its one cause, with its cure', () 
   }
 })
 
-test('U2 what a provider says of the account is told in the words of who keeps the file, whatever its status', () => {
+test('U2 a provider’s message about the account is reported in the operator’s words, whatever its status', () => {
   const troubles = { key: 'key', denied: 'permission', spent: 'credit' }
   const told = samples.filter(({ about, isBare }) => about in troubles && !isBare)
   for (const { profile, wires, status, about, error, body } of told) {

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { Lane } from '../../src/webhooks/send.ts'
 import { turn } from '../support/waiting.ts'
 
-test('issue 13 X15: a receiver is told one message after the other, and of those that wait not more than ten are in memory', async () => {
+test('issue 13 X15: a receiver gets one message after the other, and at most ten waiting messages are in memory', async () => {
   let nowMs = 0
   const lane = new Lane(() => nowMs)
   const ends: (() => void)[] = []
@@ -30,7 +30,7 @@ test('issue 13 X15: a receiver is told one message after the other, and of those
   assert.deepEqual(enter(12), { comeInMs: 5_000 })
 })
 
-test('issue 13 X15: what fails for one message is nothing to the next', async () => {
+test('issue 13 X15: a failure of one message does not affect the next', async () => {
   const lane = new Lane(() => 0)
   const failed = lane.enter(() => Promise.reject(new Error('no')))
   assert.ok(!('comeInMs' in failed))

@@ -5,7 +5,7 @@ import { isDue, pauseMs } from '../../src/webhooks/tries.ts'
 
 const hourMs = 3_600_000
 
-test('X15 the next try of a receiver comes after pauses that grow to an hour', () => {
+test('X15 the pauses between tries of a receiver grow to an hour', () => {
   assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 7, 1_000].map(pauseMs), [
     5_000,
     30_000,
@@ -19,7 +19,7 @@ test('X15 the next try of a receiver comes after pauses that grow to an hour', (
   ])
 })
 
-test('X15 Y15 a time further ahead than any pause comes from a wrong clock: a receiver is not kept waiting for it', () => {
+test('X15 Y15 a time further ahead than any pause comes from a wrong clock, and does not delay a receiver', () => {
   const nowMs = Date.parse('2026-11-22T12:00:00Z')
   for (const [dueMs, is] of [
     [0, true],
@@ -33,7 +33,7 @@ test('X15 Y15 a time further ahead than any pause comes from a wrong clock: a re
     assert.equal(isDue(dueMs, nowMs), is, new Date(dueMs).toISOString())
 })
 
-test('X15 Y15 whatever another clock has written, a receiver waits for an hour at most', () => {
+test('X15 Y15 a receiver waits for an hour at most, whatever time another clock has written', () => {
   fc.assert(
     fc.property(fc.nat(), fc.maxSafeInteger(), (nowMs, dueMs) => {
       assert.ok(isDue(dueMs, nowMs) || dueMs - nowMs <= hourMs)

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import test from 'node:test'
 import { configFile, model, newFolder, serve } from '../support/serve.ts'
 
-test('X7: --workers with SQLite is refused with why, and nothing is opened', async () => {
+test('X7: --workers with SQLite is refused with a reason, and nothing is opened', async () => {
   const folder = newFolder()
   const { exited, stderr } = serve(['--workers', '2', '--config', configFile(folder, model('m'))], folder)
   assert.equal(await exited, 1)
