@@ -214,7 +214,7 @@ test('R15 a rotated key lives no longer than its grace period, whatever end is r
   })
   assert.deepEqual([result.expiresMs, result.ownExpiresMs], [1_500, undefined])
   assert.equal(to(null, { revokedMs: 5 }), 'key_revoked')
-  // One that nobody rotated may be given another time.
+  // A key that was never rotated may get another end.
   assert.equal(to(null, { expiresMs: 900, ownExpiresMs: 900 }), 'done')
 })
 
@@ -231,6 +231,6 @@ test('R4 R15 a key that has ended is not rotated: its successor would be shown a
     codeOf(rotateKey('key_1', 60_000), { keys: [{ ...key, ...ends }], nowMs })
   assert.equal(at(999, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'done')
   assert.equal(at(1_000, { expiresMs: 1_000, ownExpiresMs: 1_000 }), 'key_expired')
-  // Nor one whose grace is over: whoever has it has a successor.
+  // A key whose grace period is over is not rotated either: its owner has the successor.
   assert.equal(at(5_000, { expiresMs: 1_000 }), 'key_expired')
 })

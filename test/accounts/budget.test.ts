@@ -67,7 +67,7 @@ test('R15 X12 after a change of the zone, the reported window runs to its end, a
   const noon = at('2026-11-22T12:00:00Z')
   const told = spendMore(undefined, 'day', utc!, noon, -3n)
   assert.equal(told.untilMs, at('2026-11-23T00:00:00Z'))
-  // In Los Angeles the day began at 8:00 of UTC, before what was told is over.
+  // In Los Angeles the day began at 8:00 UTC, before the reported window ends.
   const last = spendMore(told, 'day', angeles!, at('2026-11-22T23:59:59Z'), -3n)
   assert.deepEqual([last.untilMs, last.spentNanos], [told.untilMs, 6n])
   const next = spendMore(last, 'day', angeles!, at('2026-11-23T00:00:00Z'), -3n)

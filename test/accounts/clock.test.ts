@@ -120,7 +120,7 @@ test('Y15 at a start a clock more than 366 days past the newest entry is in doub
     [at(startMs, undefined), false],
     [at(startMs, startMs - rest), false],
     [at(startMs, startMs - rest - 1), true],
-    // One that is behind its entries is reported, and blocks nothing.
+    // A clock that is earlier than its entries is reported, and blocks nothing.
     [at(startMs, startMs + 10 * rest), false],
     [at(startMs, startMs - 3 * rest, startMs - dayMs), false],
     [at(startMs, startMs - 3 * rest, startMs - rest), false],

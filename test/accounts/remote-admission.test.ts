@@ -15,7 +15,7 @@ const key: ApiKey = {
   expiresMs: undefined,
 }
 
-/** An admission before a desk that answers as told. */
+/** An admission before a desk with scripted answers. */
 function start({ limit = 300 } = {}) {
   const told: DeskOrder[] = []
   const state = { blocked: new Set<string>(), isShedding: false, nowMs: 0, limit }
@@ -93,7 +93,7 @@ test('R1 X7: for an unknown account, the store is asked for a place before the b
   const entered = (await entering) as Entered
   const admitting = entered.admit(9n)
   const { place, holdNanos } = await answer('admitted')
-  // The place that it has goes along: where credit refuses the hold it is given back.
+  // The question names the place that it has, which is returned if credit refuses the hold.
   assert.deepEqual([place, holdNanos], [{ accountMs: 7, keyMs: undefined }, 9n])
   assert.equal((await admitting).ok, true)
 })

@@ -14,7 +14,7 @@ test('T7 an envelope opens only for its account and model', () => {
   assert.equal(sealer.unseal(envelope, 'acct_2', 'model-1'), undefined)
   assert.equal(sealer.unseal(envelope, 'acct_1', 'model-2'), undefined)
   assert.equal(createSealer(Buffer.alloc(32, 8)).unseal(envelope, 'acct_1', 'model-1'), undefined)
-  // What stands between the two names keeps one pair from passing for another.
+  // The separator between the two names keeps one pair from passing for another.
   assert.equal(sealer.unseal(sealer.seal(sealed, 'a', 'bc'), 'ab', 'c'), undefined)
 })
 

@@ -348,7 +348,7 @@ test('B7 C13 a withdrawn debit that is on record gets its answer, whether the po
   const [other] = await debit('req_3')
   await pass(5_000)
   const [withdrawal] = posters[0]!.withdrawals
-  // In its order: what was posted is told before the answer to what was asked after it.
+  // In order: a posted debit is reported before the answer to a later question.
   posters[0]!.posts.splice(0, 1)
   await posters[0]!.answer(9n * costNanos)
   assert.equal(await other, 'posted')

@@ -7,7 +7,7 @@ import { testFolder } from '../support/folder.ts'
 
 test('a peer’s processes are counted with all their descendants, including ended ones, and no others', () => {
   const proc = testFolder('proc')
-  // The numbers of a process may be lower than its parent's: they begin anew.
+  // The numbers of a process may be lower than its parent's, since they start again from the beginning.
   put(proc, 300, { parent: 1, ticks: [100, 20, 7, 3], pages: 256 })
   put(proc, 41, { parent: 300, ticks: [5, 5, 0, 0], pages: 512, name: 'a (worker) R 9' })
   put(proc, 42, { parent: 41, ticks: [1, 0, 0, 0], pages: 256 })

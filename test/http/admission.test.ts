@@ -10,7 +10,7 @@ import { until } from '../support/waiting.ts'
  * The walk before an admission on another machine (ruling R1): it answers later, and decides in `admit`.
  */
 
-/** A gateway whose admission notes what it is asked, and answers as told, a turn later. */
+/** A gateway whose admission records its questions, and gives scripted answers a turn later. */
 async function start(
   t: TestContext,
   answer: { enter?: AdmissionRefusal; admit?: AdmissionRefusal; judge?: AdmissionRefusal | Error } = {},

@@ -134,10 +134,10 @@ test('R7 the same key sent twice in one header counts as one key', async () => {
 
 test('spec 8 F-C43 exactly 300 of 1,000 simultaneous requests are admitted, over two keys of an account, until the window reopens', async () => {
   gateway.advance(61_000)
-  // No body is JSON: what is admitted is refused behind the window, and costs nothing.
+  // No body is JSON: admitted requests are refused after the window, and cost nothing.
   const send = async (i: number) => {
     const key = i % 2 ? gateway.key : secondKey
-    // Head and body in one piece: who is refused before the body is read must still be there to read the answer.
+    // Head and body in one piece: a client that is refused before its body is read must still read the answer.
     const lines = ['POST /v1/chat/completions HTTP/1.1', 'host: x', `x-api-key: ${key}`, 'content-length: 2', '', '[]']
     const { answers } = await raw(gateway.url, lines.join('\r\n'), { answers: 1 })
     return { status: answers[0]!.status, wait: answers[0]!.headers.get('retry-after') }

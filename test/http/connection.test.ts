@@ -12,7 +12,7 @@ import { collect } from '../support/garbage.ts'
 import { listen } from '../support/listen.ts'
 import { until, within } from '../support/waiting.ts'
 
-/* One client's connection, before a house that answers as the test says. */
+/* One client's connection, before a gateway that answers as the test says. */
 
 const asked = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 
@@ -38,7 +38,7 @@ function openHouse(onAdmit: (exchange: HttpExchange) => void = () => {}): Exchan
   return house
 }
 
-/** Both ends of connections to a house. */
+/** Both ends of connections to a gateway. */
 async function connectTo({ host }: Exchanges): Promise<() => Promise<{ client: Socket; server: Socket }>> {
   const listener = createServer({ noDelay: true, highWaterMark: 16_384 })
   const port = await listen(listener)
@@ -87,7 +87,7 @@ test('decision 58 RFC 9112 9.6 the last answer arrives whole at a client that ha
   const body = Buffer.alloc(1_048_576, 'y')
   house.admitted[0]!.answer(200, '', body)
   const read: Buffer[] = []
-  // The rest of what it sends is taken, so that nothing of its own stands in the way of the answer.
+  // The rest of what it sends is read, so that unread bytes do not delay the answer.
   client.on('data', (bytes: Buffer) => read.push(bytes))
   await within(once(client, 'end'), 'all of it is told')
   const text = Buffer.concat(read).toString('latin1')

@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw.ts'
 import { runsUpTo } from '../support/runs.ts'
 
-/* The edge reads HTTP itself: where the network cuts what a client sends is nobody's business. */
+/* The edge parses HTTP itself: the places at which the network cuts a client's bytes must not matter. */
 
 let gateway: TestGateway
 before(async () => {

@@ -85,7 +85,7 @@ test('F-C12 garbage that arrives while a request is answered spoils nothing eith
   write(head(chat, [`content-length: ${streamed.length}`], '1.1', native.gateway.key) + streamed)
   await native.upstream.untilHeard()
   write('{"a":1}')
-  // Another request is behind it in the loop, so that it was read.
+  // Another request comes after it in the loop, so that it was read.
   assert.equal((await fetch(`${native.gateway.url}/v1/models`)).status, 200)
   letGo()
   const result = await read()
@@ -174,7 +174,7 @@ test('R3 an absolute-form target counts by its path', async () => {
   assert.deepEqual(told(await raw(gateway.url, bytes, { answers: 1 })), [200])
   const none = 'GET http://elsewhere.example HTTP/1.1\r\nhost: x\r\n\r\n'
   assert.deepEqual(told(await raw(gateway.url, none, { answers: 1 })), ['404 unknown_url'])
-  // What stands behind `?` or `#` is no path, whatever it looks like (RFC 3986 3.3).
+  // The text after `?` or `#` is not part of the path, whatever it looks like (RFC 3986 3.3).
   for (const mark of ['?x=', '#'])
     assert.deepEqual(
       told(await raw(gateway.url, none.replace('.example', `.example${mark}/v1/models`), { answers: 1 })),
@@ -336,7 +336,7 @@ test('R11 F-C1 half an empty line after an answer is not a head that must arrive
   await read({ answers: 1 })
   socket.setNoDelay()
   write('\r')
-  // By then the first half was read, and behind the deadline of another the own one would be over too.
+  // By then the first half was read, and a deadline of its own would have ended with that of another.
   await raw(hasty.url, list, { answers: 1 })
   write('\n')
   const late = await openRaw(hasty.url)
@@ -490,7 +490,7 @@ test('F-C49 a connection is read once more before it is closed: a request unread
   const silent = await openRaw(small.url)
   await until(() => accepted === 1, 'it is accepted')
   unsubscribe('net.server.socket', count)
-  // All in one turn, so that the gateway is told of a new connection first, and of the requests behind it.
+  // All in one turn, so that the gateway sees a new connection first, and then the requests.
   const opening = openRaw(small.url)
   process.nextTick(() => {
     silent.write(list)

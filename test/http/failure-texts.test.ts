@@ -75,7 +75,7 @@ const refused = (status: number): Failure => ({
   cause: `upstream_${status}`,
 })
 
-/** What an attempt dies of, and what is told; status and code are those of spec 7.3. */
+/** Causes of a failed attempt, and the answers to them; status and code are those of spec 7.3. */
 const failures: (readonly [Failure, string, keyof typeof failureTexts])[] = [
   ...[429, 529].map((status) => [refused(status), '429 rate_limit_exceeded', 'modelFull'] as const),
   ...[401, 402, 403].map((status) => [refused(status), '503 no_upstream_account', 'noUpstream'] as const),

@@ -32,7 +32,7 @@ const send = (gateway: TestGateway, bytes: string | Buffer) =>
 const body = '{"model":"native-chat","messages":[{"role":"user","content":"canary-framing"}]}'
 const length = body.length
 const chunked = `${length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
-/** What an attacker hides behind a body whose end two readers see in two places. */
+/** The request that an attacker hides after a body whose end two readers see in different places. */
 const hidden = 'GET /hidden HTTP/1.1\r\nhost: x\r\n\r\n'
 
 const lengths = [

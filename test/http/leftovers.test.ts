@@ -14,7 +14,7 @@ function setUp() {
   })
   let thrownAway = 0
   const order: number[] = []
-  /** As a socket does: what is read for it arrives at once while it flows, and one piece more behind a pause. */
+  /** Acts like a socket: queued bytes arrive at once while it flows, and one more piece after a pause. */
   function send(id: number, bytes: number): Unwanted {
     let left = bytes
     let isFlowing = false

@@ -5,7 +5,7 @@ import { openRaw, raw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
 
 /*
- * Ruling R1 by pairs: of two things wrong with one request the earlier one in the order of checks is told.
+ * Ruling R1 by pairs: of two mistakes in one request, the earlier one in the order of checks is reported.
  */
 
 let gateway: TestGateway
@@ -56,7 +56,7 @@ for (const [i, first] of faults.entries()) {
     if (first !== second && Object.keys(second.fault).some((field) => fields.has(field))) continue
     const wrong = first === second ? first.told : `${first.told} before ${second.told}`
     test(`R1 ${wrong}: ${JSON.stringify({ ...second.fault, ...first.fault }).slice(0, 60)}`, async () => {
-      // Windows of one request and one failure: opened anew, then used up where the fault is that they are.
+      // Windows of one request and one failure: new ones, used up beforehand if the fault is a full window.
       gateway.advance(61_000)
       const asked = { key: 'fresh', ...second.fault, ...first.fault }
       if (asked.key === 'spent') await tell({ key: keys['spent'], body: '{}' })

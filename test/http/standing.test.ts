@@ -30,7 +30,7 @@ test('R13 each answer to an inference request has the window and the balance, on
       const [limit, remaining, reset, told] = standingOf(response)
       const what = `${wire} ${JSON.stringify(more)}`
       assert.deepEqual([limit, remaining, reset], ['20', `${--left}`, '60'], what)
-      // A whole answer goes out behind its debit; the head of a stream need not.
+      // A whole answer is sent after its debit; the head of a stream need not be.
       assert.ok(told === balance() || ('stream' in more && told === before), what)
     }
   }

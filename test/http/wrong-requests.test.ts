@@ -456,7 +456,7 @@ async function ask(wire: Wire, change: Row[1]): Promise<string> {
   return [response.status, error?.code, error?.param && `(${error.param})`, error?.message].filter(Boolean).join(' ')
 }
 
-/** Where nothing of a body is looked at: path, method, headers, and what is told. */
+/** Mistakes outside of the body: path, method, headers, and the answers to them. */
 const others: [path: string, method: string, headers: Record<string, string>, told: RegExp][] = [
   ['/v1/messages', 'GET', {}, /^404 Nothing is served at this path and method: use POST /],
   ['/v1/chat/completions', 'PUT', {}, /^404 Nothing is served/],

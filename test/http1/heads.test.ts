@@ -31,7 +31,7 @@ const lines = [
 ]
 const octets = fc.constantFrom(...'\r\n\t :;,\x00\x0b\x7f\xff/*aZ09', '\r\n', '\r\n ', 'HTTP/1.1')
 
-/** A head, and what somebody made of it: some octets are others, some are gone, some are new. */
+/** A head and a mutation of it: some octets are changed, some are gone, some are new. */
 const heads = fc
   .record({
     first: fc.constantFrom(...requestLines),

@@ -15,7 +15,7 @@ export function readByNode(kind: 'request' | 'response', bytes: Buffer): ReadByN
   const read: ReadByNode = { head: undefined, body: '', isWhole: false, isFault: false }
   const parser = new HTTPParser()
   parser.initialize(kind === 'request' ? HTTPParser.REQUEST : HTTPParser.RESPONSE, {}, 65_536, 0)
-  /** Where there are many fields they are told before the head is. */
+  /** If there are many fields, they are reported before the head is. */
   const early: string[] = []
   parser[HTTPParser.kOnHeaders | 0] = (list: string[]) => void early.push(...list)
   parser[HTTPParser.kOnHeadersComplete | 0] = (

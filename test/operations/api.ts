@@ -67,7 +67,7 @@ async function firstOf(response: Response): Promise<string> {
   return new TextDecoder().decode(value)
 }
 
-/** The problem that was told, by its name; with what every problem has. */
+/** The problem that was returned, by its name; with the members that every problem has. */
 export function problemOf({ status, headers, body }: Told): string {
   assert.equal(headers.get('content-type'), 'application/problem+json')
   const { type, title, status: said, detail, request_id } = body as unknown as Record<string, string>

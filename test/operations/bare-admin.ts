@@ -23,7 +23,7 @@ export async function startBareAdmin(parts: Partial<Parts>): Promise<string> {
 
 const minute = { windowMs: 60_000, clockMs: () => 0 }
 
-/** The API without a gateway, which nobody asks too often. */
+/** The API without a gateway and without limits on requests. */
 export function createBareApi(parts: Partial<ApiParts>) {
   return createApi({
     books: async () => assert.fail('the books are opened'),

@@ -26,7 +26,7 @@ test('issue 13: an edit needs the version that was read; an edit of a stale vers
   )
   const credited = await ask('GET', '/accounts/bb')
   await ask('POST', '/accounts/bb/credits', { body: { credits: '1', reference: 'r' } })
-  // What is spent or paid meanwhile stands in the way of no edit.
+  // Spending and payments in the meantime do not prevent an edit.
   assert.equal((await ask('GET', '/accounts/bb')).headers.get('etag'), credited.headers.get('etag'))
 })
 
@@ -36,7 +36,7 @@ test('issue 13: of two simultaneous edits of one version, one is refused', async
   const told = await Promise.all(
     ['x', 'y'].map((name) => ask('PATCH', '/accounts/b', { body: { name }, headers: { 'if-match': etag } })),
   )
-  // The path names the old name: who comes second finds it gone, or changed.
+  // The path has the old name: the second edit finds it gone, or changed.
   assert.deepEqual(told.map(({ status }) => status).sort(), [200, 404])
   const id = told.find(({ status }) => status === 200)!.body['id']
   const now = (await ask('GET', `/accounts/${id}`)).headers.get('etag')!

@@ -22,7 +22,7 @@ const routes = Object.entries(document.paths).map(([path, methods]) => ({
 }))
 const compiled = new Map<string, ValidateFunction>()
 
-/** Holds an answer against the document: its status is told there, and its body is of the schema of that. */
+/** Checks an answer against the document, which must have its status and a schema for its body. */
 export function checkAnswer(
   method: string,
   target: string,
@@ -52,7 +52,7 @@ export function checkAnswer(
 /** Holds the body of a webhook's message against the document. @returns what differs, or undefined */
 export function checkMessage(body: { type: string }): string | undefined {
   const described = document.webhooks[body.type]
-  // A receiver stands in for models too.
+  // A receiver also serves as the models.
   if (!described) return undefined
   const validate = validatorAt(described.post.requestBody.content['application/json'].schema.$ref)
   const isRight: boolean = validate(body)

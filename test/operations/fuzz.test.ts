@@ -7,7 +7,7 @@ import { characters } from '../support/characters.ts'
 import { runsOf } from '../support/runs.ts'
 import { startApi } from './api.ts'
 
-/* Every field of every operation with values that nobody means; `ask` holds each answer against the document. */
+/* Every field of every operation with unlikely values; `ask` checks each answer against the document. */
 
 const odd = [
   ...[

@@ -390,7 +390,7 @@ test('issue 13: a playground request is one of an account without a key: its win
     [404, 'model_not_found'],
   )
   const [last] = (await ask('GET', '/audit?operation=playground&limit=1')).body.items!
-  // U5: what a request says is kept nowhere, also where a model's name should stand.
+  // U5: the text of a request is stored nowhere, even if it is in the place of a model's name.
   assert.equal((last!['after'] as unknown as { model: null }).model, null)
   const full = await play(question())
   assert.deepEqual(

@@ -94,7 +94,7 @@ for (const line of refused)
     assert.doesNotMatch(answers[0]!.body, /canary/)
   })
 
-// The system takes this for loopback, and we do not, as for every name but localhost: nobody else reaches this test.
+// The system treats this name as loopback, and we do not, as for every name but localhost: no other machine reaches this test.
 const elsewhere = '127.1'
 
 test('NEW-7 a server with an admin listener in clear for others also answers everything on loopback, commands included', async () => {
@@ -125,7 +125,7 @@ test('NEW-7 a server with an admin listener in clear for others also answers eve
     [(await whole('/api/v1/me')).status, (await whole('/console/')).status, (await whole('/readyz')).status],
     [200, 200, 200],
   )
-  // A command finds the loopback address by the file, in which the server was told its port.
+  // A command finds the loopback address from the file, which has the server's port.
   const port = Number(new URL(beside).port) - 1
   assert.deepEqual(addressBeside({ host: '0.0.0.0', port }), { host: '127.0.0.1', port: port + 1 })
   const file = { ...parse(readFileSync(gateway.configPath, 'utf8')), admin_listen: `0.0.0.0:${port}` }

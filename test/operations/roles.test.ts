@@ -180,7 +180,7 @@ test('issue 13: every operation, asked by every role, without a token and with a
   const revoked = (await api.books.createOperator('gone', 'admin', gateway.nowMs() + 86_400_000)).token
   await api.books.revokeOperator('gone')
   const finance = (await api.books.createOperator('fin', 'finance', gateway.nowMs() + 86_400_000)).token
-  /** Signs somebody in at the provider (Y22). @param keyOf the account of their session's key. */
+  /** Signs a person in at the provider (Y22). @param keyOf the account of their session's key. */
   const signIn = async (role: PersonSession['role'], keyOf?: string) => {
     const { id: personId } = await api.books.createPerson({ name: `A ${role}` })
     const issued = keyOf === undefined ? undefined : await api.books.createKey(keyOf, { person: personId })
@@ -471,7 +471,7 @@ const ownWays: Record<string, Provoke> = {
   'own.key.create conflict': async (api, one, fields) => {
     const { headers } = await identityFor(one, api)
     for (let n = 0; n < 20; n++) await asked({ token: '', headers })(api, one, fields)
-    // The other questions are those of somebody who may have a key more.
+    // The other operations are asked by a person who may have one more key.
     signedIn.delete(api)
     return asked({ token: '', headers })(api, one, fields)
   },
@@ -575,7 +575,7 @@ test('issue 13: each operation declares a silent store, too many requests, and a
     failure = new StoreSilent('')
     assert.equal(await ask(one, createToken().token), 'store_unavailable', one.id)
     failure = undefined
-    // Whoever is known and asks too often is told so before anything else; sign-ins are counted by their address.
+    // A known caller with too many requests gets that answer before any other; sign-ins are counted by address.
     if (one.role !== 'anyone') assert.equal(await ask(one, createToken().token), 'rate_limited', one.id)
   }
   failure = new Error('a bug')

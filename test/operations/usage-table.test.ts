@@ -62,7 +62,7 @@ onEachStore((engine) => {
       }),
     )
     await store.giveBack(['req_5', 'req_17'])
-    // Two identities of one person count together, and one who was erased is nobody.
+    // Two identities of one person count together, and an erased person is blank.
     await store.linkPersons(persons[1]!, persons[2]!)
     await store.erasePerson(persons[3]!)
     const names = new Map(persons.map((id, n) => [id, ['Ann', 'Ann', 'Ann', null][n]!]))

@@ -236,7 +236,7 @@ test('issue 13: operators are managed at the command line; a command to a server
   assert.ok(!listed.stdout.includes(token!))
   assert.equal((await runWarm(['operator', 'revoke', 'eve', ...config])).stdout, 'the token of eve is revoked\n')
   assert.equal(problemOf(await ask('GET', '/accounts', { token })), 'unauthenticated')
-  // Whose name was revoked may be made anew.
+  // The name of a revoked operator may be used again.
   assert.equal((await runWarm(['operator', 'create', 'eve', '--role', 'viewer', ...config])).code, 0)
   assert.equal((await runWarm(['upstreams', ...server])).code, 0)
   assert.equal((await runWarm(['upstreams', ...server], { env: { TRIWIRE_TOKEN: viewer } })).code, 0)
@@ -268,7 +268,7 @@ test('X9 operate §6 behind a proxy with TLS the listener answers under its publ
   for (const other of ['example', 'evil.admin.example', 'admin.example:8443', 'admin.example.evil.example'])
     assert.equal((await by(other)).status, 421, other)
   assert.equal((await by('admin.example', 'Origin: http://evil.example')).status, 403)
-  // Who comes through the proxy is told apart by the address that it names.
+  // Clients behind a proxy are distinguished by the address that it names.
   for (let at = 0; at < 5; at++) await ask('GET', '/me', { token: 'x', headers: { 'x-forwarded-for': '192.0.2.1' } })
   const wrong = (from: string) => ask('GET', '/me', { token: 'x', headers: { 'x-forwarded-for': from } })
   assert.equal(problemOf(await wrong('192.0.2.1')), 'rate_limited')

@@ -115,7 +115,7 @@ test('X7 X9 --workers: any worker answers operators for all, at the shared port 
     assert.equal((await fetch(`${origin}/api/v1/upstreams`)).status, 401)
     for (const { door } of doors) {
       const { key } = JSON.parse(door)
-      // An operator may not, and who has read the key in the database may not.
+      // An operator may not, and neither may a person who has read the key in the database.
       for (const shown of [token, key]) {
         const asked = { method: 'POST', headers: { authorization: `Bearer ${shown}` }, body: '[]' }
         assert.equal((await fetch(`${origin}/internal/${key}/readHolds`, asked)).status, 404)

@@ -4,7 +4,7 @@ import test from 'node:test'
 import { anyPorts, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 
-/* Left to npm test: programs are started, and wait for names that nobody answers for. */
+/* Left to npm test: programs are started, and wait for names that no server answers. */
 
 const skip = process.platform !== 'linux'
 

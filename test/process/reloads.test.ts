@@ -46,7 +46,7 @@ test('B3: signals soon after a reload cause one more reload, a second later, and
     [0, 1],
     [1_000, 12],
   ])
-  // The last one, at any moment behind that, has a reload too.
+  // The last signal also has a reload, whenever it comes after that.
   advance(999)
   signal()
   assert.equal(done.length, 2)

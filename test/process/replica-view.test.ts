@@ -148,7 +148,7 @@ test('X9 an unreachable server is named, delays callers once, and is asked again
     registered('old', undefined),
     // This server, under the number that it had before a failover.
     registered('own', { key: 'ownKey', url: 'http://127.0.0.1:9' }),
-    // A door with another seal key answers nobody of ours.
+    // A listener with another seal key answers none of our servers.
     registered('foreign', { key: 'foreignKey', url: good.origin }),
   ]
   const { operations, advance } = view({}, list, () => {

@@ -25,7 +25,7 @@ test('B23 T7 the key of the envelopes is created once, complete, for its owner o
   assert.deepEqual(readdirSync(dirname(path)), ['triwire.db.seal'])
   assert.equal(statSync(`${path}.seal`).mode & 0o777, 0o600)
   assert.equal(Buffer.from(readFileSync(`${path}.seal`, 'utf8'), 'base64').length, 32)
-  // What a loss of power left half written under the other name is in nobody's way.
+  // A file that a power loss left half written under the other name does not matter.
   writeFileSync(`${path}.seal.new`, 'half')
   assert.deepEqual(readSealKey(undefined, fileAt(path)), key)
   const other = newPath()

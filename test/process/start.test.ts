@@ -7,7 +7,7 @@ import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
 import { openStore } from '../support/operator.ts'
 
-/* The gateway in somebody's own process, as the package exports it (docs/embedding.md). */
+/* The gateway in the process of another program, as the package exports it (docs/embedding.md). */
 
 async function start(options: Partial<GatewayOptions> = {}) {
   const gateway = await startGateway({ store: join(testFolder('embedded'), 'made/triwire.db'), ...options })

@@ -23,7 +23,7 @@ test('issue 13 X15: a receiver gets one message after the other, and at most ten
   await turn()
   assert.deepEqual(begun, [1, 2])
   nowMs = 3_000
-  // There is room again, but not for one that would be told before the eleventh.
+  // There is room again, but not for a message that would be sent before the eleventh.
   assert.deepEqual(enter(12), { comeInMs: 2_000 })
   nowMs = 5_000
   assert.ok(!('comeInMs' in enter(11)))

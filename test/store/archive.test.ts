@@ -209,7 +209,7 @@ onEachStore((engine) => {
     assert.equal((await store.findAccount(a)).balanceNanos, before.balanceNanos)
     assert.deepEqual(await store.verify(verifyOptions), [])
 
-    // A debit that was refused to its client is given back once, also if it is away.
+    // A debit whose client was refused is returned once, even if it is in a detached month.
     assert.deepEqual(await store.giveBack(['req_2026-01_a1']), ['req_2026-01_a1'])
     await store.giveBack(['req_2026-01_a1'])
     assert.equal((await store.findAccount(a)).balanceNanos, before.balanceNanos + costNanos)

@@ -150,7 +150,7 @@ onEachStore((engine) => {
       ...{ fromMs: at('2026-11-22T23:00:00Z'), untilMs: at('2026-11-23T23:00:00Z') },
       spentNanos: costNanos,
     })
-    // Monday began at 23:00 of UTC on Sunday, behind what was spent on Sunday.
+    // Monday began at 23:00 UTC on Sunday, after the spending of Sunday.
     assert.equal((await budgetOf('week'))?.spentNanos, costNanos)
     assert.equal((await budgetOf('month'))?.spentNanos, 3n * costNanos)
     assert.deepEqual(await budgetOf(undefined), { fromMs: 0, untilMs: neverMs, spentNanos: 3n * costNanos })

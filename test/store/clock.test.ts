@@ -39,7 +39,7 @@ onEachStore((engine) => {
     const refused = { code: 'clock_doubtful', subject: credits(aheadMs) }
     await assert.rejects(store.credit(id, 5n, 'ahead'), refused)
     await assert.rejects(store.createAccount('two', 5n), refused)
-    // What dates no entry is done, and what is booked already is told.
+    // Operations that date no entry work, and a credit that is already booked is reported as such.
     await store.createAccount('three')
     assert.equal(await store.credit(id, 5n, 'first'), 'exists')
     assert.equal((await store.findAccount(id)).balanceNanos, 10n)

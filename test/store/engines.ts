@@ -41,11 +41,11 @@ export type TestStore = Books & {
   /** At the time of the store. */
   adoptReporting(reporting: Reporting): Promise<void>
   pruneSome(): Promise<boolean>
-  /** Turns the clock of the store, which stands still, to this time. */
+  /** Turns the clock of the store, which does not move by itself, to this time. */
   turn(ms: number): Promise<void>
-  /** Changes it past the triggers, as somebody does who may write it and knows the schema. */
+  /** Changes the store past the triggers, like a person with write access who knows the schema. */
   forge(work: (forger: Forger) => Promise<void>): Promise<void>
-  /** Runs statements as somebody does who has a connection and no other tricks. */
+  /** Runs statements like a person with a connection and no other means. */
   exec(sql: string): Promise<void>
   /** The same store for commands that archive its months. */
   archives: ArchiveStore
@@ -228,7 +228,7 @@ function openUrl(
   const close = once(() => database.close())
   atEnd(close)
   const store = createPostgresBooks(database)
-  // By the clock of whoever posts, and not by the database's: it finds the right window all the same.
+  // By the clock of the poster, and not the database's: it still finds the right window.
   const windows = new SpendWindows(zone)
   return {
     close,

@@ -136,7 +136,7 @@ onEachStore((engine) => {
     const { id } = await store.createAccount('one', 5n)
     await store.turn(500)
     await store.postDebits([createDebitRow('req_1', id)])
-    // Y15: of two heads, the one by a clock that is behind its entries covers none of them, the other all.
+    // Y15: of two heads, the one by a clock that is earlier than its entries covers none of them, the other all.
     assert.match((await store.audit(verifyOptions)).head!, /^1\/1970-01-01T00:00:00\.500Z\//)
     await store.turn(1_000)
     assert.match((await store.audit(verifyOptions)).head!, /^1\/1970-01-01T00:00:01\.000Z\//)

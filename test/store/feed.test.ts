@@ -6,7 +6,7 @@ import { type Changes, createFeed } from '../../src/store/sqlite/accounts.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { createPath } from './fixtures.ts'
 
-/** A connection to a store in which somebody else writes exactly then when the test says. */
+/** A connection to a store in which another one writes exactly when the test says. */
 function createSource() {
   const rows: AccountRow[] = []
   let dataVersion = 1n

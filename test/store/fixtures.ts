@@ -37,7 +37,7 @@ export const usage = {
 /** What `usage` costs at `prices`: 300,000 + 3,000 + 15,000 + 12,000 + 300,000. */
 export const costNanos = 630_000n
 
-/** Of a debit whose key is nobody's business in the test. */
+/** The origin of a debit whose key does not matter to the test. */
 export const origin = {
   keyId: undefined,
   clientWire: 'chat',

@@ -211,7 +211,7 @@ test('F-S1 Y16 if the database is locked, the debit is spooled at its deadline a
   assert.deepEqual([ledger.whyBlocked(), ledger.whyBlocked(two)], [undefined, undefined])
   assert.equal(await ledger.debit(createDebit('req_2', accounts.get(two)!)), 'spooled')
   assert.deepEqual([ledger.whyBlocked(), ledger.whyBlocked(two)], [undefined, 'owing'])
-  // The thread says that the file is locked when it has tried, which may be behind the deadline.
+  // The thread reports the lock after it has tried, which may be after the deadline.
   await until(() => lines.some(({ event }) => event === 'ledger_busy'))
   assert.deepEqual(new Set(lines.map(({ event }) => event)), new Set(['ledger_busy', 'ledger_unsettled']))
   await assert.rejects(ledger.debit(createDebit('req_1', account)), /being settled already/)
@@ -252,7 +252,7 @@ async function openStuck(t: TestContext, options: Partial<LedgerOptions> = {}) {
     mkdirSync(spoolPath(path))
   }
   const free = () => blocker.exec('COMMIT')
-  /** The thread has read what it was sent and stands before the lock: it answers nothing any more. */
+  /** The thread has read its messages and waits for the lock: it answers nothing any more. */
   const standsBeforeLock = async () => {
     const ask = async () => opened.directory.findKey(createKey().digest)
     const isSilent = () =>
@@ -512,7 +512,7 @@ test('F-P15 a ledger thread that dies is restarted once and owes nothing; the se
   assert.equal(await ledger.debit(createDebit('req_2', account)), 'spooled')
 })
 
-/** Somebody who locks the store; he waits while the ledger's thread writes something. */
+/** Locks the store from another connection, and waits while the ledger's thread writes. */
 function openBlocker(t: TestContext, path: string): DatabaseSync {
   const blocker = new DatabaseSync(path, { timeout: patienceMs })
   t.after(() => blocker.close())

@@ -19,7 +19,7 @@ test('F-P16 the lock is created with its folder, for its owner only, and another
   )
   release()
   lockStore(path)()
-  // The store itself is nobody's business here.
+  // The store itself does not matter here.
   assert.equal(existsSync(path), false)
 })
 

@@ -161,7 +161,7 @@ test('C9 a spool of the first release is posted once, with the new fields empty'
     return JSON.stringify({ ...bill, priceVersion: 'v1', prices: amounts, createdMs: firstMs, accountId: 'acct_b' })
   }
   writeFileSync(spoolPath(path), `\n${line('req_1')}\n${line('req_7')}\n`, { mode: 0o600 })
-  // The newest entry is of years ago: the spool waits until somebody says that the clock is right (ruling Y15).
+  // The newest entry is years old: the spool waits until an operator confirms the clock (ruling Y15).
   const server = await open(t, path, { isStuck: true, settleDeadlineMs: 20 })
   assert.equal(existsSync(spoolPath(path)), true)
   confirmClock(path)

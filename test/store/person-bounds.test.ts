@@ -263,7 +263,7 @@ test('Y20 a debit with a person runs no more statements than one without, while 
   const [labeled, owned] = [cost({ details: { labels: 'a=b' } }), cost({ details: { person: 'per_1', labels: 'a=b' } })]
   assert.ok(labeled > 0)
   assert.equal(owned, labeled)
-  // Another writer makes this connection read all anew, which is dearer for both.
+  // A write by another connection makes this one read everything again, which costs both more.
   const other = store.createAccount('two')
   const anew = (details: object) => {
     store.updateAccount(other.id, { name: `n${++count}` })

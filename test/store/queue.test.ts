@@ -175,7 +175,7 @@ type Scene = {
   outcome?: RunOutcome
   inLedger?: string[]
   postings?: Posting[]
-  /** The connection has been opened anew. */
+  /** The connection has been reopened. */
   isNew?: boolean
   isDiskNarrow?: boolean
   /** The clock may date nothing (ruling Y15). */

@@ -355,7 +355,7 @@ onEachStore((engine) => {
     const revoked = (await store.listKeys('one')).filter((key) => key.revokedMs !== undefined).map(({ id }) => id)
     assert.deepEqual(revoked, [ada.session.keyId])
     assert.notEqual(plain.id, ada.session.keyId)
-    // They may come back, and are who they were.
+    // They may come back, as the same person.
     assert.equal((await signIn(store)).session.personId, personId)
   })
 

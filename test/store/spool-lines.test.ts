@@ -90,7 +90,7 @@ test('F-S2 a fully read spool is removed, and an absent one is fine; any other i
   assert.equal(existsSync(path), false)
 })
 
-/** Lets calls of open files fail, as a disk does, until it is told to be well. */
+/** Makes calls of open files fail, as a broken disk does, until `mend` is called. */
 async function breakDisk(t: TestContext, ...names: ('sync' | 'datasync' | 'truncate')[]): Promise<{ mend(): void }> {
   const file = await open(import.meta.filename)
   const anyFile = Object.getPrototypeOf(file) as FileHandle

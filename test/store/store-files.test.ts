@@ -164,7 +164,7 @@ test('B15 another process that merges the log and restarts it does not count as 
   for (const mode of ['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE', 'TRUNCATE']) {
     for (let i = 0; i < 5; i++) await ledger.debit(createDebit(`req_${mode}_${i}`, accounts.get(id)!)).catch(() => {})
     other.exec(`PRAGMA wal_checkpoint(${mode})`)
-    // A change that the server has heard of was read behind another look at the files.
+    // The server read the change after another check of the files.
     store.credit('one', 1n, `${mode} ${balances.get(id)!.balanceNanos}`)
     const wanted = store.findAccount('one').balanceNanos
     await until(() => balances.get(id)!.balanceNanos === wanted)

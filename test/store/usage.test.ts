@@ -195,7 +195,7 @@ onEachStore((engine) => {
     const { id } = await store.createAccount('a', 1_000_000_000_000n)
     await store.postDebits([{ ...createDebitRow('old', id), keyId: 'key_a' }])
     while (await store.fold(500)) {}
-    // One that is folded only when nobody keeps its day any more.
+    // An entry that is folded only after its day has expired.
     await store.postDebits([{ ...createDebitRow('late', id), keyId: 'key_a', model: 'm-late' }])
     await store.turn(Date.parse('2027-01-05T12:00:00Z'))
     await store.postDebits([{ ...createDebitRow('new', id), keyId: 'key_a' }])

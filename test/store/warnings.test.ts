@@ -40,7 +40,7 @@ onEachStore((engine) => {
       '1',
       `${3n * costNanos}`,
     ])
-    // A correction by an operator crosses it too, whoever books it.
+    // A correction by an operator crosses it too, whichever operator books it.
     await store.credit(id, 9n * costNanos, 'invoice 2')
     await (await store.beside()).credit(id, -8n * costNanos, 'correction')
     assert.equal((await told()).length, 1)
@@ -90,7 +90,7 @@ onEachStore((engine) => {
     const untilMs = Date.parse('2026-11-23T00:00:00Z')
     const of = { key: keyId, budget_nanos: `${5n * costNanos}`, per: 'day', until_ms: untilMs }
     assert.deepEqual(await told(), [{ event: 'key_budget_80', ...of, spent_nanos: `${4n * costNanos}` }])
-    // What is given back and spent again is no other crossing.
+    // An amount that is returned and spent again is not another crossing.
     await store.giveBack(['req_4'])
     await post(3)
     assert.deepEqual(await told(), [{ event: 'key_budget_spent', ...of, spent_nanos: `${5n * costNanos}` }])

@@ -51,7 +51,7 @@ const detailed = {
 const act = { actor: 'operator:root' }
 const once = { key: 'once-1', asked: 'to make ann' }
 
-/** Three accounts, of which one has nothing, with keys, credits, debits and one that was given back. */
+/** Three accounts, one of them empty, with keys, credits, debits and a returned debit. */
 function fill(path: string, debits = 30): void {
   const store = openStore(path)
   const calendar = createCalendar(utc)
@@ -219,7 +219,7 @@ test('C15 a moved store refuses servers and changes, and is read as before', { s
   assert.equal(store.audit(verifyOptions).head, head)
   store.close()
   await assert.rejects(copy(fileAt(file), database()), said)
-  // So does a database, whoever writes to it.
+  // So does a database, whichever client writes to it.
   const other = newFile()
   await copy(place, fileAt(other))
   const name = place.shown.split('/').at(-1)!

@@ -114,7 +114,7 @@ test('C15 a read by slices gives the rows that SQLite reads at once, in the same
     const at = (n % 4) * 2
     await postDebits(database, [{ ...debit, accountId: accounts[at]! }])
     file.postDebits([{ ...debit, accountId: accounts[at + 1]! }])
-    // What is posted in one millisecond stands in the order of the accounts' ids, which each store draws for itself.
+    // Entries of one millisecond are in the order of the accounts' ids, which each store draws for itself.
     const postedMs = Date.now()
     await until(() => Date.now() > postedMs + 1)
   }

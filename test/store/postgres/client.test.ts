@@ -130,7 +130,7 @@ test('F-C45 F-S22 a change by an operator takes effect in the server within 100 
 
 test('F-C45 a change whose notice was lost takes effect with the next beat', { skip }, async () => {
   const { books, account, id } = await openOne()
-  // As no command of ours does it: nobody is notified.
+  // No command of ours changes rows in this way: no notice is sent.
   await books.database.query(
     `UPDATE triwire.accounts SET state = 'suspended', revision = nextval('triwire.revisions') WHERE id = $1`,
     [id],
@@ -239,7 +239,7 @@ test('F-S1 a locked account does not delay the debits of the others', { skip }, 
   await one.books.createAccount('two', 1_000_000n)
   const { key } = await one.books.createKey('two')
   const two = (await one.directory.findKey(digestKey(key)))!.account
-  // A price that is new is written by whoever comes first, and the others wait for him.
+  // A new price is written by the first debit that needs it, and the others wait for that.
   await one.ledger.debit(createDebit(newRequestId(), two))
   const free = await holdAccount(one)
   const stuck = one.ledger.debit(createDebit(newRequestId(), one.account))
@@ -442,7 +442,7 @@ test('C3: a ledger that refuses every debit is checked again once a second, and 
   await one.ledger.debit(createDebit(newRequestId(), one.account))
   await one.books.database.transact((transaction) => closeStore(transaction, 'another'))
   void one.ledger.debit(createDebit(newRequestId(), one.account))
-  // Trouble is told once a second.
+  // Trouble is logged once a second.
   await until(() => one.told('ledger_trouble').length >= 4)
   const looks = one.told('ledger_looked_again').length
   assert.ok(looks >= 1 && looks <= 5, `${looks} looks`)

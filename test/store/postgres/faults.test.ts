@@ -130,7 +130,7 @@ test('C13 a call that fails after its commit does not lead to the belief that it
   const lane = new PostingLane({
     database: {
       ...database,
-      // Only what was booked earlier makes a call look at the ledger behind its commit.
+      // A call checks the ledger after its commit only if something was booked earlier.
       query: (text, ...rest) =>
         /^SELECT \* FROM triwire\.entries/.test(text) ? Promise.reject(failure) : database.query(text, ...rest),
     },

@@ -19,7 +19,7 @@ import { turn, until } from '../../support/waiting.ts'
 import { costNanos, createDebit, createDebitRow, verifyOptions } from '../fixtures.ts'
 import { openOperator, openStore } from './opened.ts'
 
-/* What somebody's lock on some accounts does to them, and that it does nothing to the others (ruling Y16). */
+/* A lock on some accounts delays those accounts, and does nothing to the others (ruling Y16). */
 
 const skip = withoutPostgres()
 let postgres: Postgres
@@ -45,7 +45,7 @@ async function prepare(accounts: number) {
 
 type Prepared = Awaited<ReturnType<typeof prepare>>
 
-/** What somebody may hold of an account, so that nobody can post to it. */
+/** Rows of an account whose lock keeps everyone from posting to it. */
 const holds = {
   'the balances': ['SELECT FROM triwire.balances WHERE account_id = ANY ($1) FOR UPDATE', ({ id }) => id],
   'what keys have spent': ['SELECT FROM triwire.spends WHERE scope = ANY ($1) FOR UPDATE', ({ keyId }) => keyId],
@@ -66,7 +66,7 @@ async function hold({ books }: Prepared, payers: Prepared['payers'], what: keyof
   }
 }
 
-/** A debit of each in one turn of the event loop. @returns who has had an answer by now, by account */
+/** Posts a debit of each in one turn of the event loop. @returns the answers so far, by account */
 async function debitAll(ledger: Ledger, accounts: readonly Account[], keyIds: readonly string[]) {
   const answers = new Map<string, string>()
   const ends = accounts.map((account, n) =>

@@ -36,7 +36,7 @@ test('a server that is too old, has another encoding, or is behind a pooler is r
     /^postgres:\/\/h\/x is PostgreSQL 13.14: use version 14 or later/,
   )
   await refused({ encoding: 'SQL_ASCII' }, /^postgres:\/\/h\/x stores text in SQL_ASCII: use a database made with/)
-  // As with PgBouncer where it is told to leave out what it does not know.
+  // PgBouncer answers so if it is configured to ignore unknown parameters.
   await refused({ heard: null }, /^postgres:\/\/h\/x is a pooler's address: name PostgreSQL itself/)
 })
 
