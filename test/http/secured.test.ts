@@ -114,7 +114,7 @@ test('R11 F-C13–F-C21 over TLS: one of each kind of bad framing is refused onc
   assert.equal(gateway.simulator.requests.length, asked)
 })
 
-test('R11 F-C1 F-C2 F-C30 over TLS: headers or a body that do not arrive get 408, a body that is too long 413 while it is sent', async () => {
+test('R11 F-C1 F-C2 F-C30 over TLS: missing headers or bodies get 408, and too long a body gets 413 while it is sent', async () => {
   const slow = await openRaw(hasty.url)
   slow.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\n')
   const stops = raw(hasty.url, `${head('/v1/messages', ['content-length: 100'], '1.1', hasty.key)}{"model":`)

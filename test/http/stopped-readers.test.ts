@@ -14,7 +14,7 @@ const frame = `${delta.length.toString(16)}\r\n${delta}\r\n`
 const flood = Buffer.from(frame.repeat(64))
 
 for (const client of ['chat', 'messages'] as const) {
-  test(`B10 R18 if a ${client} client stops reading while the model goes on, 64 KiB are held`, async () => {
+  test(`B10 R18 if a ${client} client stops reading while the model continues, 64 KiB are held`, async () => {
     const { gateway, upstream, close } = await startNative()
     let model!: Socket
     upstream.play((socket) => {

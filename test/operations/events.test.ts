@@ -136,7 +136,7 @@ function alone(listUpstreams: () => Promise<UpstreamState[]> = async () => []) {
   return { events, record, pass, bugs, asked: () => asked }
 }
 
-test('issue 13: while nobody watches, nothing is written, queried or kept', () => {
+test('issue 13: while no client watches, nothing is written, queried or kept', () => {
   const { events, pass, asked } = alone()
   const unread = new Proxy({} as CallRecord, {
     get() {
@@ -149,7 +149,7 @@ test('issue 13: while nobody watches, nothing is written, queried or kept', () =
   assert.equal(asked(), 0)
 })
 
-test('issue 13: a slow reader is told how many events were dropped, and then continues', async () => {
+test('issue 13: a slow reader gets the number of dropped events, and then the next ones', async () => {
   const { events, record } = alone()
   const reading = events.watch(undefined)[Symbol.asyncIterator]()
   assert.equal((await reading.next()).value, 'retry: 2000\n\n')

@@ -200,7 +200,7 @@ async function signInAgent(books: Books, account: string, name: string) {
   return { personId: personId!, ...session }
 }
 
-test('CON-P7 the startup link signs nobody in at the client listener, and stays valid for the console', async () => {
+test('CON-P7 the startup link allows no sign-in at the client listener, and stays valid for the console', async () => {
   const { ask, books, signIn } = await startOwn()
   const { token } = await books.makeLinkToken()
   assert.equal((await signIn(token)).status, 401)

@@ -35,7 +35,7 @@ for (const [name, admin, listening, url] of places)
     assert.equal(findConsole(admin as Config, listening), url)
   })
 
-test('CON-P7 no token is made for an address that others could read in transit, or for output that nobody asked to contain one', async () => {
+test('CON-P7 no token is made for an address that others could read in transit, or for output that was not asked to contain one', async () => {
   // There is no store, so a try to make a token would leave the address as it is, too: the store must not be opened.
   const config = {
     get store(): never {

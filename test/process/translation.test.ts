@@ -258,7 +258,7 @@ test('U2 a refusal by the model is reported in the words that its client would r
   }
 })
 
-test('C12 a stop sequence that we enforce ends an answer whose model goes on, and never shows the model’s figures', async () => {
+test('C12 a stop sequence that we enforce ends an answer whose model continues, and never shows the model’s figures', async () => {
   const body = '{"model":"plain-responses","messages":[{"role":"user","content":"Hi"}],"stop":["END"],"stream":true}'
   const answer = Buffer.from(events(created, ...wholeMessage(0, 'before END behind')))
   const described = await describe('chat', body, undefined, { answer: { body: answer } })

@@ -238,7 +238,7 @@ onEachStore((engine) => {
   })
 })
 
-test('Y20 a debit with a person runs no more statements than one without, while nobody of the account has a budget', () => {
+test('Y20 a debit with a person runs no more statements than one without, while no person of the account has a budget', () => {
   const store = openStore(createPath())
   atEnd(() => store.close())
   const { id } = store.createAccount('one', 10n ** 12n)

@@ -418,7 +418,7 @@ onEachStore((engine) => {
     assert.equal(await sealed(), undefined)
   })
 
-  test('Y20 the key of a session belongs to its person, whoever is named: only the session can end it', async () => {
+  test('Y20 the key of a session belongs to its person, whatever person is named: only the session can end it', async () => {
     const { store } = await open()
     const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]
     for (const person of [bo.session.personId, null])

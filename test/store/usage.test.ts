@@ -95,7 +95,7 @@ onEachStore((engine) => {
     })
 
   if (engine.name === 'SQLite')
-    test('issue 46: a store folded by quarter hours by the previous triwire is folded anew, and keeps those quarters', async () => {
+    test('issue 46: a store folded by quarter hours by the previous triwire is folded again, and keeps those quarters', async () => {
       const path = createPath()
       const before = openFile(path)
       const { id } = await before.createAccount('a', 1_000_000_000_000n)
@@ -137,7 +137,7 @@ onEachStore((engine) => {
       assert.deepEqual(await store.verify(verifyOptions), [])
     })
 
-  test('C9: a fold goes on with other accounts, and does not wait for those that another server has locked', async () => {
+  test('C9: a fold continues with other accounts, and does not wait for those that another server has locked', async () => {
     const store = await engine.open({ atMs: startMs })
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.push((await store.createAccount(`a${n}`, 1_000_000_000_000n)).id)

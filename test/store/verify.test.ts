@@ -79,7 +79,7 @@ onEachStore((engine) => {
     assert.match((await store.audit(verifyOptions)).head!, /^1\/1970-01-02T00:00:01\.000Z\//)
   })
 
-  test('C15 an audit that finds something missing records it anew, so that it is reported once', async () => {
+  test('C15 an audit that finds something missing records it again, so that it is reported once', async () => {
     const store = await engine.open()
     await store.createAccount('one', 5n)
     await store.forge(({ run }) => run('DELETE FROM head'))

@@ -83,7 +83,7 @@ onEachStore((engine) => {
     ['America/New_York', '2026-12-01T05:00:00.000Z'],
     ['Europe/London', '2026-12-01T00:00:00.000Z'],
   ] as const) {
-    test(`issue 13 X12 C9: if a store is older than its retention, the days of ${timeZone} begin with a complete one, in reports and for verify`, async () => {
+    test(`issue 13 X12 C9: if a store is older than its retention, the days of ${timeZone} begin with a whole one, in reports and verify`, async () => {
       const store = await engine.open({ atMs: Date.parse('2026-11-30T12:00:00Z') })
       const { id } = await store.createAccount('a', 1_000_000_000_000n)
       for (const [n, day] of ['2026-11-30', '2026-12-01', '2026-12-02', '2027-01-05'].entries())

@@ -218,7 +218,7 @@ test('C5 R16 an unknown key while the database is away counts as undecided, and 
   }
 })
 
-test('X7 a promoted database server that lacks changes of operators is read anew, though its revisions are no lower', async () => {
+test('X7 a promoted database server that lacks changes of operators is read again in full, though its revisions are no lower', async () => {
   const told: { isAnew: boolean; accounts: unknown[] }[] = []
   const say: Say = (_, value) => void told.push(value as never)
   let [timeline, revision] = ['00000001', 5n]

@@ -139,7 +139,7 @@ for (const what of Object.keys(holds) as (keyof typeof holds)[])
     assert.equal((await books.findAccount(id)).spend!.spentNanos, costNanos)
   })
 
-test('Y16 F-S1 at the deadline a locked account is blocked and another one goes on; later its debits are there, each once', {
+test('Y16 F-S1 at the deadline a locked account is blocked and another one continues; later all its debits are posted, each once', {
   skip,
 }, async () => {
   const prepared = await prepare(2)
