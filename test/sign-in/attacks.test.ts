@@ -189,7 +189,7 @@ test(`issue 47 ${Object.keys(attacks).length} attacks on the pages change nothin
   }
 })
 
-test('RFC 9700 4.16 no page can be stored, framed, or run a script, and none says where the person came from', async () => {
+test('RFC 9700 4.16 no page can be stored or framed, runs a script, or reveals where the person came from', async () => {
   const { browser, ...started } = { browser: new TestBrowser(), ...(await startSignIn()) }
   const { userCode } = await started.ask()
   const first = await browser.go(started.page(`device?user_code=${userCode}`))
@@ -219,7 +219,7 @@ test('RFC 9700 4.16 no page can be stored, framed, or run a script, and none say
   }
 })
 
-test('RFC 9700 4.7 the mark of a browser is new with each attempt and each answer, and no script or other site gets it', async () => {
+test('RFC 9700 4.7 the cookie of a browser is new with each attempt and answer, and no script or other site gets it', async () => {
   const { ask, page, toApproval, gateway } = await startSignIn()
   const browser = new TestBrowser()
   const marks = new Set<string>()
@@ -237,7 +237,7 @@ test('RFC 9700 4.7 the mark of a browser is new with each attempt and each answe
   assert.equal(marks.size, 4)
 })
 
-test('issue 47 a program that did not begin cannot redeem the code: verifier, address and number of times', async () => {
+test('issue 47 a program that did not begin the sign-in cannot redeem its code: verifier, address and number of times', async () => {
   const { authorize, redeem } = await startSignIn()
   const codeOf = async () => {
     const browser = new TestBrowser()
@@ -251,7 +251,7 @@ test('issue 47 a program that did not begin cannot redeem the code: verifier, ad
   assert.equal(await redeem('x'.repeat(43), verifier, program), 'invalid_grant')
 })
 
-test('issue 47 codes are guessed: an address has its wrong ones counted, and right ones not', async () => {
+test('issue 47 wrong codes are counted for their address, and correct ones are not', async () => {
   const { ask, page, gateway } = await startSignIn({}, { limits: { codes: 3 } })
   const browser = new TestBrowser()
   const { userCode } = await ask()
@@ -264,7 +264,7 @@ test('issue 47 codes are guessed: an address has its wrong ones counted, and rig
   assert.equal(await look('BBBB-BBBB'), 404)
 })
 
-test('RFC 8628 5.1 codes that are guessed all at once count as those one after the other', async () => {
+test('RFC 8628 5.1 concurrent guesses of codes count like consecutive ones', async () => {
   const { ask, page } = await startSignIn({}, { limits: { codes: 9 } })
   const { userCode } = await ask()
   const look = async (code: string) => (await new TestBrowser().go(page(`device?user_code=${code}`))).status
@@ -277,7 +277,7 @@ test('RFC 8628 5.1 codes that are guessed all at once count as those one after t
   assert.equal(await look(userCode), 429)
 })
 
-test('RFC 8628 5.1 a million guesses of a thousand addresses in an hour: a third is looked at, and none is one of ten codes', () => {
+test('RFC 8628 5.1 a million guesses from a thousand addresses in an hour: a third is checked, and none hits one of ten codes', () => {
   let nowMs = 0
   const limits = createSignInLimits({ limits: () => ({ codes: 60, grants: 300 }), clockMs: () => nowMs })
   const codes = new Set<string | undefined>()
@@ -333,14 +333,14 @@ test('issue 47 no secret is in the log: codes, tokens of the provider, cookies, 
   assert.match(lines, /"event":"sign_in_failed"/)
 })
 
-test('issue 47 a request by a host name that is not ours gets no page', async () => {
+test('issue 47 a request with a foreign host name gets no page', async () => {
   const { gateway } = await startSignIn()
   const head = 'GET /console/sign-in HTTP/1.1\r\nHost: evil.example\r\n\r\n'
   const { answers } = await raw(gateway.url, head, { answers: 1 })
   assert.equal(answers[0]!.status, 421)
 })
 
-test('Y19 without sign_in none of the pages is there', async () => {
+test('Y19 without sign_in its pages are not served', async () => {
   const { gateway } = await startSignIn()
   gateway.reload({ sign_in: undefined })
   const answer = await fetch(`${gateway.url}/console/device`)

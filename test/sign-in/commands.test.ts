@@ -75,7 +75,7 @@ async function statusFor(signIn: SignInTest, key: string): Promise<number> {
   return answer.status
 }
 
-test('issue 47 a person signs in by a code: token prints a bearer that works, logout ends it', async (t) => {
+test('issue 47 a person signs in by a code: token prints a valid token, and logout ends it', async (t) => {
   const place = await start(t)
   await place.login()
   const printed = await place.command(['token'])
@@ -88,7 +88,7 @@ test('issue 47 a person signs in by a code: token prints a bearer that works, lo
   assert.equal(existsSync(place.path), false)
 })
 
-test('issue 47 a person signs in with a browser of the machine, and the code goes to loopback', async (t) => {
+test('issue 47 a person signs in with a browser of the same machine, and the code goes to loopback', async (t) => {
   const place = await start(t)
   const [program, note] = [join(place.state, 'browser'), join(place.state, 'asked')]
   writeFileSync(program, `#!/bin/sh\nprintf '%s' "$1" > '${note}.new'; mv '${note}.new' '${note}'\n`)
@@ -103,7 +103,7 @@ test('issue 47 a person signs in with a browser of the machine, and the code goe
   assert.equal(await statusFor(place, (await place.command(['token'])).stdout), 200)
 })
 
-test('issue 47 eight agents at once make one generation, which all of them use', async (t) => {
+test('issue 47 eight concurrent agents cause one refresh, and all use its tokens', async (t) => {
   const place = await start(t)
   await place.signedIn()
   place.pretendDue()
@@ -114,7 +114,7 @@ test('issue 47 eight agents at once make one generation, which all of them use',
   assert.equal(session?.generation, 1)
 })
 
-test('issue 47 an answer that was lost: the old file gets the same session again, within the grace and after it', async (t) => {
+test('issue 47 after a lost response the old file gets the same session again, within the grace period and after it', async (t) => {
   const place = await start(t)
   await place.signedIn()
   place.pretendDue()
@@ -128,7 +128,7 @@ test('issue 47 an answer that was lost: the old file gets the same session again
   assert.deepEqual([late.code, await statusFor(place, late.stdout)], [0, 200], 'the machine slept')
 })
 
-test('issue 47 a session that an operator ended: exit code 3, the reason, and no further question', async (t) => {
+test('issue 47 a session that an operator ended: exit code 3, the reason, and no further request', async (t) => {
   const place = await start(t)
   await place.signedIn()
   const [session] = await place.books.pageSessions({ limit: 1 })
@@ -140,7 +140,7 @@ test('issue 47 a session that an operator ended: exit code 3, the reason, and no
   assert.deepEqual(readKept(place.path)?.tokens, undefined)
 })
 
-test('issue 47 a key of the person for an agent: it works, is told once, and ends with the person', async (t) => {
+test('issue 47 a person’s key for an agent works, is shown once, and ends with the person', async (t) => {
   const place = await start(t)
   await place.signedIn()
   const made = await place.command(['token', '--named', 'opencode', place.gateway.url])
@@ -159,7 +159,7 @@ test('issue 47 a key of the person for an agent: it works, is told once, and end
   await until(async () => (await statusFor(place, made.stdout)) === 401, 'the key has ended')
 })
 
-test('issue 47 doctor of a person who has signed in needs no key, and checks the sign-in as well', async (t) => {
+test('issue 47 doctor needs no key for a signed-in person, and checks the sign-in as well', async (t) => {
   const place = await start(t)
   await place.signedIn()
   const { code, stdout, stderr } = await place.command([
@@ -175,7 +175,7 @@ test('issue 47 doctor of a person who has signed in needs no key, and checks the
   assert.match(stdout, /discovery +ok/)
 })
 
-test('issue 47 doctor finds nothing wrong with the sign-in of the gateway itself', async (t) => {
+test('issue 47 doctor finds nothing wrong with the gateway’s own sign-in', async (t) => {
   const place = await start(t)
   const { code, stdout } = await place.command(['doctor', '--sign-in', '--base-url', place.gateway.url])
   assert.equal(code, 0, stdout)

@@ -72,7 +72,7 @@ const withBearer = (token: string, more: RequestInit = {}) => ({
   headers: { authorization: `Bearer ${token}` },
 })
 
-test('Y19 without sign_in every path of it is unknown, and the discovery document names them with it', async () => {
+test('Y19 without sign_in its paths are unknown, and with it the discovery document names them', async () => {
   const plain = await startTestGateway()
   const paths = [
     '/.well-known/oauth-authorization-server',
@@ -126,7 +126,7 @@ test('Y19 without sign_in every path of it is unknown, and the discovery documen
   gateway.reload({})
 })
 
-test('Y20 the exchange of sign-in.md 1.3: device code, poll, tokens, settings, a request, refresh, sign-out', async () => {
+test('Y20 the exchange of sign-in.md 1.3 works: device code, poll, tokens, settings, a request, refresh, sign-out', async () => {
   const from = newAddress()
   const device = await begin(from)
   assert.equal(device.status, 200)
@@ -214,7 +214,7 @@ test('Y20 every refusal of the token endpoint is the error of its RFC, with a se
     }
 })
 
-test('Y19 a form of more than 16 KB is refused as all forms are, declared or not, and one of 16 KB is read', async () => {
+test('Y19 a form above 16 KB is refused like any other body, declared or not, and one of 16 KB is read', async () => {
   const streamed = (size: number): RequestInit => ({
     body: new Blob(['a'.repeat(size)]).stream(),
     ...({ duplex: 'half' } as object),
@@ -251,7 +251,7 @@ test('Y20 an authorization code is redeemed with its verifier, at its address', 
   assert.equal((await post('/oauth/token', form)).body.error, 'invalid_grant')
 })
 
-test('Y19 sixty people of one address sign in, sixty tokens expire at once, and nobody is refused or throttled', async () => {
+test('Y19 sixty people at one address sign in, sixty tokens expire at once, and no request is refused or throttled', async () => {
   const from = newAddress()
   const people = await Promise.all(Array.from({ length: 60 }, (_, n) => signInFrom(from, { subject: `office-${n}` })))
   gateway.advance(hourMs + 1_000)
@@ -269,14 +269,14 @@ test('Y19 sixty people of one address sign in, sixty tokens expire at once, and 
   assert.deepEqual(new Set(after), new Set([200]))
 })
 
-test('Y20 twenty refreshes at once with one token get one successor', async () => {
+test('Y20 twenty concurrent refreshes with one token get one successor', async () => {
   const { refresh_token } = await signInFrom()
   const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(refresh_token)))
   assert.equal(new Set(answers.map(({ body }) => JSON.stringify(body))).size, 1)
   assert.equal(answers[0]?.status, 200)
 })
 
-test('Y19 an address may leave so many sign-ins unfinished and mistype so many codes; finished ones do not count', async () => {
+test('Y19 an address may leave a limited number of sign-ins unfinished and mistype a limited number of codes; finished ones do not count', async () => {
   const limits = { grants: 5, codes: 4 }
   gateway.reload({ sign_in: { ...signIn, limits } })
   const from = newAddress()
@@ -300,7 +300,7 @@ test('Y19 an address may leave so many sign-ins unfinished and mistype so many c
   gateway.reload({})
 })
 
-test('Y19 telemetry is taken from sessions and not read, and nothing else is', async () => {
+test('Y19 telemetry is accepted only from sessions, and not read', async () => {
   const { access_token } = await signInFrom()
   for (const path of ['/v1/logs', '/v1/metrics', '/v1/traces']) {
     const body = 'canary-telemetry'.repeat(1_000)
@@ -339,7 +339,7 @@ test('Y19 a body above the limit of the listener is refused on each path in the 
   assert.deepEqual([chat.status, chat.body.error.type], [413, 'invalid_request_error'])
 })
 
-test('Y19 sign-ins that a silent store did not begin take no place of their address', async () => {
+test('Y19 sign-ins that failed because the store did not respond do not count for their address', async () => {
   let isSilent = true
   const begun = () => Promise.resolve(booksOf(gateway))
   const oauth = createOAuth({

@@ -58,7 +58,7 @@ const cases: readonly (readonly [PersonFacts['groups'], string | undefined, numb
   ['too_many', undefined, 'too_many_groups'],
 ]
 
-test('issue 47 the first rule that fits decides; groups and domains are compared whole', () => {
+test('issue 47 the first rule that fits decides; groups and domains are compared as a whole', () => {
   for (const [groups, email, expected] of cases) {
     const found = mapPerson(rules, { groups, email })
     assert.equal('rule' in found ? found.number : found.why, expected, JSON.stringify([groups, email]))
@@ -66,19 +66,19 @@ test('issue 47 the first rule that fits decides; groups and domains are compared
   }
 })
 
-test('issue 47 a list of groups that is missing matters only to rules with groups', () => {
+test('issue 47 a missing list of groups matters only to rules with groups', () => {
   const found = mapPerson([rules[3]!, rules[2]!], { groups: 'too_many', email: 'x@guest.test' })
   assert.equal('number' in found && found.number, 1)
 })
 
-test('issue 47 a refusal names what was sent, for the person who asks their administrator', () => {
+test('issue 47 a refusal names the claims that were sent, so that the person can ask their administrator', () => {
   const found = mapPerson(rules, { groups: ['sales', '/emea'], email: 'x@corp.test' })
   assert.match('text' in found ? found.text : '', /these groups: sales, \/emea, and the address x@corp\.test/)
   const bare = mapPerson(rules, { groups: [], email: undefined })
   assert.match('text' in bare ? bare.text : '', /no groups, and no verified e-mail address/)
 })
 
-test('issue 47 `sign-in explain` says which rule somebody would get', async () => {
+test('issue 47 `sign-in explain` shows which rule a person would get', async () => {
   const cwd = testFolder('explain')
   writeFileSync(join(cwd, 'triwire.yaml'), file)
   const explain = (...args: string[]) => runWarm(['sign-in', 'explain', ...args], { cwd })

@@ -9,7 +9,7 @@ const challenge = createHash('sha256').update(verifier).digest('base64url')
 const redirectUri = 'http://127.0.0.1:4711/callback'
 const isProgram = (url: URL) => url.port === '4711'
 
-test('RFC 8628 a code: the page shows it and what asks, the person signs in, sees who they are, and approves', async () => {
+test('RFC 8628 a code: the page shows it and the program; the person signs in, sees who they are, and approves', async () => {
   const { ask, page, poll, books, standIn } = await startSignIn()
   const grant = await ask()
   const { userCode } = grant
@@ -68,7 +68,7 @@ test('RFC 8252 a program of the same machine: one page, and the code goes to loo
   }
 })
 
-test('RFC 8628 3.3 Deny, before and after signing in: the program hears it', async () => {
+test('RFC 8628 3.3 Deny reaches the program, before and after signing in', async () => {
   const { ask, page, poll, toApproval, authorize } = await startSignIn()
   const browser = new TestBrowser()
   const [first, second] = [await ask(), await ask()]
@@ -81,7 +81,7 @@ test('RFC 8628 3.3 Deny, before and after signing in: the program hears it', asy
   assert.deepEqual([next!.searchParams.get('error'), next!.searchParams.get('code')], ['access_denied', null])
 })
 
-test('issue 47 a person without a rule, without an account, of an account that is not there: a page says why and whom to ask', async () => {
+test('issue 47 a person without a rule, without an account, or with an unknown account gets a page with the reason and a contact', async () => {
   const { ask, toApproval, poll, standIn } = await startSignIn()
   const cases: readonly (readonly [string[], number, RegExp])[] = [
     [
@@ -107,7 +107,7 @@ test('issue 47 a person without a rule, without an account, of an account that i
   assert.deepEqual([told.status, /nobody/.test(told.text), await poll(grant)], [404, true, 'authorization_pending'])
 })
 
-test('issue 47 a program on this machine that waits for a person who is refused: a link of the page leads back to it', async () => {
+test('issue 47 a refused person gets a link back to the program on this machine that waits', async () => {
   const { authorize, standIn, books } = await startSignIn()
   const ask = async () => new TestBrowser().go(authorize({ redirect_uri: redirectUri, code_challenge: challenge }))
   standIn.person['groups'] = ['sales']
@@ -124,7 +124,7 @@ test('issue 47 a program on this machine that waits for a person who is refused:
   assert.equal((await books.pageSessions({ limit: 1 })).length, 0)
 })
 
-test('issue 47 a group that was taken away between the page and the click counts', async () => {
+test('issue 47 a group that was removed between the page and the click no longer counts', async () => {
   const { ask, toApproval, poll, gateway, standIn } = await startSignIn()
   const grant = await ask()
   const { userCode } = grant
@@ -142,7 +142,7 @@ test('issue 47 a group that was taken away between the page and the click counts
   assert.deepEqual([told.status, await poll(grant)], [403, 'authorization_pending'])
 })
 
-test('issue 47 the provider says no: the code stays pending; it sends nonsense: the code is denied; it is down: pending', async () => {
+test('issue 47 a provider that refuses leaves the code pending, one that sends invalid data denies it, and an outage leaves it pending', async () => {
   const cases = [
     [
       'declined',
@@ -164,7 +164,7 @@ test('issue 47 the provider says no: the code stays pending; it sends nonsense: 
   }
 })
 
-test('issue 47 an operator signs in to the console, a member does not; a token works while the provider is down', async () => {
+test('issue 47 an operator can sign in to the console and a member cannot; a token works while the provider is down', async () => {
   const { gateway, standIn, books } = await startSignIn()
   const browser = new TestBrowser()
   standIn.person['groups'] = ['admins']
@@ -184,7 +184,7 @@ test('issue 47 an operator signs in to the console, a member does not; a token w
   assert.equal((await browser.go(`${gateway.adminUrl}/api/v1/me`)).status, 200)
 })
 
-test('Y22 a person signs in to their own pages: a session with a key of their own, which ends when they sign out', async () => {
+test('Y22 a person who signs in to their own pages gets a session with their own key, which ends at sign-out', async () => {
   const { gateway, standIn, books, page } = await startSignIn()
   standIn.person['groups'] = ['leads']
   const browser = new TestBrowser()
@@ -207,7 +207,7 @@ test('Y22 a person signs in to their own pages: a session with a key of their ow
   assert.equal((await books.pageSessions({ limit: 9 }))[0]?.endedWhy, 'signed_out')
 })
 
-test('issue 47 the console says on its sign-in page that people sign in with their organisation, and only with sign_in', async () => {
+test('issue 47 the console’s sign-in page offers the sign-in of the organisation, and only with sign_in', async () => {
   const { gateway } = await startSignIn()
   const without = await startTestGateway({ config: { own_pages: true } })
   for (const [one, says] of [

@@ -50,7 +50,7 @@ const fails = (act: Promise<unknown>, problem: ProviderProblem, name?: string) =
     return true
   })
 
-test('issue 47 an honest sign-in: identity by issuer and subject, verified address, groups, refresh token', async () => {
+test('issue 47 a correct sign-in: identity by issuer and subject, verified address, groups, refresh token', async () => {
   const { standIn, signIn } = await start()
   const { idToken, refreshToken, ...identity } = await signIn()
   assert.deepEqual(identity, {
@@ -63,7 +63,7 @@ test('issue 47 an honest sign-in: identity by issuer and subject, verified addre
   assert.ok(!standIn.asked.includes('GET /userinfo'))
 })
 
-test('RFC 9700 the address of a sign-in has PKCE by S256, state, nonce and the scopes that are offered', async () => {
+test('RFC 9700 the address of a sign-in has PKCE by S256, state, nonce and the supported scopes', async () => {
   const { standIn, provider } = await start()
   const attempt = newAttempt()
   const { searchParams, pathname } = await provider.begin(attempt, redirectUri)
@@ -139,7 +139,7 @@ for (const [name, [problem, hostility]] of Object.entries(attacks))
     await fails(signIn(), problem, name)
   })
 
-test('issue 47 attack: the answer of one attempt for another one: state, code, verifier, nonce swapped', async () => {
+test('issue 47 attack: the answer of one attempt is used for another: state, code, verifier, nonce swapped', async () => {
   const { provider, signIn } = await start()
   const [mine, theirs] = [newAttempt(), newAttempt()]
   const answer = await visit(await provider.begin(theirs, redirectUri))
@@ -162,7 +162,7 @@ test('issue 47 attack: a callback that is sent again', async () => {
   await fails(provider.finish(attempt, answer), 'refused')
 })
 
-test('issue 47 attack: metadata of another issuer, of all tenants, or without an algorithm that we believe', async () => {
+test('issue 47 attack: metadata of another issuer, of all tenants, or without an algorithm that we accept', async () => {
   const cases: Hostility['metadata'][] = [
     (m) => ({ ...m, issuer: 'http://127.0.0.1:1' }),
     (m) => ({ ...m, issuer: `${m['issuer']}/{tenantid}/v2.0` }),
@@ -186,7 +186,7 @@ test('issue 47 clocks may differ by 60 s', async () => {
   assert.equal((await early.signIn()).subject, 'u-1')
 })
 
-test('issue 47 rotated keys: a new one is fetched, an old one that is still published is good', async () => {
+test('issue 47 rotated keys: a new one is fetched, and an old one is valid while it is published', async () => {
   const { standIn, signIn, advance } = await start()
   await signIn()
   standIn.rotate()
@@ -199,7 +199,7 @@ test('issue 47 rotated keys: a new one is fetched, an old one that is still publ
   assert.equal(standIn.asked.filter((one) => one === 'GET /jwks').length, 2)
 })
 
-test('issue 47 the provider is down: at the start nobody signs in, later its old metadata serves, and it comes back', async () => {
+test('issue 47 if the provider is down at the start nobody can sign in; later its old metadata is used until it returns', async () => {
   let isDown = true
   const { signIn, advance, standIn, provider } = await start({ isDown: () => isDown })
   await fails(signIn(), 'unreachable')
@@ -273,7 +273,7 @@ const emailCases: readonly (readonly [Record<string, unknown>, string | undefine
   [{ email: ['a@b.test'] }, undefined],
 ]
 
-test('issue 47 an address counts unless it is said to be unverified', async () => {
+test('issue 47 an e-mail address counts unless it is marked as unverified', async () => {
   for (const [claims, email] of emailCases) {
     const { signIn } = await start({ claims: ({ email_verified: _, ...c }) => ({ ...c, ...claims }) })
     assert.equal((await signIn()).email, email, JSON.stringify(claims))
@@ -321,7 +321,7 @@ for (const [name, [kind, later, groups]] of Object.entries(renewals))
     assert.equal((await provider.renew({ subject, groupsFrom, refreshToken: refreshToken! })).kind, 'no')
   })
 
-test('issue 47 a provider that says nothing within the limit is silent, and its late answer is not lost', async () => {
+test('issue 47 a provider that does not answer within the limit counts as unreachable, and its late answer is not lost', async () => {
   const held = Promise.withResolvers<void>()
   const { provider, signIn, standIn } = await start({}, 'groups', 1)
   const { subject, groupsFrom, refreshToken } = await signIn()

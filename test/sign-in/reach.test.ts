@@ -25,7 +25,7 @@ async function start(more: (reach: { caFile: string; proxy: string }) => Record<
   return { authority, proxy, gateway, books, id, page }
 }
 
-test('Y27 the provider is asked through the proxy and by the certificates of sign_in, and nothing else is', async () => {
+test('Y27 only the provider is asked through the proxy and with the certificates of sign_in', async () => {
   const { authority, proxy, books, id, page } = await start(({ caFile, proxy }) => ({ ca_file: caFile, proxy }))
   const browser = new TestBrowser()
   const { next } = await browser.follow(await browser.go(page), 'Continue', { until: ({ host }) => host === name })
@@ -41,7 +41,7 @@ test('Y27 the provider is asked through the proxy and by the certificates of sig
   assert.equal(proxy.asked.length, 3)
 })
 
-test('Y27 a certificate that nobody vouches for, and a proxy that refuses, end in a page and a reason in the log', async () => {
+test('Y27 an untrusted certificate, or a proxy that refuses, leads to a page and a logged reason', async () => {
   const untrusted = await start(({ proxy }) => ({ proxy }))
   const refused = await start(({ caFile, proxy }) => ({ ca_file: caFile, proxy }))
   refused.proxy.refuse(407)

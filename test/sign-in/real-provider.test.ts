@@ -7,7 +7,7 @@ import { type ProviderPerson, providerSecret, startIdentityProvider } from '../s
 const dev: ProviderPerson = { sub: 'u-1', email: 'dev@corp.test', name: 'Dev One', groups: ['developers'] }
 const redirectUri = 'http://127.0.0.1:9/console/callback'
 
-test('issue 47 a real provider: sign-in, rotated refreshes, a group taken away, a person taken away, sign-out', async () => {
+test('issue 47 a real provider: sign-in, rotated refreshes, a removed group, a removed person, sign-out', async () => {
   const idp = await startIdentityProvider([redirectUri], dev)
   const settings = {
     ...{ issuer: idp.issuer, clientId: 'triwire', clientSecret: providerSecret, groupsClaim: 'groups' },

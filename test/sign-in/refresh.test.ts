@@ -59,7 +59,7 @@ function program({ url }: TestGateway) {
   }
 }
 
-test('issue 47 with a real provider: from a code to an answer; a group that was taken away is refused at the next refresh', async () => {
+test('issue 47 with a real provider: from a code to an answer; a removed group is refused at the next refresh', async () => {
   const port = await freePort()
   const dev: ProviderPerson = { sub: 'u-1', email: 'dev@corp.test', name: 'Dev One', groups: ['developers'] }
   const idp = await startIdentityProvider([`http://127.0.0.1:${port}/console/callback`], dev)
@@ -92,7 +92,7 @@ async function startStory(hostility: Hostility = {}, more: Record<string, unknow
   return { standIn, gateway, asked, ...program(gateway) }
 }
 
-test('issue 47 the provider is down for ten minutes: no session notices; longer than `offline`, and each waits for it', async () => {
+test('issue 47 if the provider is down for ten minutes, no session is affected; beyond `offline`, each waits for it', async () => {
   const { standIn, gateway, signIn, refresh, ask } = await startStory({}, { offline: '30m' })
   let tokens = await signIn()
   standIn.hostility.isDown = () => true
@@ -125,7 +125,7 @@ test('issue 47 eight programs refresh at once: the provider is asked once, and i
   assert.equal(asked() - before, 4)
 })
 
-test('issue 47 what the provider answers at a refresh: blocked, another person, another rule, our own secret', async () => {
+test('issue 47 the provider’s answers to a refresh are applied: blocked, another person, another rule, our own secret', async () => {
   const cases: readonly (readonly [string, Hostility, string | undefined])[] = [
     ['the person is blocked', { refuse: () => [400, { error: 'invalid_grant' }] }, 'invalid_grant'],
     ['it is another person', { claims: (c) => ({ ...c, sub: 'u-2' }) }, 'invalid_grant'],
@@ -142,7 +142,7 @@ test('issue 47 what the provider answers at a refresh: blocked, another person, 
   }
 })
 
-test('issue 47 without a refresh token of the provider, a session goes on for `offline`, and then the person signs in again', async () => {
+test('issue 47 without a refresh token of the provider, a session lasts for `offline`; then the person signs in again', async () => {
   const { gateway, signIn, refresh } = await startStory({ token: ({ refresh_token: _, ...t }) => t }, { offline: '1h' })
   const first = await signIn()
   gateway.advance(30 * minuteMs)
@@ -152,7 +152,7 @@ test('issue 47 without a refresh token of the provider, a session goes on for `o
   assert.equal((await refresh(second)).error, 'invalid_grant')
 })
 
-test('Y20 without a token of the provider nobody is asked: silence for `offline`, and then an end that says nothing of the person', async () => {
+test('Y20 without a provider token no provider is asked: the session lasts for `offline`, and its end says nothing of the person', async () => {
   const sealKey = Buffer.alloc(32, 7)
   const settings = { offlineMs: 1_000 } as SignInSettings
   let nowMs = 5_999

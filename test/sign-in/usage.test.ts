@@ -40,7 +40,7 @@ async function spend({ access, session, books }: TestSession): Promise<number> {
   return Math.round(Number((await sum()) - was) / 10_000_000)
 }
 
-test('Y19 the use of a person is what the ledger has, to the cent, of a budget or of the day, week and month', async () => {
+test('Y19 the usage of a person equals the ledger to the cent, for a budget or for the day, week and month', async () => {
   const budget = { nanos: 50n * credit, per: 'month' as const }
   const bounded = await openTestSession(gateway, { subject: 'bounded', budget })
   const used = await spend(bounded)
@@ -92,7 +92,7 @@ test('Y19 the use of a person is what the ledger has, to the cent, of a budget o
   assert.deepEqual([nobody.status, nobody.headers.get('x-should-retry')], [401, 'false'])
 })
 
-test('Y19 a budget is told in the form of the vendor, whatever its period and however much of it is spent', () => {
+test('Y19 a budget is returned in the form of the vendor, whatever its period and however much of it is spent', () => {
   const use = (limit: bigint, spent: bigint) => ({ limitNanos: limit * credit, spentNanos: spent * credit })
   const resetsMs = Date.parse('2026-12-01T00:00:00Z')
   assert.deepEqual(tellCapped({ ...use(500n, 410n), per: 'month', resetsMs }, 'USD'), {
@@ -124,7 +124,7 @@ test('Y19 a budget is told in the form of the vendor, whatever its period and ho
   assert.equal(tellCapped({ ...use(5n, -1n), per: 'day', resetsMs }, 'EUR').extra_usage.used_credits, 0)
 })
 
-test('Y19 headers warn from 75 and 95 per cent, and never say that all is spent while answers come', () => {
+test('Y19 headers warn from 75 and 95 per cent, and never report all as spent while requests are answered', () => {
   const linesOf = (share: number, resetsMs?: number) =>
     Object.fromEntries(
       spendLines({ share, resetsMs })
@@ -156,7 +156,7 @@ test('Y19 headers warn from 75 and 95 per cent, and never say that all is spent 
   }
 })
 
-test('Y19 answers of the messages wire to a person with a budget have the headers, and no other answer has', async () => {
+test('Y19 only answers of the messages wire to a person with a budget have the headers', async () => {
   const own = await startTestGateway({ config })
   const budget = { nanos: 50n * credit, per: 'month' as const }
   const [bounded, free] = [await openTestSession(own, { subject: 'b', budget }), await openTestSession(own)]
