@@ -16,7 +16,7 @@ const weather: OpenAI.ChatCompletionTool = { type: 'function', function: { name:
 const clock: OpenAI.ChatCompletionTool = { type: 'function', function: { name: 'get_time' } }
 const ask = (text: string) => ({ model: 'sim', messages: [{ role: 'user' as const, content: text }] })
 
-test('spec 2.6 a whole answer counts what it saw', async () => {
+test('spec 2.6 a whole answer counts the tokens that it received', async () => {
   const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AAAA' } }
   const completion = await client.chat.completions.create({
     model: 'sim',
@@ -37,7 +37,7 @@ test('spec 2.6 a whole answer counts what it saw', async () => {
   assert.equal(usage.prompt_tokens_details!.cached_tokens, 0)
 })
 
-test('spec 6.2 the stream collects to the whole answer, with a usage chunk only if asked', async () => {
+test('spec 6.2 the stream adds up to the whole answer, with a usage chunk only if asked', async () => {
   const whole = await client.chat.completions.create(ask('Hello'))
   const request = { ...ask('Hello'), stream_options: { include_usage: true } }
   const streamed = await client.chat.completions.stream(request).finalChatCompletion()
@@ -90,7 +90,7 @@ test('wires/chat-wire 4 tool_choice required, named, none and allowed_tools are 
   assert.deepEqual(await called({ type: 'allowed_tools', allowed_tools: allowed }), ['get_time'])
 })
 
-test('a tool’s result is quoted in the answer', async () => {
+test('the result of a tool is quoted in the answer', async () => {
   const first = await client.chat.completions.create({ ...ask('use get_time'), tools: [clock] })
   const message = first.choices[0]!.message
   const messages: OpenAI.ChatCompletionMessageParam[] = [
@@ -102,7 +102,7 @@ test('a tool’s result is quoted in the answer', async () => {
   assert.equal(second.choices[0]!.message.content, 'The tool get_time returned "12:30".')
 })
 
-test('the results of parallel calls are all quoted, in one answer', async () => {
+test('the results of parallel calls are all quoted in one answer', async () => {
   const tools = [weather, clock]
   const user = { role: 'user' as const, content: 'use get_time and get_weather' }
   const first = await client.chat.completions.create({ model: 'sim', messages: [user], tools })
@@ -144,7 +144,7 @@ test('wires/chat-wire 5 structured output, stop and both caps', async () => {
   assert.equal(capped.usage!.completion_tokens, 3)
 })
 
-test('wires/chat-wire 7 a conversation’s prefix is cached from the second turn on, per key of the cache', async () => {
+test('wires/chat-wire 7 a conversation’s prefix is cached from the second turn on, for each cache key', async () => {
   const system = { role: 'system' as const, content: 'You are careful. '.repeat(40) }
   const turn = async (text: string, prompt_cache_key: string) => {
     const messages = [system, { role: 'user' as const, content: text }]

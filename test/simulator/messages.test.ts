@@ -22,7 +22,7 @@ const weather: Anthropic.Tool = {
 }
 const ask = (text: string) => ({ model: 'sim', max_tokens: 500, messages: [{ role: 'user' as const, content: text }] })
 
-test('spec 2.3 a whole answer restates the question and counts honestly', async () => {
+test('spec 2.3 a whole answer repeats the question and has exact counts', async () => {
   const message = await client.messages.create(ask('What is the capital of France?'))
   assert.match(message.id, /^msg_/)
   assert.deepEqual(message.content, [
@@ -37,7 +37,7 @@ test('spec 2.3 a whole answer restates the question and counts honestly', async 
   assert.equal(message.usage.cache_read_input_tokens, 0)
 })
 
-test('spec 6.1 the stream has the vendor’s events in order and collects to the whole answer', async () => {
+test('spec 6.1 the stream has the vendor’s events in order and adds up to the whole answer', async () => {
   const whole = await client.messages.create(ask('Hello there'))
   const stream = client.messages.stream(ask('Hello there'))
   const types: string[] = []
@@ -57,7 +57,7 @@ test('spec 6.1 the stream has the vendor’s events in order and collects to the
   assert.equal(message.usage.output_tokens, whole.usage.output_tokens)
 })
 
-test('spec 6.1 a ping stands behind message_start and the start counts one output token', async () => {
+test('spec 6.1 a ping follows message_start, and the start counts one output token', async () => {
   const response = await fetch(`${simulator.url}/v1/messages`, {
     method: 'POST',
     headers: { 'x-api-key': 'k' },
@@ -70,7 +70,7 @@ test('spec 6.1 a ping stands behind message_start and the start counts one outpu
   assert.ok(response.headers.get('request-id')?.startsWith('req_'))
 })
 
-test('wires/message-wire 4 tools are called when they are asked for, arguments given or made from the schema', async () => {
+test('wires/message-wire 4 tools are called on request, with arguments that are given or made from the schema', async () => {
   const made = await client.messages.create({ ...ask('Please call get_weather now'), tools: [weather] })
   assert.equal(made.stop_reason, 'tool_use')
   assert.deepEqual(toolUses(made), [{ name: 'get_weather', input: { city: 'sample city', unit: 'celsius' } }])
@@ -156,7 +156,7 @@ test('wires/message-wire 3.4 a signature that the simulator did not make is refu
   })
 })
 
-test('stop sequences and the output cap end the text where they fall', async () => {
+test('stop sequences and the output cap end the text at their place', async () => {
   const stopped = await client.messages.create({ ...ask('Hi'), stop_sequences: ['simulated'] })
   assert.equal(textOf(stopped), 'You said: "Hi" I am a ')
   assert.equal(stopped.stop_reason, 'stop_sequence')
@@ -167,7 +167,7 @@ test('stop sequences and the output cap end the text where they fall', async () 
   assert.equal(capped.usage.output_tokens, 4)
 })
 
-test('wires/message-wire 5.3 structured output is JSON of the schema', async () => {
+test('wires/message-wire 5.3 structured output is JSON that fits the schema', async () => {
   const schema = {
     type: 'object',
     properties: { title: { type: 'string' }, tags: { type: 'array', items: { type: 'string' } } },
@@ -179,7 +179,7 @@ test('wires/message-wire 5.3 structured output is JSON of the schema', async () 
   assert.deepEqual(JSON.parse(textOf(message)), { title: 'sample title', tags: ['sample tags'] })
 })
 
-test('wires/message-wire 6 a marked prefix is written once and read afterwards, counters disjoint', async () => {
+test('wires/message-wire 6 a marked prefix is written once and then read, and no token is in two counters', async () => {
   const system: Anthropic.TextBlockParam[] = [
     { type: 'text', text: 'You are careful. '.repeat(40), cache_control: { type: 'ephemeral' } },
   ]
@@ -200,7 +200,7 @@ test('the same request has the same answer, and another id', async () => {
   assert.deepEqual(one.usage, two.usage)
 })
 
-test('without a key the vendor’s 401 comes', async () => {
+test('a request without a key gets the vendor’s 401', async () => {
   const response = await fetch(`${simulator.url}/v1/messages`, { method: 'POST', body: JSON.stringify(ask('Hi')) })
   assert.equal(response.status, 401)
   const body = (await response.json()) as { type: string; error: { type: string } }

@@ -14,7 +14,7 @@ after(() => simulator.close())
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const weather: OpenAI.Responses.FunctionTool = { type: 'function', name: 'get_weather', parameters, strict: false }
 
-test('spec 2.8 a whole answer has the vendor’s keys and honest usage', async () => {
+test('spec 2.8 a whole answer has the vendor’s members and exact usage', async () => {
   const response = await client.responses.create({ model: 'sim', input: 'Hello', store: false })
   assert.match(response.id, /^resp_/)
   assert.equal(response.output_text, 'You said: "Hello" I am a simulated model and saw 1 message.')
@@ -69,7 +69,7 @@ test('wires/responses-wire 8.6 the strict helper accepts reasoning and parallel 
   assert.ok(response.usage!.output_tokens_details.reasoning_tokens > 0)
 })
 
-test('a whole loop with encrypted reasoning is taken back and answered', async () => {
+test('a whole loop with encrypted reasoning is accepted and answered', async () => {
   const shared = {
     model: 'sim',
     store: false,
@@ -88,7 +88,7 @@ test('a whole loop with encrypted reasoning is taken back and answered', async (
   assert.equal(second.output_text, 'The tool get_weather returned "Rain".')
 })
 
-test('spec 2.7 without a summary no reasoning text comes, and it is still counted', async () => {
+test('spec 2.7 without a summary no reasoning text is sent, and it is still counted', async () => {
   const response = await client.responses.create({ model: 'sim', input: 'Hi', reasoning: { effort: 'high' } })
   const item = response.output[0]!
   assert.ok(item.type === 'reasoning')
@@ -114,7 +114,7 @@ test('spec 3 the output cap makes the response incomplete', async () => {
   assert.equal(response.output[0]!.type === 'message' && response.output[0].status, 'incomplete')
 })
 
-test('wires/responses-wire 5 a flat format gives JSON of its schema', async () => {
+test('wires/responses-wire 5 a flat format gives JSON that fits its schema', async () => {
   const schema = {
     type: 'object',
     properties: { ok: { type: 'boolean' }, when: { type: 'string', format: 'date' } },
@@ -129,7 +129,7 @@ test('wires/responses-wire 5 a flat format gives JSON of its schema', async () =
   assert.equal(response.output_text, '{"ok":true,"when":"2026-01-31"}')
 })
 
-test('cached tokens are reported when a conversation goes on', async () => {
+test('cached tokens are reported when a conversation continues', async () => {
   const instructions = 'You are careful. '.repeat(40)
   const first = await client.responses.create({ model: 'sim', instructions, input: 'One' })
   const second = await client.responses.create({ model: 'sim', instructions, input: 'Two' })
@@ -138,7 +138,7 @@ test('cached tokens are reported when a conversation goes on', async () => {
   assert.ok(second.usage!.input_tokens_details.cached_tokens < second.usage!.input_tokens)
 })
 
-test('issue 51, point 7: a function is repeated with all of its members, and other tools as they came', async () => {
+test('issue 51, point 7: a function is repeated with all of its members, and other tools unchanged', async () => {
   const search = { type: 'web_search' }
   const tools = [{ type: 'function', name: 'now' }, weather, search]
   const response = await client.responses.create({ model: 'sim', input: 'Hello', tools } as never)

@@ -153,7 +153,7 @@ const responsesRows: Row[] = [
   ['a strict schema is closed', { tools: [{ type: 'function', name: 'f', strict: true, parameters: { type: 'object', properties: {} } }] }, 'tools[0].parameters'],
 ]
 
-test('wires/message-wire 2–6 what the messages vendor refuses', async () => {
+test('wires/message-wire 2–6 requests that the messages vendor refuses are refused', async () => {
   const base = {
     model: 'sim',
     max_tokens: 1500,
@@ -170,7 +170,7 @@ test('wires/message-wire 2–6 what the messages vendor refuses', async () => {
   }
 })
 
-test('wires/chat-wire 2–5 what the chat vendor refuses', async () => {
+test('wires/chat-wire 2–5 requests that the chat vendor refuses are refused', async () => {
   const tools = [{ type: 'function', function: { name: 'f' } }]
   const base = { model: 'sim', tools, messages: [plain, calling('a'), answered('a')] }
   for (const [rule, change, place] of chatRows) {
@@ -180,7 +180,7 @@ test('wires/chat-wire 2–5 what the chat vendor refuses', async () => {
   }
 })
 
-test('wires/responses-wire 2–6 what the responses vendor refuses', async () => {
+test('wires/responses-wire 2–6 requests that the responses vendor refuses are refused', async () => {
   const tools = [{ type: 'function', name: 'f' }]
   const base = { model: 'sim', tools, input: [plain, call('a'), output('a')] }
   for (const [rule, change, place] of responsesRows) {
@@ -190,7 +190,7 @@ test('wires/responses-wire 2–6 what the responses vendor refuses', async () =>
   }
 })
 
-test('wires/responses-wire 3 items that are not stored are not found', async () => {
+test('wires/responses-wire 3 items that are not stored are reported as not found', async () => {
   for (const item of [
     { id: 'msg_1' },
     { type: 'item_reference', id: 'rs_1' },
@@ -202,7 +202,7 @@ test('wires/responses-wire 3 items that are not stored are not found', async () 
   }
 })
 
-test('with strict off a broken conversation is answered', async (t) => {
+test('with strict off an invalid conversation is answered', async (t) => {
   const loose = await startSimulator({ strict: false })
   t.after(loose.close)
   const { status } = await post('/v1/chat/completions', { model: 'sim', messages: [answered('a')] }, loose)

@@ -34,7 +34,7 @@ test('a sample is valid for its schema', () => {
   for (const [schema, value] of rows) assert.deepEqual(sampleSchema(schema), value, JSON.stringify(schema))
 })
 
-test('a recursive schema ends', () => {
+test('the sample of a recursive schema is finite', () => {
   const node = {
     type: 'object',
     properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] }, all: { type: 'array', items: { $ref: '#' } } },

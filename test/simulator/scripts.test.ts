@@ -60,7 +60,7 @@ test('scripts are read from a file', async (t) => {
   assert.equal(answer.text.includes('"content":"Good day"'), true)
 })
 
-test('what a step does at first is done once each, also of one turn, and anew with a new script', async () => {
+test('the `first` actions of a step run once each, also for one turn, and again with a new script', async () => {
   const script = {
     first: [
       { status: 429, retry_after: 1 },
@@ -76,7 +76,7 @@ test('what a step does at first is done once each, also of one turn, and anew wi
   }
 })
 
-test('turns are chosen by the assistant turns that the request holds', async () => {
+test('turns are chosen by the number of assistant turns in the request', async () => {
   const client = new OpenAI({ apiKey: 'k', baseURL: `${simulator.url}/v1`, maxRetries: 0 })
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Weather?' }]
   const first = await client.chat.completions.create({ model: 'agent-loop', messages })
@@ -92,7 +92,7 @@ test('turns are chosen by the assistant turns that the request holds', async () 
   assert.equal(other.output_text, 'Only here.')
 })
 
-test('status, headers and the vendor’s error body', async () => {
+test('a script sets the status, headers and the vendor’s error body', async () => {
   const answer = await whole('sim?status=429&retry_after=7')
   assert.equal(answer.status, 429)
   assert.equal(answer.headers.get('retry-after'), '7')
@@ -110,14 +110,14 @@ test('status, headers and the vendor’s error body', async () => {
   assert.equal(page.headers.get('x-from'), 'a')
 })
 
-test('a body with status 200 is sent also where a stream was asked for', async () => {
+test('a body with status 200 is sent even if a stream was asked for', async () => {
   simulator.script('odd', { body: { error: { message: 'no' } } })
   const answer = await streamed('odd')
   assert.equal(answer.headers.get('content-type'), 'application/json')
   assert.equal(answer.text, '{"error":{"message":"no"}}')
 })
 
-test('exact events: names, comments, raw bytes, strings', async () => {
+test('a script sends exact events: names, comments, raw bytes, strings', async () => {
   simulator.script('exact', {
     events: [
       { comment: 'keep-alive' },
@@ -135,7 +135,7 @@ test('exact events: names, comments, raw bytes, strings', async () => {
   assert.match(await named.text(), /\n\nevent: x\ndata: \{"type":"x"\}\n\n/)
 })
 
-test('line ends, byte order mark, missing last blank line', async () => {
+test('a script sets line ends, a byte order mark, and a missing last blank line', async () => {
   simulator.script('lines', { events: ['1', '2'] })
   assert.equal((await streamed('lines?crlf=1')).text, 'data: 1\r\n\r\ndata: 2\r\n\r\n')
   assert.equal((await streamed('lines?no_last_blank=1')).text, 'data: 1\n\ndata: 2\n')
@@ -143,7 +143,7 @@ test('line ends, byte order mark, missing last blank line', async () => {
   assert.deepEqual([...bytes.subarray(0, 4)], [0xef, 0xbb, 0xbf, 0x64])
 })
 
-test('cuts after events and bytes, counted from either end', async () => {
+test('a script cuts after events and bytes, counted from either end', async () => {
   simulator.script('five', { events: ['1', '2', '3', '4', '5'] })
   assert.equal((await streamed('five?cut_events=2&cut_how=end')).text, 'data: 1\n\ndata: 2\n\n')
   assert.equal((await streamed('five?cut_events=-1&cut_how=end')).text, 'data: 1\n\ndata: 2\n\ndata: 3\n\ndata: 4\n\n')
@@ -166,7 +166,7 @@ test('a reset arrives after the bytes before it', async () => {
   assert.equal(simulator.requests.at(-1)!.closedEarly, false)
 })
 
-test('a failure midway is told as each vendor does', async () => {
+test('a failure midway is sent in the form of each vendor', async () => {
   const chat = await streamed('sim?cut_events=2&cut_how=error')
   assert.match(chat.text, /data: \{"error":\{"message":"The server had an error\.".*\}\}\n\n$/)
   const message = {
@@ -185,7 +185,7 @@ test('a failure midway is told as each vendor does', async () => {
   assert.equal((await whole('sim?cut_events=2&cut_how=error')).status, 500)
 })
 
-test('hang keeps the connection open until the client goes, and that is recorded', async () => {
+test('hang keeps the connection open until the client leaves, and this is recorded', async () => {
   const controller = new AbortController()
   const response = await post(
     '/v1/chat/completions',
@@ -202,7 +202,7 @@ test('hang keeps the connection open until the client goes, and that is recorded
   assert.ok(recorded.closedAt! > 0)
 })
 
-test('usage may be missing or in the wire’s own shape, finish in the wire’s own word', async () => {
+test('usage may be missing or in the wire’s own shape, and finish in the wire’s own word', async () => {
   assert.equal('usage' in JSON.parse((await whole('sim?usage=none')).text), false)
   simulator.script('odd-usage', { usage: { prompt_tokens: -1 }, finish: 'eos' })
   const odd = JSON.parse((await whole('odd-usage')).text)
@@ -214,7 +214,7 @@ test('usage may be missing or in the wire’s own shape, finish in the wire’s 
   assert.deepEqual((filtered as { incomplete_details: unknown }).incomplete_details, { reason: 'content_filter' })
 })
 
-test('a reply, a long reply and a call by directives; bytes one by one', async () => {
+test('directives give a reply, a long reply, a call, or single bytes', async () => {
   const reply = JSON.parse((await whole('sim?reply=Grüße,+Welt&reasoning=Hm')).text)
   assert.equal(reply.choices[0].message.content, 'Grüße, Welt')
   assert.equal(reply.choices[0].message.reasoning_content, 'Hm')
@@ -225,7 +225,7 @@ test('a reply, a long reply and a call by directives; bytes one by one', async (
   assert.equal((await streamed('five?split=1')).text, clean)
 })
 
-test('an unknown script or directive is refused as the vendor would', async () => {
+test('an unknown script or directive is refused as the vendor would refuse it', async () => {
   const missing = await whole('script:nowhere')
   assert.equal(missing.status, 404)
   assert.equal(JSON.parse(missing.text).error.code, 'model_not_found')

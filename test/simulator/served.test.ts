@@ -20,7 +20,7 @@ async function start() {
 
 const messages = [{ role: 'user', content: 'What is the capital of France?' }]
 
-test('N-F18 the simulator counts tokens as it then bills them, with tools and system', async () => {
+test('N-F18 the simulator’s count of tokens equals its bill, with tools and system', async () => {
   const { post } = await start()
   for (const more of [{}, { system: 'Be brief.', tools: [{ name: 'f', input_schema: { type: 'object' } }] }]) {
     const body = { model: 'sim', messages, ...more }
@@ -47,7 +47,7 @@ test('N-F18 the simulator counts tokens as it then bills them, with tools and sy
   assert.equal((await post('/v1/messages/count_tokens', { model: 'sim', messages }, {})).status, 401)
 })
 
-test('N-F18 the simulator answers pages of any origin', async () => {
+test('N-F18 the simulator answers requests from pages of any origin', async () => {
   const { url, post } = await start()
   const preflight = await fetch(`${url}/v1/chat/completions`, {
     method: 'OPTIONS',
@@ -67,7 +67,7 @@ test('N-F18 the simulator answers pages of any origin', async () => {
   }
 })
 
-test('N-F18 the simulator tells of each request what was asked and what came of it, and nothing that was said', async () => {
+test('N-F18 the simulator prints for each request what was asked for and its result, without any content', async () => {
   const { url, post, lines } = await start()
   await (await post('/v1/chat/completions', { model: 'sim', messages })).text()
   await (await post('/v1/responses', { model: 'sim?status=429', input: 'canary-asked' })).text()
@@ -85,7 +85,7 @@ test('N-F18 the simulator tells of each request what was asked and what came of 
   )
 })
 
-test('N-F18 triwire simulator says which port is taken, and the cure', async () => {
+test('N-F18 triwire simulator names a port in use, and the cure', async () => {
   const port = await listen(createServer())
   const { code, stderr } = await run(['simulator', '--port', `${port}`])
   assert.equal(code, 1)

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { test } from 'node:test'
 import { parseScripts, startSimulator } from '../../src/simulator/simulator.ts'
 
-test('a client that does not read holds the stream back, and its going ends the stream', async (t) => {
+test('a client that does not read pauses the stream, and ends it by leaving', async (t) => {
   const simulator = await startSimulator({ record: true })
   t.after(simulator.close)
   const body = JSON.stringify({ model: 'sim?tokens=300000', stream: true, messages: [{ role: 'user', content: 'Hi' }] })
@@ -20,7 +20,7 @@ test('a client that does not read holds the stream back, and its going ends the 
   assert.equal(recorded.closedEarly, true)
 })
 
-test('with a clock and ids of one’s own an answer is equal to the byte', async (t) => {
+test('with a given clock and ids an answer is the same to the byte', async (t) => {
   const answers: string[] = []
   for (const _ of [1, 2]) {
     let made = 0
@@ -38,7 +38,7 @@ test('with a clock and ids of one’s own an answer is equal to the byte', async
   assert.match(answers[0]!, /"created_at":1795000000,/)
 })
 
-test('the scripts in the documentation are scripts', async () => {
+test('the scripts in the documentation are valid', async () => {
   const page = await readFile(new URL('../../docs/simulator.md', import.meta.url), 'utf8')
   const blocks = page.match(/(?:^ {4}.*\n)+/gm)!.filter((block) => /^ {4}[a-z-]+:\n/.test(block))
   const names = blocks.flatMap((block) => [...parseScripts(block.replaceAll(/^ {4}/gm, '')).keys()])
