@@ -77,7 +77,7 @@ for (const wire of modelWires) {
 
   for (const streamed of [false, true]) {
     const how = streamed ? 'streamed' : 'whole'
-    test(`spec 2.3 @anthropic-ai/sdk makes a round trip of parallel tools, ${how}, with a ${wire} model`, async () => {
+    test(`spec 2.3 @anthropic-ai/sdk completes a round trip of parallel tools, ${how}, with a ${wire} model`, async () => {
       const first = ask(callBoth, { tools: [weather] })
       const message = await (streamed ? client.messages.stream(first).finalMessage() : client.messages.create(first))
       const uses = message.content.filter((block) => block.type === 'tool_use')
@@ -108,7 +108,7 @@ for (const wire of modelWires) {
     })
   }
 
-  test(`A1, T22: the tool runner of @anthropic-ai/sdk, as it comes, does its task with a ${wire} model`, async () => {
+  test(`A1, T22: the unmodified tool runner of @anthropic-ai/sdk completes its task with a ${wire} model`, async () => {
     const run = ({ city }: { city: string }) => `sunny in ${city}`
     const tool = betaZodTool({ name: 'get_weather', inputSchema: z.object({ city: z.string() }), run, description: '' })
     for (const stream of [false, true]) {
@@ -119,13 +119,13 @@ for (const wire of modelWires) {
     }
   })
 
-  test(`spec 2.2 one call where parallel calls are switched off, from a ${wire} model`, async () => {
+  test(`spec 2.2 with parallel calls switched off, a ${wire} model makes one call`, async () => {
     const tool_choice = { type: 'auto' as const, disable_parallel_tool_use: true }
     const message = await client.messages.create(ask(callBoth, { tools: [weather], tool_choice }))
     assert.equal(message.content.filter((block) => block.type === 'tool_use').length, 1)
   })
 
-  test(`spec 2.2 messages.parse() of a ${wire} model gives what its zod schema says`, async () => {
+  test(`spec 2.2 messages.parse() of a ${wire} model returns a value that fits its zod schema`, async () => {
     const format = zodOutputFormat(z.object({ city: z.string(), rainy: z.boolean() }))
     const message = await client.messages.parse({ ...ask('What about Paris?'), output_config: { format } })
     assert.deepEqual(message.parsed_output, { city: 'sample city', rainy: true })
@@ -168,7 +168,7 @@ for (const wire of modelWires) {
     await assert.rejects(stream.finalMessage(), Anthropic.AnthropicError)
   })
 
-  test(`C4 abort mid-stream reaches a ${wire} model, and what was made is billed`, async () => {
+  test(`C4 abort mid-stream reaches a ${wire} model, and the output so far is billed`, async () => {
     const stream = client.messages.stream(ask('Go on', { model: model('slow', wire) }))
     stream.once('text', () => stream.abort())
     await assert.rejects(stream.finalMessage(), Anthropic.APIUserAbortError)
@@ -177,7 +177,7 @@ for (const wire of modelWires) {
     assert.ok(gateway.store.findEntry(stream.request_id!)!.amountNanos > 0n)
   })
 
-  test(`R6 @anthropic-ai/sdk waits out retry-after of a busy ${wire} model, then has its answer`, async () => {
+  test(`R6 @anthropic-ai/sdk waits for retry-after of a busy ${wire} model, then gets its answer`, async () => {
     const patient = new Anthropic({ baseURL: gateway.url, apiKey: gateway.key, fetch: refuseOnce(gateway) })
     const started = performance.now()
     const message = await patient.messages.create(ask('Room?', { model: model('once-busy', wire) }))
@@ -263,12 +263,12 @@ test('R7 a wrong key is an AuthenticationError of @anthropic-ai/sdk, as Bearer a
   }
 })
 
-test('R7 x-api-key alone is a credential for @anthropic-ai/sdk', async () => {
+test('R7 x-api-key alone is a valid credential for @anthropic-ai/sdk', async () => {
   const header = client.withOptions({ apiKey: null, authToken: null, defaultHeaders: { 'x-api-key': gateway.key } })
   assert.equal((await header.messages.create(hello)).stop_reason, 'end_turn')
 })
 
-test('spec 5 no credit is a PaymentRequiredError of @anthropic-ai/sdk, which does not try again', async () => {
+test('spec 5 without credit @anthropic-ai/sdk throws a PaymentRequiredError and does not retry', async () => {
   const poor = await startSdkGateway({ credit: '0' })
   try {
     await assert.rejects(new Anthropic({ baseURL: poor.url, apiKey: poor.key }).messages.create(hello), (thrown) => {

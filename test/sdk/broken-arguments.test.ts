@@ -206,7 +206,7 @@ for (const wire of wires) {
     for (const stream of [true, false]) {
       const title = `${client} client, ${wire} model, ${stream ? 'stream' : 'JSON'}`
 
-      test(`Y5 R-ARGS no helper has an empty or different call where arguments are broken (${title})`, async (t) => {
+      test(`Y5 R-ARGS broken arguments never become an empty or different call in a helper (${title})`, async (t) => {
         const found = new Map<string, number>()
         const here = chosen.filter((one) => one.wire === wire && one.client === client && one.stream === stream)
         for (const { text } of here) {
@@ -220,7 +220,7 @@ for (const wire of wires) {
         assert.deepEqual([...found], [[right, here.length]])
       })
 
-      test(`R-ARGS whole arguments are themselves, and blank ones are none (${title})`, async () => {
+      test(`R-ARGS whole arguments stay unchanged, and blank ones mean no arguments (${title})`, async () => {
         for (const text of whole) assert.match(await judge(client, wire, text, stream), /^(text|object)$/, text)
         for (const text of blank) {
           // What one wire sends to a client of its own, that client reads as it always did.
@@ -287,7 +287,7 @@ for (const wire of wires) {
     assert.ok(Number((usage as Json)['output']) > 0 && Number(cost) > 0)
   })
 
-  test(`Y5 what may come behind a broken call of a ${wire} model does not make it whole`, async () => {
+  test(`Y5 nothing that follows a broken call of a ${wire} model makes it whole`, async () => {
     for (const end of ends[wire]) {
       assert.equal((await ask(pairs[wire](cut, good, end))).last, 'error', end)
       assert.equal((await ask(pairs[wire](good, cut, end))).last, 'error', end)

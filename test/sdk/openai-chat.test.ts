@@ -103,20 +103,20 @@ for (const wire of modelWires) {
     })
   }
 
-  test(`spec 2.5 one call where parallel calls are switched off, from a ${wire} model on chat`, async () => {
+  test(`spec 2.5 with parallel calls switched off, a ${wire} model makes one call on chat`, async () => {
     const completion = await client.chat.completions.create(
       ask(callBoth, { tools: [weather], parallel_tool_calls: false }),
     )
     assert.equal(completion.choices[0]?.message.tool_calls?.length, 1)
   })
 
-  test(`spec 2.5 chat.completions.parse() of a ${wire} model gives what its zod schema says`, async () => {
+  test(`spec 2.5 chat.completions.parse() of a ${wire} model returns a value that fits its zod schema`, async () => {
     const response_format = zodResponseFormat(z.object({ city: z.string(), rainy: z.boolean() }), 'weather')
     const completion = await client.chat.completions.parse({ ...ask('What about Paris?'), response_format })
     assert.deepEqual(completion.choices[0]?.message.parsed, { city: 'sample city', rainy: true })
   })
 
-  test(`spec 2.6 reasoning of a ${wire} model stands beside the content, and can be sent back`, async () => {
+  test(`spec 2.6 reasoning of a ${wire} model is sent beside the content, and can be sent back`, async () => {
     const first = ask('Think about it', { reasoning_effort: 'high' })
     const whole = await client.chat.completions.create(first)
     const streamed = await client.chat.completions.stream(first).finalChatCompletion()
@@ -150,7 +150,7 @@ for (const wire of modelWires) {
     await assert.rejects(stream.finalChatCompletion(), OpenAI.OpenAIError)
   })
 
-  test(`C4 abort mid-stream on chat reaches a ${wire} model, and what was made is billed`, async () => {
+  test(`C4 abort mid-stream on chat reaches a ${wire} model, and the output so far is billed`, async () => {
     const body = { ...ask('Go on', { model: model('slow', wire) }), stream: true as const }
     const { data: stream, request_id } = await client.chat.completions.create(body).withResponse()
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) stream.controller.abort()
@@ -159,7 +159,7 @@ for (const wire of modelWires) {
     assert.ok(gateway.store.findEntry(request_id!)!.amountNanos > 0n)
   })
 
-  test(`R6 openai waits out retry-after of a busy ${wire} model on chat, then has its answer`, async () => {
+  test(`R6 openai waits for retry-after of a busy ${wire} model on chat, then gets its answer`, async () => {
     const patient = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key, fetch: refuseOnce(gateway) })
     const started = performance.now()
     const completion = await patient.chat.completions.create(ask('Room?', { model: model('once-busy', wire) }))
@@ -195,7 +195,7 @@ test('spec 5 a wrong key is an AuthenticationError of openai on chat', async () 
   )
 })
 
-test('spec 5 no credit is an APIError of openai, which does not try again', async () => {
+test('spec 5 without credit openai throws an APIError and does not retry', async () => {
   const poor = await startSdkGateway({ credit: '0' })
   try {
     await assert.rejects(

@@ -79,7 +79,7 @@ for (const wire of modelWires) {
 
   for (const streamed of [false, true]) {
     const how = streamed ? 'streamed' : 'whole'
-    test(`spec 2.8 openai makes a round trip of parallel tools on responses, ${how}, with a ${wire} model`, async () => {
+    test(`spec 2.8 openai completes a round trip of parallel tools on responses, ${how}, with a ${wire} model`, async () => {
       const first = ask(callBoth, { tools: [weather] })
       const response: OpenAI.Responses.Response = await (streamed
         ? client.responses.stream(first).finalResponse()
@@ -104,12 +104,12 @@ for (const wire of modelWires) {
     })
   }
 
-  test(`spec 2.7 one call where parallel calls are switched off, from a ${wire} model on responses`, async () => {
+  test(`spec 2.7 with parallel calls switched off, a ${wire} model makes one call on responses`, async () => {
     const response = await client.responses.create(ask(callBoth, { tools: [weather], parallel_tool_calls: false }))
     assert.equal(response.output.filter((item) => item.type === 'function_call').length, 1)
   })
 
-  test(`spec 2.7 responses.parse() of a ${wire} model gives what its zod schema says`, async () => {
+  test(`spec 2.7 responses.parse() of a ${wire} model returns a value that fits its zod schema`, async () => {
     const format = zodTextFormat(z.object({ city: z.string(), rainy: z.boolean() }), 'weather')
     const response = await client.responses.parse({ ...ask('What about Paris?'), text: { format } })
     assert.deepEqual(response.output_parsed, { city: 'sample city', rainy: true })
@@ -152,7 +152,7 @@ for (const wire of modelWires) {
     assert.equal(last.response.error?.code, 'server_error')
   })
 
-  test(`C4 abort mid-stream on responses reaches a ${wire} model, and what was made is billed`, async () => {
+  test(`C4 abort mid-stream on responses reaches a ${wire} model, and the output so far is billed`, async () => {
     const body = { ...ask('Go on', { model: model('slow', wire) }), stream: true as const }
     const { data: stream, request_id } = await client.responses.create(body).withResponse()
     for await (const event of stream) if (event.type === 'response.output_text.delta') stream.controller.abort()
@@ -161,7 +161,7 @@ for (const wire of modelWires) {
     assert.ok(gateway.store.findEntry(request_id!)!.amountNanos > 0n)
   })
 
-  test(`R6 openai waits out retry-after of a busy ${wire} model on responses, then has its answer`, async () => {
+  test(`R6 openai waits for retry-after of a busy ${wire} model on responses, then gets its answer`, async () => {
     const patient = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key, fetch: refuseOnce(gateway) })
     const started = performance.now()
     const response = await patient.responses.create(ask('Room?', { model: model('once-busy', wire) }))
