@@ -9,7 +9,7 @@ const account = {
   ...{ external_id: null, metadata: null },
 }
 
-test('Y20 console: bounds of an account are spelled as the API reads them, and nothing where it has none', () => {
+test('Y20 console: limits of an account are written as the API reads them, and left empty if there are none', () => {
   assert.deepEqual(limitTexts(account), {
     ...{ budget: '500/month', rpm: '60', warn: '50,0.5', plan: 'gold', grant: '100/month', lapse: 'lapses' },
   })
@@ -18,7 +18,7 @@ test('Y20 console: bounds of an account are spelled as the API reads them, and n
   assert.equal(spellBudget({ ...account.budget, per: null }), '500')
 })
 
-test('Y20 console: only edited bounds are sent, and a grant with what becomes of its rest', () => {
+test('Y20 console: only edited limits are sent, and a grant together with the rule for its unused rest', () => {
   const said = limitTexts(account)
   const cases: readonly [changes: Record<string, string | null>, said: object, body: object][] = [
     [{ budget: '5/day', rpm: null }, {}, { budget: '5/day', rpm: null }],

@@ -6,7 +6,7 @@ import { daysOf, periodBefore, readRange, spanOfBucket } from '../../console/src
 import { createKey } from '../../src/accounts/keys.ts'
 import { createToken } from '../../src/accounts/operators.ts'
 
-test('the address of a page is all of its state: what is said in it is read again', () => {
+test('the address of a page holds all of its state, and reading it gives the same state', () => {
   const page = fc.constantFrom(...pages)
   const query = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ minLength: 1, unit: 'grapheme' }))
   fc.assert(
@@ -22,7 +22,7 @@ test('the address of a page is all of its state: what is said in it is read agai
   )
 })
 
-test('an address that names no page is none of ours, and one that names nothing is the overview', () => {
+test('an address of an unknown page is rejected, and one without a page is the overview', () => {
   assert.equal(readPlace('', '').page, 'overview')
   assert.equal(readPlace('nowhere', '').page, undefined)
   assert.equal(readPlace('accounts/a/b', '').page, undefined)
@@ -36,7 +36,7 @@ test('an address that names no page is none of ours, and one that names nothing 
   assert.deepEqual(readList('a,,b,a'), ['a', 'b'])
 })
 
-test('U5 no key and no token that is pasted into a search gets into an address', () => {
+test('U5 a key or token that is pasted into a search never gets into an address', () => {
   const [key, token] = [createKey().key, createToken().token]
   assert.equal(withoutSecrets(key), key.slice(0, 15))
   assert.equal(withoutSecrets(`of ${token}, or ${key}x`), `of ${token.slice(0, 13)}, or ${key.slice(0, 15)}`)
@@ -44,7 +44,7 @@ test('U5 no key and no token that is pasted into a search gets into an address',
     assert.equal(withoutSecrets(text), text)
 })
 
-test('a range of hours ends with the quarter or hour that runs, one of days with today in the reporting zone', () => {
+test('a range of hours ends with the current quarter or hour, and one of days with today in the reporting zone', () => {
   const nowMs = Date.parse('2026-11-22T19:07:31Z')
   assert.deepEqual(readRange({ range: '24h' }, nowMs, 'UTC'), {
     ...{ name: '24h', label: 'Last 24 hours', bucket: 'quarter', endsNow: true },
@@ -59,7 +59,7 @@ test('a range of hours ends with the quarter or hour that runs, one of days with
   assert.equal(exact.to, '2026-11-22T19:30:00Z')
 })
 
-test('days and times of the address are a range of their own; what is no range is the usual one', () => {
+test('days and times of the address are a range of their own; an invalid range becomes the usual one', () => {
   const nowMs = Date.parse('2026-11-22T19:07:31Z')
   const own = readRange({ from: '2026-11-01', to: '2026-11-11' }, nowMs, 'UTC')
   assert.deepEqual([own.bucket, own.label, own.endsNow], ['hour', '2026-11-01 to 2026-11-10', false])

@@ -26,7 +26,7 @@ const usage: Usage = {
   total: { credits: ['4.32', '3.9'], requests: [319, 288], input_tokens: [60, 0], cache_read_tokens: [40, 0] },
 }
 
-test('figures are read exactly, and a gap stays one', () => {
+test('figures are read exactly, and a gap stays a gap', () => {
   const [series] = usage.series
   assert.equal(sumOfCredits(usage.total), 8_220_000_000n)
   assert.equal(sumOf(usage.total, 'requests'), 607)
@@ -37,14 +37,14 @@ test('figures are read exactly, and a gap stays one', () => {
   assert.equal(cacheShareOf({}), undefined)
 })
 
-test('a series is called as people call it', () => {
+test('a series has a name that people recognise', () => {
   assert.equal(labelOf(usage.series[0]!), 'm · ok')
   assert.equal(labelOf({ of: { account: 'acct_1' }, named: { account: 'acme' } }), 'acme')
   assert.equal(labelOf({ of: { key: null }, named: null }), 'no key')
   assert.equal(idOf({ of: {}, named: null }), 'all')
 })
 
-test('a request that comes in is listed where the filter of the list takes it', () => {
+test('a new request is listed if it fits the filter of the list', () => {
   const row = {
     account: { id: 'acct_1', name: 'acme' },
     key: { id: 'key_1', prefix: 'sk-tri-ab', label: 'ci' },
@@ -64,7 +64,7 @@ test('a request that comes in is listed where the filter of the list takes it', 
   assert.ok(!fits({ ...row, account: null }, { account: 'acme' }))
 })
 
-test('events of a stream are read however its bytes are cut', () => {
+test('events of a stream are read wherever its bytes are cut', () => {
   const text = 'event: a\ndata: {"x":1}\n\n: comment\n\ndata: one\ndata: two\r\n\r\ndata: [DONE]\n\n'
   for (let at = 0; at <= text.length; at++) {
     const read = eventReader()
@@ -77,7 +77,7 @@ test('events of a stream are read however its bytes are cut', () => {
   }
 })
 
-test('a question is a body of each wire, and JSON is spread over lines', () => {
+test('a question becomes a body of each wire, and JSON is shown on several lines', () => {
   for (const wire of ['messages', 'chat', 'responses'] as const)
     assert.equal((questionBody(wire, 'm', 'q', true) as { stream: boolean }).stream, true)
   assert.equal(spread('{"a":1}'), '{\n  "a": 1\n}')

@@ -7,7 +7,7 @@ import { transformSync } from 'esbuild'
 
 const folder = join(import.meta.dirname, '../../console/src')
 
-test('buttons that take turns in one place have a key each', () => {
+test('buttons that alternate in one place each have a key', () => {
   const files = globSync('**/*.tsx', { cwd: folder })
   assert.ok(files.length > 30)
   assert.deepEqual(
@@ -16,7 +16,7 @@ test('buttons that take turns in one place have a key each', () => {
   )
 })
 
-test('of buttons that take turns, what is found', () => {
+test('the check finds buttons that alternate in one place', () => {
   const at = (children: string) => unkeyed(`export const a = (is: boolean) => <div>${children}</div>`).length
   assert.equal(at('{is ? <button>A</button> : <button>B</button>}'), 1)
   assert.equal(at('{is ? <button key="a">A</button> : <button>B</button>}'), 1)

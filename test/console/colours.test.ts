@@ -92,7 +92,7 @@ for (const theme of themes)
   })
 
 for (const theme of themes)
-  test(`CON-14 any two colours can be told apart, since hidden series make others neighbours, ${theme}`, () => {
+  test(`CON-14 any two colours are distinguishable, because hidden series make others neighbours, ${theme}`, () => {
     for (const [at, one] of names.entries())
       for (const other of names.slice(at + 1))
         for (const [eye, matrix] of Object.entries(eyes)) {
@@ -110,7 +110,7 @@ for (const theme of themes)
     }
   })
 
-test('a registered colour begins as the light one', () => {
+test('a registered colour starts as that of the light theme', () => {
   for (const name of names) {
     const [, initial] = new RegExp(`@property --${name} \\{[^}]*initial-value: (#[0-9a-f]{6})`).exec(style)!
     assert.equal(initial, colourOf(name, 'light'), name)

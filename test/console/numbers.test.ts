@@ -25,7 +25,7 @@ import { priceNanos } from '../../src/catalog/model.ts'
 /** A space that does not break is one to read. */
 const plain = (text: string | undefined) => text?.replaceAll('\u00a0', ' ')
 
-test('CON-18 one request is told in the singular', () => {
+test('CON-18 one request is shown in the singular', () => {
   const said = [undefined, 0, 1, 2, 1_000].map((count) => tellRequests(count))
   assert.deepEqual(said, ['– requests', '0 requests', '1 request', '2 requests', '1,000 requests'])
 })
@@ -37,7 +37,7 @@ test('credits are read and written as the gateway does, to the nano-credit', () 
   assert.equal(readCredits(null), 0n)
 })
 
-test('numbers are short where they are read', () => {
+test('numbers are short where space is short', () => {
   const credits = [
     ['0', '0'],
     ['0.000000001', '0.000000001'],
@@ -142,7 +142,7 @@ test('CON-13 no amount is shown as zero, as a bound, or with fewer than two sign
   )
 })
 
-test('CON-13 entries add up as they are shown: every digit of an amount and of a balance', () => {
+test('CON-13 shown entries add up: every digit of an amount and of a balance is shown', () => {
   for (const [given, told] of [
     ['24.99982', '24.99982'],
     ['25', '25.00'],
@@ -167,7 +167,7 @@ const steps = fc
   .tuple(fc.constantFrom(1, 2, 2.5, 5), fc.integer({ min: -8, max: 5 }))
   .map(([digit, power]) => digit * 10 ** power)
 
-test('CON-13 the labels of an axis differ, and each says its value', () => {
+test('CON-13 the labels of an axis differ, and each shows its value', () => {
   const units: Record<string, [tell: (value: number, step: number) => string, unit: number, least: number]> = {
     credits: [tellPlotted, 1, 1e-8],
     shares: [tellShare, 0.01, 1e-6],
@@ -197,7 +197,7 @@ test('CON-13 the labels of an axis differ, and each says its value', () => {
   )
 })
 
-test('a change is told against what was, and of nothing nothing is said', () => {
+test('a change is shown relative to the previous value, and not at all if that is zero', () => {
   assert.equal(tellChange(5, 0), undefined)
   assert.equal(plain(tellChange(110, 100)), '+10 %')
   assert.equal(plain(tellChange(95, 100)), '−5.0 %')
@@ -205,7 +205,7 @@ test('a change is told against what was, and of nothing nothing is said', () => 
   assert.equal(plain(tellChange(2_000, 100)), '×20.0')
 })
 
-test('times are of the viewer’s zone: of today by the second, else with their day', () => {
+test('times are in the viewer’s zone: to the second for today, else with their day', () => {
   const nowMs = Date.parse('2026-11-22T23:30:00Z')
   assert.equal(tellTime('2026-11-22T22:00:05Z', nowMs, 'UTC'), '22:00:05')
   assert.equal(tellTime('2026-11-22T22:00:05Z', nowMs, 'Asia/Kolkata'), '03:30:05')
@@ -216,7 +216,7 @@ test('times are of the viewer’s zone: of today by the second, else with their 
   assert.equal(plain(tellAway('2026-11-20T23:30:00Z', nowMs)), '2 d ago')
 })
 
-test('C1, C11: the lines of a bill add up to what is billed, but for the one rounding up', () => {
+test('C1, C11: the lines of a bill add up to its total, except for the single rounding up', () => {
   const count = fc.nat(2_000_000)
   const rate = fc.bigInt(0n, 80_000_000_000n)
   fc.assert(
@@ -267,7 +267,7 @@ test('C1, C11: the lines of a bill add up to what is billed, but for the one rou
   )
 })
 
-test('a balance is told backwards from what it is, with its credits where they were, and not beyond what is known', () => {
+test('a balance is computed backwards from the current one, with its credits at their times, as far as data reach', () => {
   const buckets = ['2026-11-19', '2026-11-20', '2026-11-21', '2026-11-22']
   const all = { credited: [{ at: '2026-11-21T08:00:00Z', credits: '5' }], knownFrom: undefined }
   const told = balanceOver(buckets, ['1', '1', '2', '0.5'], all, '10', 'UTC')
@@ -279,7 +279,7 @@ test('a balance is told backwards from what it is, with its credits where they w
   )
 })
 
-test('a balance begins with what the account was made with, and is not told where credits may be missing', () => {
+test('a balance starts with the account’s first credit, and is not shown if credits may be missing', () => {
   const buckets = ['2026-11-19', '2026-11-20', '2026-11-21', '2026-11-22']
   const record = (at: string, after: Record<string, unknown>) => ({ at, after })
   const given = [record('2026-11-22T08:00:00Z', { amount: '3' }), record('2026-11-21T08:00:00Z', { amount: '5' })]

@@ -7,7 +7,7 @@ import { axisTicks, firstOpen, tellBucket, tellSpan, whollySeen } from '../../co
 
 const value = fc.option(fc.nat(1_000), { nil: null })
 
-test('bars stand on each other: the highest edge is the sum, and only what is a gap in all is a gap', () => {
+test('stacked bars: the highest edge is the sum, and only a gap in all series is a gap', () => {
   const series = fc
     .integer({ min: 1, max: 6 })
     .chain((count) => fc.array(fc.array(value, { minLength: 7, maxLength: 7 }), { minLength: count, maxLength: count }))
@@ -28,7 +28,7 @@ test('bars stand on each other: the highest edge is the sum, and only what is a 
   assert.equal(largest([null]), undefined)
 })
 
-test('an id keeps its colour whatever is shown beside it, and no two on one plot have the same', () => {
+test('an id keeps its colour whatever is shown beside it, and no two on one plot share one', () => {
   const ids = fc.uniqueArray(fc.constantFrom(...'abcdefghijkl'), { maxLength: colourCount })
   fc.assert(
     fc.property(fc.array(ids, { maxLength: 8 }), (plots) => {
@@ -46,7 +46,7 @@ test('an id keeps its colour whatever is shown beside it, and no two on one plot
   )
 })
 
-test('an axis has its words at midnights and round hours of the viewer, days of the reporting zone, so far apart that they fit', () => {
+test('an axis has labels at midnights and round hours of the viewer, or days of the reporting zone, as far apart as they need', () => {
   const zones = { viewer: 'Europe/Berlin', reporting: 'UTC' }
   const hours = Array.from({ length: 168 }, (_, at) => new Date(Date.UTC(2026, 9, 20, at)).toISOString())
   const ticks = axisTicks(hours, 'hour', zones, 600)
@@ -95,7 +95,7 @@ test('CON-18 no label of an axis is cut by the right edge', () => {
   )
 })
 
-test('a time is named with its zone’s hours, a day by itself', () => {
+test('a time is shown with the hours of its zone, and a day alone', () => {
   const zones = { viewer: 'Asia/Kolkata', reporting: 'UTC' }
   assert.equal(tellBucket('2026-11-22T10:00:00Z', 'hour', zones), 'Sun 22 Nov, 15:30 to 16:30')
   assert.equal(tellBucket('2026-11-22', 'day', zones), 'Sun 22 Nov')
@@ -107,7 +107,7 @@ test('a time is named with its zone’s hours, a day by itself', () => {
   assert.equal(tellSpan(['2026-11-22', '2026-11-24'], 'day', zones), 'Sun 22 Nov – Tue 24 Nov')
 })
 
-test('what is not complete yet is told from what is', () => {
+test('incomplete values are marked as such', () => {
   const hours = ['2026-11-22T08:00:00Z', '2026-11-22T09:00:00Z', '2026-11-22T10:00:00Z']
   assert.equal(firstOpen(hours, '2026-11-22T10:30:00Z', 'UTC'), 2)
   assert.equal(firstOpen(hours, '2026-11-22T09:00:00Z', 'UTC'), 1)

@@ -106,7 +106,7 @@ for (const [how, end] of endings)
     await session.signOut()
   })
 
-test('an answer that comes after its user has signed out is not shown', async () => {
+test('an answer that arrives after its user has signed out is not shown', async () => {
   api = answerAs('one')
   await session.signIn('a token')
   const late = Promise.withResolvers<Response>()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { findUnreached } from '../../console/src/pure/unreached.ts'
 
-test('X9 the console names the servers that an answer for all was without, until an answer has all', () => {
+test('X9 the console names the servers missing in a combined answer, until an answer includes all', () => {
   assert.equal(findUnreached('/requests?limit=50', 'two (2)', undefined), 'two (2)')
   assert.equal(findUnreached('/status', null, 'two (2)'), 'two (2)')
   assert.equal(findUnreached('/accounts/acc_1', 'three (3)', 'two (2)'), 'three (3)')
