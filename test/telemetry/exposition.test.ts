@@ -34,7 +34,7 @@ test('a scrape has each family once, its help and type before its series', () =>
   )
 })
 
-test('buckets of a histogram hold what is at most their end, and what is below', () => {
+test('buckets of a histogram count all values up to their end, including those of smaller buckets', () => {
   const histogram = new Histogram(facts({ type: 'histogram', labels: ['model'], bounds: [0.1, 1] }))
   for (const value of [0.1, 0.100_01, 1, 7]) histogram.observe(value, 'm')
   assert.deepEqual(writeExposition([histogram]).split('\n').slice(2), [
@@ -47,14 +47,14 @@ test('buckets of a histogram hold what is at most their end, and what is below',
   ])
 })
 
-test('what has no labels is there from the beginning, and a name may be anything', () => {
+test('a metric without labels exists from the start, and a name may be any text', () => {
   assert.match(writeExposition([new Counter(facts({}))]), /^one 0$/m)
   const odd = new Counter(facts({ labels: ['account'] }))
   odd.add(1, 'a "b"\\\nc')
   assert.match(writeExposition([odd]), /^one\{account="a \\"b\\"\\\\\\nc"\} 1$/m)
 })
 
-test('a family of too many series counts the rest together', () => {
+test('a family with too many series counts the rest together', () => {
   const counter = new Counter(facts({ labels: ['model', 'flag'] }))
   for (let i = 0; i < 20_000; i++) counter.add(1, `m${i}`, 'f')
   const samples = [...counter.samples()]
@@ -62,7 +62,7 @@ test('a family of too many series counts the rest together', () => {
   assert.deepEqual(samples.at(-1), { values: ['other', 'other'], value: 15_000 })
 })
 
-test('what is counted together stands beside no series of the same name', () => {
+test('the series for the rest never has the name of another series', () => {
   const counter = new Counter(facts({ labels: ['model'] }))
   counter.add(1, 'other')
   for (let i = 0; i < 6_000; i++) counter.add(1, `m${i}`)
@@ -70,7 +70,7 @@ test('what is counted together stands beside no series of the same name', () => 
   assert.deepEqual(others, [{ values: ['other'], value: 1_002 }])
 })
 
-test('every cause has one of few results, whatever status an upstream thinks of', () => {
+test('every cause has one of few results, whatever status an upstream invents', () => {
   const causes = Array.from({ length: 900 }, (_, i) => `upstream_${i + 100}`)
   const results = new Set(causes.map(resultOf))
   assert.deepEqual([...results].sort(), [

@@ -29,7 +29,7 @@ async function scrape(gateway: TestGateway, headers: Record<string, string> = {}
 
 const settled = (gateway: TestGateway) => until(() => gateway.unended() === 0, 'all requests are over')
 
-test('X9 what answers cost, and how they ended, is on the admin listener', async () => {
+test('X9 the cost of answers, and how they ended, is on the admin listener', async () => {
   const gateway = await startTestGateway({ models: allWires })
   for (const stream of [false, true]) {
     const response = await gateway.post('/v1/chat/completions', { ...ask, model: 'native-chat', stream })
@@ -69,7 +69,7 @@ test('X9 what answers cost, and how they ended, is on the admin listener', async
   assert.doesNotMatch([...series.keys()].join(), /canary|tester|127\.0\.0\.1/)
 })
 
-test('U5 no series is named by a client, however many names it thinks of', async () => {
+test('U5 no series is named by a client, however many names it invents', async () => {
   const gateway = await startTestGateway()
   const before = (await scrape(gateway)).size
   for (let i = 0; i < 20; i++) {
@@ -82,7 +82,7 @@ test('U5 no series is named by a client, however many names it thinks of', async
   assert.ok(series.size - before < 12, `${series.size - before} new series`)
 })
 
-test('X9 accounts have figures only where the configuration says so', async () => {
+test('X9 accounts have figures only if the configuration says so', async () => {
   const gateway = await startTestGateway({ credit: '7.5' })
   const name = 'triwire_account_balance_credits{account="tester"}'
   assert.equal((await scrape(gateway)).get(name), undefined)
@@ -90,7 +90,7 @@ test('X9 accounts have figures only where the configuration says so', async () =
   assert.equal((await scrape(gateway)).get(name), 7.5)
 })
 
-test('X9 R15 keys with a budget tell the share that is spent, one for each line of rotations, where the configuration says so', async () => {
+test('X9 R15 keys with a budget report the spent share, once for each line of rotations, if configured', async () => {
   const gateway = await startTestGateway({ config: { metrics: { keys: true } } })
   const { key, prefix } = gateway.store.createKey('tester', { label: 'ci', budget: { nanos: 1_000_000n, per: 'day' } })
   await gateway.untilKnown(key)
@@ -108,7 +108,7 @@ test('X9 R15 keys with a budget tell the share that is spent, one for each line 
   assert.equal((await scrape(gateway)).get(name), undefined)
 })
 
-test('X9 with a token configured nobody reads the metrics without it, on loopback neither; a reload changes it', async () => {
+test('X9 with a token configured, metrics require it, also on loopback; a reload changes it', async () => {
   const token = 'token-for-scrapes-0001'
   const gateway = await startTestGateway({ config: { metrics: { token } } })
   const ask = (headers: Record<string, string>) => fetch(`${gateway.adminUrl}/metrics`, { headers })
@@ -127,7 +127,7 @@ test('X9 with a token configured nobody reads the metrics without it, on loopbac
   assert.equal((await ask({ authorization: 'bearer token-for-scrapes-0002' })).status, 200)
 })
 
-test('X9 a page that gives its own name the address of the listener reads nothing, and health has any name', async () => {
+test('X9 a page whose own name resolves to the listener’s address reads nothing; health accepts any name', async () => {
   const gateway = await startTestGateway()
   const { port } = new URL(gateway.adminUrl)
   const ask = (path: string, host: string) =>
@@ -142,7 +142,7 @@ test('X9 a page that gives its own name the address of the listener reads nothin
   assert.equal(await ask('/healthz', 'evil.example'), 200)
 })
 
-test('X9 off loopback nobody reads them without a token', () => {
+test('X9 off loopback, metrics require a token', () => {
   const request = { method: 'GET', header: (name: string) => (name === 'host' ? 'localhost' : undefined) }
   const metrics = {
     contentType: '',
@@ -154,7 +154,7 @@ test('X9 off loopback nobody reads them without a token', () => {
   assert.equal(judgeScrape(request, { ...metrics, isLoopback: false }), 'unauthenticated')
 })
 
-test('running streams, what they hold, and accounts that are left alone are seen while they are', async () => {
+test('running streams, their holds, and cooling accounts are reported while they last', async () => {
   const upstream = await startRawUpstream()
   let refuse = () => {}
   upstream.play((socket, asked) => {
@@ -179,7 +179,7 @@ test('running streams, what they hold, and accounts that are left alone are seen
   assert.equal(after.get('triwire_refusals_total{code="no_upstream_account",reason="status_401"}'), 1)
 })
 
-test('F-P7 a bug in counting is told and keeps the record from nobody', async () => {
+test('F-P7 a bug in counting is logged, and all listeners still get the record', async () => {
   const config = loadText('', 'triwire.yaml', {}, {})
   const telemetry = await openTelemetry(config, () => config, { event: () => {} } as unknown as Log)
   const bugs: (string | undefined)[] = []
@@ -191,7 +191,7 @@ test('F-P7 a bug in counting is told and keeps the record from nobody', async ()
   assert.deepEqual([bugs, heard], [['req_1'], ['req_1']])
 })
 
-test('C5 Y16 a ledger that takes no debits is seen: whose account is blocked, what waits, what is spooled, and since when', async () => {
+test('C5 Y16 a ledger that takes no debits is reported: blocked accounts, waiting and spooled debits, and since when', async () => {
   const gateway = await startTestGateway({ config: { timeouts: { settle_deadline: '200ms' } } })
   const blocker = new DatabaseSync(gateway.storePath)
   blocker.exec('BEGIN IMMEDIATE')
@@ -216,7 +216,7 @@ test('C5 Y16 a ledger that takes no debits is seen: whose account is blocked, wh
   assert.equal(after.get('triwire_ledger_commit_seconds_count'), 1)
 })
 
-test('C2 R1 every refusal has the code that its client was told, and our word for why', async () => {
+test('C2 R1 every refusal has the code that its client got, and our word for the reason', async () => {
   const gateway = await startTestGateway({ credit: '0.0000001', config: { limits: { requests_per_minute: 1 } } })
   const send = async (key: string) =>
     (

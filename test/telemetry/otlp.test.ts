@@ -18,7 +18,7 @@ function startSending(collector: Collector, options: TestOptions = {}, telemetry
   return startTestGateway({ ...options, config: { telemetry: { otlp, ...telemetry }, ...options.config } })
 }
 
-test('why a translated answer ended is told in the words of the conventions; a native one passes unread', async () => {
+test('the end of a translated answer is reported in the words of the conventions; a native one passes unread', async () => {
   const collector = await startCollector()
   const upstream = await startRawUpstream()
   const capped = { ...answers.messages, stop_reason: 'max_tokens' }
@@ -35,7 +35,7 @@ test('why a translated answer ended is told in the words of the conventions; a n
   )
 })
 
-test('a request becomes a server span, in it one for the model over all attempts, in it one for each attempt', async () => {
+test('a request becomes a server span, with a span for the model over all attempts, which has one for each attempt', async () => {
   const collector = await startCollector()
   const upstream = await startRawUpstream()
   upstream.play(whole({ error: { message: 'no' } }, 429), stream(frames.messages))
@@ -146,7 +146,7 @@ test('a request becomes a server span, in it one for the model over all attempts
   )
 })
 
-test('U5 nothing of a request or an answer, no header and no id of a conversation is in a span', async () => {
+test('U5 no content, header or conversation id of a request or an answer is in a span', async () => {
   const collector = await startCollector()
   const gateway = await startSending(collector)
   const headers = { 'x-session-id': 'canary-session', 'user-agent': 'canary-agent', cookie: 'canary-cookie' }
@@ -172,7 +172,7 @@ test('U5 nothing of a request or an answer, no header and no id of a conversatio
   )
 })
 
-test('an upstream is told the trace where the configuration says so, and which attempt it was', async () => {
+test('an upstream gets the trace and the number of the attempt if the configuration says so', async () => {
   const collector = await startCollector()
   const upstream = await startRawUpstream()
   upstream.play(whole(answers.chat))
@@ -194,7 +194,7 @@ test('an upstream is told the trace where the configuration says so, and which a
   assert.equal((await collector.untilSpans(9)).length, 9)
 })
 
-test('without a collector an upstream is told its client’s trace as it is, where that is wanted', async () => {
+test('without a collector an upstream gets its client’s trace unchanged, if configured', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole(answers.chat))
   const gateway = await startTestGateway({ upstreamUrl: upstream.url, config: { telemetry: { propagate: true } } })
@@ -207,7 +207,7 @@ test('without a collector an upstream is told its client’s trace as it is, whe
   )
 })
 
-test('metrics of the conventions count operations, and those of ours go with them', async () => {
+test('metrics of the conventions count operations, and our own metrics are sent with them', async () => {
   const collector = await startCollector()
   const gateway = await startSending(collector, {}, { genai: 'compat' })
   const ask = async (model: string) => (await gateway.post('/v1/chat/completions', { ...question, model })).text()
@@ -241,7 +241,7 @@ test('metrics of the conventions count operations, and those of ours go with the
   assert.equal(seen('triwire_ledger_writable')!.points[0]!.value, 1)
 })
 
-test('what a collector does not take is dropped and counted; requests never wait, and one that comes back gets what follows', async () => {
+test('data that a collector rejects are dropped and counted; requests never wait; a collector that returns gets later data', async () => {
   const collector = await startCollector()
   collector.status = 400
   const gateway = await startSending(collector)
@@ -269,7 +269,7 @@ test('what a collector does not take is dropped and counted; requests never wait
   await collector.untilSpans(6)
 })
 
-test('a collector that never answers holds up nobody, not even the end', async () => {
+test('a collector that never answers delays nothing, not even the shutdown', async () => {
   const collector = await startCollector()
   collector.status = 0
   const gateway = await startSending(collector)
@@ -281,7 +281,7 @@ test('a collector that never answers holds up nobody, not even the end', async (
   assert.ok(performance.now() - beganMs < 10_000)
 })
 
-test('what is sent is what OpenTelemetry’s own protocol definitions define', {
+test('exported data match OpenTelemetry’s own protocol definitions', {
   skip: withoutPython('opentelemetry.proto.collector.trace.v1.trace_service_pb2', 'opentelemetry-proto'),
 }, async () => {
   const collector = await startCollector()

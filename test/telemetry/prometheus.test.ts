@@ -34,7 +34,7 @@ const expressions = panels.flatMap(({ title, targets = [] }) =>
 )
 const known = new Set<string>(Object.values({ ...families, ...processFamilies }).map(({ name }) => name))
 
-test('every metric of the dashboard and of the alert rules is one that we write, with labels that it has', () => {
+test('every metric of the dashboard and of the alert rules is one that we export, with labels that it has', () => {
   const labels = new Map<string, readonly string[]>(
     Object.values({ ...families, ...processFamilies }).map(({ name, labels }) => [name, labels]),
   )
@@ -61,7 +61,7 @@ test('every metric of ours is in a panel, or in a rule', () => {
   )
 })
 
-test('promtool takes the rules and each panel, and what shall fire fires', { skip: withoutPrometheus() }, () => {
+test('promtool accepts the rules and each panel, and the expected alerts fire', { skip: withoutPrometheus() }, () => {
   assert.match(promtool(['check', 'rules', alertsFile]), new RegExp(`SUCCESS: ${rules.length} rules found`))
   assert.match(promtool(['test', 'rules', join(import.meta.dirname, 'alerts.test.yaml')]), /SUCCESS/)
   const recorded = expressions.map(({ expr }, index) => ({ record: `panel_${index}`, expr }))
@@ -70,7 +70,7 @@ test('promtool takes the rules and each panel, and what shall fire fires', { ski
   assert.match(promtool(['check', 'rules', file]), new RegExp(`SUCCESS: ${recorded.length} rules found`))
 })
 
-test("Grafana's published types read the dashboard", {
+test("Grafana's published types accept the dashboard", {
   skip: withoutPython('grafana_foundation_sdk', 'grafana-foundation-sdk'),
 }, () => {
   const read = runPython(join(import.meta.dirname, 'read-dashboard.py'), [dashboardFile])

@@ -11,7 +11,7 @@ const file =
   'telemetry: { otlp: { endpoint: "https://collector.example:4318/base/", headers: { Authorization: "Api canary-secret" } } }'
 const urls = ({ telemetry: { traces, metrics } }: ReturnType<typeof read>) => [traces?.url, metrics?.url]
 
-test('nothing is sent anywhere unless an address is named', () => {
+test('no telemetry is sent unless an address is configured', () => {
   assert.deepEqual(urls(read('')), [undefined, undefined])
 })
 
@@ -25,7 +25,7 @@ test('the file names a collector; its headers are secrets', () => {
   assert.doesNotMatch(JSON.stringify(config.telemetry), /canary/)
 })
 
-test("X4 OpenTelemetry's own variables win over the file", () => {
+test("X4 OpenTelemetry's own variables take precedence over the file", () => {
   const env = {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://other:4318',
     OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://figures/in',
@@ -63,7 +63,7 @@ test("X4 OpenTelemetry's own variables win over the file", () => {
   assert.deepEqual(urls(read(file, { ...env, OTEL_SDK_DISABLED: 'true' })), [undefined, undefined])
 })
 
-test('a variable that cannot be used keeps nothing from starting, and is told without its value', () => {
+test('an invalid variable does not prevent the start, and is reported without its value', () => {
   const env = {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'canary://secret',
     OTEL_BSP_SCHEDULE_DELAY: 'canary',
@@ -105,7 +105,7 @@ test('two settings that differ in a secret are not the same', () => {
   assert.notEqual(spellTelemetry(read(file).telemetry), spellTelemetry(read(file.replace('canary', 'other')).telemetry))
 })
 
-test('a traceparent is read as W3C has it, and what is none begins a trace', () => {
+test('a traceparent is read as W3C defines it, and an invalid one starts a new trace', () => {
   const [trace, span] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
   assert.deepEqual(readTraceparent(`00-${trace}-${span}-01`), { traceId: trace, spanId: span, isSampled: true })
   assert.equal(readTraceparent(`00-${trace}-${span}-02`)!.isSampled, false)
@@ -127,7 +127,7 @@ test('a traceparent is read as W3C has it, and what is none begins a trace', () 
   assert.equal(new Set(Array.from({ length: 5_000 }, newSpanId)).size, 5_000)
 })
 
-test('a queue of spans never grows beyond its size, and says when many wait', () => {
+test('a queue of spans never grows beyond its size, and reports when many wait', () => {
   let [hurried, dropped] = [0, 0]
   const queue = new SpanQueue<number>(
     3,
