@@ -23,7 +23,7 @@ test('B18 C14 a body can hold as many tokens as bytes, four times the estimate, 
   assert.equal(boundsOf(Buffer.alloc(100), 30).inputTokensMax, 4_000)
 })
 
-test('C14 what an image or a document in the body counts only the model knows', () => {
+test('C14 only the model knows the tokens of an image or a document in the body', () => {
   const media = [
     '{"image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}',
     '{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}',
@@ -36,7 +36,7 @@ test('C14 what an image or a document in the body counts only the model knows', 
   assert.ok(boundsOf(Buffer.from(media[0]!), 30).isOutputCapped)
 })
 
-test('B18 C14 an input that the body cannot hold is the estimate, whatever counter it stands in', () => {
+test('B18 C14 a reported input that the body cannot hold is replaced by the estimate, in whichever counter it is', () => {
   const reports: UsageReport[] = [
     { inputTokens: 2 ** 31, outputTokens: 900 },
     { inputTokens: 5, cacheReadTokens: 10_000, outputTokens: 900 },
@@ -53,7 +53,7 @@ test('B18 C14 an input that the body cannot hold is the estimate, whatever count
   assert.deepEqual(weigh({ inputTokens: 10_000, outputTokens: 900 }).flags, [])
 })
 
-test('B18 C14 a final output below a quarter of what was shown is the estimate of it', () => {
+test('B18 C14 a final output below a quarter of the shown text is replaced by its estimate', () => {
   assert.equal(weigh({ inputTokens: 5, outputTokens: 249 }).usage.outputTokens, 1_000)
   assert.equal(weigh({ inputTokens: 5, outputTokens: 0 }).usage.outputTokens, 1_000)
   assert.equal(weigh({ inputTokens: 5, outputTokens: 250 }).usage.outputTokens, 250)
@@ -71,7 +71,7 @@ test('C14 zeros of a complete report are believed for short answers, and for no 
   assert.equal(weigh(zeros, { isComplete: false, estimateOutput: () => 9 }).usage.inputTokens, 2_000)
 })
 
-test('C14 an output above twice the cap is believed where the provider writes more than the answer', () => {
+test('C14 an output above twice the cap is believed if the provider writes more than the answer', () => {
   assert.equal(weigh({ inputTokens: 5, outputTokens: 20_000 }).usage.outputTokens, 1_000)
   assert.equal(weigh({ inputTokens: 5, outputTokens: 20_000 }, { bounds: far }).usage.outputTokens, 20_000)
 })

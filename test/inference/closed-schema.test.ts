@@ -13,7 +13,7 @@ function close(schema: unknown): unknown {
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
 const closed = (properties: object, more: object = {}) => object(properties, { additionalProperties: false, ...more })
 
-test('R-JSON a schema that its upstream takes is sent as it was written', () => {
+test('R-JSON a schema that its upstream accepts is sent unchanged', () => {
   const source =
     ' { "type": "object", "properties": {"a": {"type":"string","format":"date"}}, "additionalProperties": false } '
   const raw = { source }
@@ -123,7 +123,7 @@ const inWords: [what: string, schema: unknown][] = [
 ]
 
 for (const [what, schema] of inWords)
-  test(`R-JSON T9 no closed schema says ${what}`, () => {
+  test(`R-JSON T9 no closed schema can express ${what}`, () => {
     assert.equal(close(schema), undefined)
   })
 
@@ -152,7 +152,7 @@ const { schema } = fc.letrec<{ schema: object }>((tie) => {
   }
 })
 
-test('R-JSON T9 whatever fits a closed schema fits the one it was made of; its vendor’s SDK has nothing to change about it', () => {
+test('R-JSON T9 a value that fits a closed schema fits the original; the vendor’s SDK changes nothing in it', () => {
   const ajv = new Ajv2020({ strict: false })
   const value = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
@@ -173,7 +173,7 @@ test('R-JSON T9 whatever fits a closed schema fits the one it was made of; its v
   )
 })
 
-test('R-JSON F-C35 references that hang together in one long chain are looked at once each', () => {
+test('R-JSON F-C35 references in one long chain are each resolved once', () => {
   const names = Array.from({ length: 20_000 }, (_, at) => `a${at}`)
   const $defs = Object.fromEntries(
     names.map((name, at) => [name, at === 0 ? { type: 'null' } : { $ref: `#/$defs/a${at - 1}` }]),

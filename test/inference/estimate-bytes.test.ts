@@ -10,7 +10,7 @@ import { runsUpTo } from '../support/runs.ts'
  * body is what makes a bill the same before and after a change of either.
  */
 
-test('C2 the estimate of a body is the sum of what its bytes add, by what stands before them', () => {
+test('C2 the estimate of a body is the sum over its bytes, each judged by the bytes before it', () => {
   fc.assert(
     fc.property(body, (text) => {
       const bytes = Buffer.from(text)
@@ -20,7 +20,7 @@ test('C2 the estimate of a body is the sum of what its bytes add, by what stands
   )
 })
 
-test('C2 the same where each pattern goes over the ends of blocks, of their halves and of what is held in memory', () => {
+test('C2 the estimate is the same if a pattern crosses the ends of blocks, half blocks and buffers', () => {
   const patterns = [
     '\\n',
     '\\"',
@@ -46,7 +46,7 @@ test('C2 the same where each pattern goes over the ends of blocks, of their halv
       }
 })
 
-test('C2 the same where a body ends within an escape, in either half of a block', () => {
+test('C2 the estimate is the same if a body ends within an escape, in either half of a block', () => {
   for (const start of [56, 120])
     for (let digits = start; digits < start + 8; digits++)
       for (let cut = 1; cut <= 6; cut++) {
@@ -55,7 +55,7 @@ test('C2 the same where a body ends within an escape, in either half of a block'
       }
 })
 
-test('C2 a body is estimated the same whatever was estimated before it', () => {
+test('C2 the estimate of a body does not depend on earlier bodies', () => {
   const bodies = ['a "b"\\', '{}', `"${'x'.repeat(300)}"`, 'nn"\\u12', ''].map((text) => Buffer.from(text))
   for (const before of bodies)
     for (const bytes of bodies) {

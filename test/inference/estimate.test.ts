@@ -22,7 +22,7 @@ test('spec 4.2 the estimate is within 15 % of a modern tokenizer on 95 % of Engl
   assert.ok(share(promised, 15) >= 0.97, `${share(promised, 15)}`)
 })
 
-test('spec 4.2 no kind of text pays for the others: each is within 15 % on 90 % of its samples, ours on 95 %', () => {
+test('spec 4.2 each kind of text is within 15 % on 90 % of its samples, and ours on 95 %', () => {
   for (const [kind, group] of Map.groupBy(promised, (sample) => sample.kind)) {
     assert.ok(share(group, 15) >= 0.9, `${kind}: ${share(group, 15)}`)
   }
@@ -31,7 +31,7 @@ test('spec 4.2 no kind of text pays for the others: each is within 15 % on 90 % 
   assert.ok(share(ours, 15) >= 0.95)
 })
 
-test('spec 4.2 the samples have 200 tokens and more and are of many kinds', () => {
+test('spec 4.2 the samples have at least 200 tokens and are of many kinds', () => {
   assert.ok(samples.every((sample) => sample.tokens >= 200))
   const kinds = new Set(promised.map((sample) => sample.kind))
   for (const kind of ['prose', 'markdown', 'json', 'typescript', 'py', 'go', 'rs', 'java', 'c', 'sql', 'sh', 'html']) {
@@ -39,14 +39,14 @@ test('spec 4.2 the samples have 200 tokens and more and are of many kinds', () =
   }
 })
 
-test('spec 4.2 the rule is deterministic: these texts count what they counted before', () => {
+test('spec 4.2 the rule is deterministic: these texts have the same counts as before', () => {
   assert.equal(estimateTextTokens(''), 0)
   assert.equal(estimateTextTokens('Hello, world!'), 4)
   assert.equal(estimateTextTokens('The quick brown fox jumps over the lazy dog.'), 10)
   assert.equal(estimateTextTokens('1234567890'), 4)
 })
 
-test('C14 rules, frames and banners are not estimated at four times what a tokenizer makes of them', () => {
+test('C14 rules, frames and banners are not estimated at four times their tokens', () => {
   const line = (mark: string) => `${mark.repeat(78)}\n`
   const texts = {
     ...Object.fromEntries(['-', '=', '*', '#', '_', '.', '/', '─'].map((mark) => [mark, line(mark).repeat(40)])),
@@ -82,7 +82,7 @@ test('spec 4.2 any text has a whole number of tokens, never more than 3 per char
   )
 })
 
-test('spec 4.2 two texts together count what they count apart, but for the seam', () => {
+test('spec 4.2 two joined texts count as much as separately, except at the seam', () => {
   fc.assert(
     fc.property(anyText, anyText, (a, b) => {
       const apart = estimateTextTokens(a) + estimateTextTokens(b)
@@ -91,7 +91,7 @@ test('spec 4.2 two texts together count what they count apart, but for the seam'
   )
 })
 
-test('spec 4.2 long runs grow in proportion', () => {
+test('spec 4.2 the count of long runs grows in proportion', () => {
   for (const unit of ['a', 'A', '7', '-', ' ', '\n', '\t', '漢', '😀', 'aB', ' a', '_x', "'s"]) {
     const once = estimateTextTokens(unit.repeat(10_000))
     const twice = estimateTextTokens(unit.repeat(20_000))
@@ -105,7 +105,7 @@ test('C2 the estimate over the bytes of a body is within 15 % on 90 % of the sam
   assert.ok(share(promised, 15, estimate) >= 0.9)
 })
 
-test('C2 of a large body a part is read and stands for the rest', () => {
+test('C2 a sample of a large body is read for all of it', () => {
   // Groups of files, so that each body is a mixture as an agent would send it.
   for (let group = 0; group < 8; group++) {
     const chosen = promised.filter((_, index) => index % 8 === group)
@@ -118,7 +118,7 @@ test('C2 of a large body a part is read and stands for the rest', () => {
 
 const pngHead = Buffer.from('89504e470d0a1a0a0000000d494844520000040000000300', 'hex')
 
-test('C2 an image counts by its pixels and not by its megabyte', () => {
+test('C2 an image counts by its pixels and not by its size in bytes', () => {
   const data = Buffer.concat([pngHead, Buffer.alloc(750_000, 0xa7)]).toString('base64')
   const text = Buffer.from(JSON.stringify({ text: 'What is on this picture?', image: '' }))
   const body = Buffer.from(JSON.stringify({ text: 'What is on this picture?', image: data }))
@@ -129,7 +129,7 @@ test('C2 an image counts by its pixels and not by its megabyte', () => {
   assert.ok(estimateBytesTokens(url) <= 1_049 + 80, `${estimateBytesTokens(url)}`)
 })
 
-test('C2 base64 with escaped slashes or in lines is an image all the same', () => {
+test('C2 base64 with escaped slashes or in lines is recognised as an image', () => {
   const jpeg = Buffer.from('ffd8ffe000104a46494600010100000100010000ffc000110800c8012c03', 'hex')
   const data = Buffer.concat([jpeg, Buffer.alloc(300_000, 'any bytes')]).toString('base64')
   const escaped = JSON.stringify({ image: data }).replaceAll('/', '\\/')
@@ -141,12 +141,12 @@ test('C2 base64 with escaped slashes or in lines is an image all the same', () =
   }
 })
 
-test('C2 a long run that is no image counts one token per four bytes, so that it hides nothing', () => {
+test('C2 a long run that is not an image counts one token per four bytes, so that it hides nothing', () => {
   const tokens = estimateBytesTokens(Buffer.from(JSON.stringify({ text: 'a'.repeat(400_000) })))
   assert.ok(tokens >= 100_000 && tokens <= 100_100, `${tokens}`)
 })
 
-test('C2 any bytes have an estimate, and a range is its bytes alone', () => {
+test('C2 any bytes have an estimate, and a range has that of its bytes alone', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 2_000 }), fc.nat(2_000), fc.nat(2_000), (bytes, a, b) => {
       const start = Math.min(a, bytes.length)
@@ -158,7 +158,7 @@ test('C2 any bytes have an estimate, and a range is its bytes alone', () => {
   )
 })
 
-test('C14 no text is estimated at more tokens than its length allows: a look at that spares the count', () => {
+test('C14 no text is estimated at more tokens than its length allows, so that a check of the length spares the count', () => {
   const within = (text: string) => estimateTextTokens(text) <= mostTokensOf(text.length)
   for (const text of ['', '1', 'A', '1A'.repeat(5_000), '1.'.repeat(5_000), 'A.1 é\n漢A'.repeat(1_000)])
     assert.ok(within(text), text)

@@ -21,7 +21,7 @@ function meterOf(text: string, sizes: readonly number[]) {
   return meter
 }
 
-test('C10 a text of any length is estimated as a whole, in whatever pieces it comes', () => {
+test('C10 a text of any length is estimated as a whole, whatever the pieces it comes in', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 9_000 }), { minLength: 1, maxLength: 6 })
   fc.assert(
     fc.property(fc.nat(mixed.length), fc.nat(60_000), sizes, (from, length, cut) => {
@@ -35,12 +35,12 @@ test('C10 a text of any length is estimated as a whole, in whatever pieces it co
   )
 })
 
-test('C10 halves of a character and of a word that come apart are one', () => {
+test('C10 halves of a character and of a word that arrive separately count as one', () => {
   const text = '😀'.repeat(3_000) + 'international'.repeat(20)
   assert.equal(meterOf(text, [1]).estimateTokens(), estimateTextTokens(text))
 })
 
-test('C10 a run without end is weighed in parts: within a thousandth of the whole, and in linear time', () => {
+test('C10 an endless run is counted in parts: within a thousandth of the whole, and in linear time', () => {
   for (const unit of ['a', '漢', ' ', '-', '9']) {
     const text = unit.repeat(300_000)
     const whole = estimateTextTokens(text)
@@ -51,7 +51,7 @@ test('C10 a run without end is weighed in parts: within a thousandth of the whol
   }
 })
 
-test('C10 nothing is no token, and the shortest text is one', () => {
+test('C10 an empty text has no token, and the shortest text has one', () => {
   assert.equal(new TextMeter().estimateTokens(), 0)
   assert.equal(meterOf('a', [1]).estimateTokens(), 1)
 })

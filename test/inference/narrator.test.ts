@@ -6,7 +6,7 @@ import { Narrator } from '../../src/inference/narrator.ts'
 import { truncatedFault } from '../../src/wires/answers/faults.ts'
 import { wires } from '../../src/wires/wires.ts'
 
-test('I1 behind the end nothing is told, whatever a decoder still reads', () => {
+test('I1 after the end no event is emitted, whatever a decoder still reads', () => {
   const acts: Record<string, (narrator: Narrator) => unknown> = {
     start: (narrator) => narrator.start(),
     'open a text': (narrator) => narrator.open({ kind: 'text' }),
@@ -37,7 +37,7 @@ test('I1 behind the end nothing is told, whatever a decoder still reads', () => 
   )
 })
 
-test('F-U32 an answer of more parts than any model makes ends there, and what a decoder still reads is nothing', () => {
+test('F-U32 an answer with more parts than any model makes ends there, and later input of the decoder is ignored', () => {
   const narrator = new Narrator()
   for (let at = 0; at < 100_000; at++) narrator.open({ kind: 'tool_call', callId: `call_${at}`, name: 'f' })
   const events = narrator.take()
@@ -47,7 +47,7 @@ test('F-U32 an answer of more parts than any model makes ends there, and what a 
   assert.ok(narrator.isOver)
 })
 
-test('F-U32 thinking and text may change as often as a server likes', () => {
+test('F-U32 thinking and text may alternate without a limit', () => {
   const narrator = new Narrator()
   const turns = (count: number, isTaken: boolean) => {
     for (let at = 0; at < count; at++) {
@@ -65,7 +65,7 @@ test('F-U32 thinking and text may change as often as a server likes', () => {
   assert.ok(narrator.isOver)
 })
 
-test('reliability §3 items of a responses answer are counted whether or not anything is told of them', () => {
+test('reliability §3 items of a responses answer are counted even if no event is emitted for them', () => {
   const decoder = wires.responses.model.createDecoder(resolveProfile('responses'))
   const item = { type: 'unknown' }
   const events = Array.from({ length: 9_000 }, (_, i) => {
