@@ -42,7 +42,7 @@ test('issue 50: the same files make the same image, whatever their times, their 
   assert.notEqual(makeImage(changed, data, containerfile).digest, one.digest)
 })
 
-test('issue 50: the archive is read by tar with names, modes, owners, links and contents', () => {
+test('issue 50: tar reads the archive with names, modes, owners, links and contents', () => {
   const root = files('archive', 1, 0o644)
   const image = makeImage(root, data, containerfile)
   const layer = JSON.parse(image.manifest.toString()).layers[0].digest
@@ -71,7 +71,7 @@ test('issue 50: the archive is read by tar with names, modes, owners, links and 
   assert.throws(() => writeTar([{ path: 'n'.repeat(300), mode: 0o644, data: Buffer.alloc(0) }]), /too long/)
 })
 
-test('issue 50: the settings of the image are those of the Containerfile, and an instruction that would run is refused', () => {
+test('issue 50: the settings of the image are those of the Containerfile, and a RUN instruction is refused', () => {
   const { Env, Healthcheck, ...rest } = readContainerfile(containerfile)
   assert.deepEqual(rest, {
     User: '65532:65532',
@@ -92,7 +92,7 @@ test('issue 50: the settings of the image are those of the Containerfile, and an
   assert.throws(() => readContainerfile('FROM scratch\nRUN apt-get update\n'), /RUN is not known here/)
 })
 
-test('issue 50: a push sends what is missing, once, and the registry has the digest; the layout has the same', async () => {
+test('issue 50: a push sends missing parts, once, and the registry has the digest; the layout has the same', async () => {
   const registry = await startRegistry()
   atEnd(registry.close)
   const image = makeImage(files('pushed', 1, 0o644), data, containerfile)

@@ -50,7 +50,7 @@ function write(root: string, path: string, text: string): void {
 
 const none = { changed: [], missing: [], added: [] }
 
-test('issue 50: a release that is as it was signed is verified; packages that it depends on are not looked at', () => {
+test('issue 50: an unchanged release is verified; its dependencies are not checked', () => {
   const root = signedPackage('signed')
   write(root, 'node_modules/pg/index.js', 'of others')
   const { key, ...found } = verifyInstalled(root)
@@ -108,7 +108,7 @@ for (const [what, damage, found] of damages)
     assert.deepEqual(rest, { ...none, ...found })
   })
 
-test('issue 50: another manifest, signature or key is no release of ours, and the text says what to do', () => {
+test('issue 50: a different manifest, signature or key is rejected as not our release, with the next step', () => {
   const other = generateKeyPairSync('ed25519')
   const cases: [name: string, damage: (root: string) => void, text: RegExp, key?: string][] = [
     [
@@ -157,7 +157,7 @@ test('issue 50: another manifest, signature or key is no release of ours, and th
   }
 })
 
-test('issue 50: version --verify says nothing about files that its user cannot read, and names the cure', () => {
+test('issue 50: version --verify makes no statement about files that its user cannot read, and names the cure', () => {
   const root = signedPackage('unreadable')
   chmodSync(join(root, 'lib'), 0)
   const isRoot = process.geteuid!() === 0
@@ -177,7 +177,7 @@ test('issue 50: version --verify says nothing about files that its user cannot r
   )
 })
 
-test('issue 50: a manifest is read by sha256sum, and a line that leads out of the package is refused', () => {
+test('issue 50: sha256sum can read a manifest, and a line that leads out of the package is refused', () => {
   const root = signedPackage('sums')
   const { status, stderr } = spawnSync('sha256sum', ['--check', '--strict', '--quiet', manifestName], {
     cwd: root,
@@ -199,7 +199,7 @@ test('issue 50: a manifest is read by sha256sum, and a line that leads out of th
   assert.throws(() => parseSums('nothing\n'), NotVerifiable)
 })
 
-test('issue 50: the command of a checkout prints the version, and says that there is no manifest', () => {
+test('issue 50: the command of a checkout prints the version, and reports that there is no manifest', () => {
   const run = (...args: string[]) => {
     const cli = join(import.meta.dirname, '../../src/cli/cli.ts')
     const { status, stdout, stderr } = spawnSync(process.execPath, [cli, 'version', ...args], { encoding: 'utf8' })

@@ -17,7 +17,7 @@ function readJson(path: string) {
   return JSON.parse(readFileSync(join(root, path), 'utf8'))
 }
 
-test('B26 X1 the pinned Node is the one whose sums are written down, on every platform', () => {
+test('B26 X1 the pinned Node matches the recorded checksums on every platform', () => {
   const { version, binaries } = readJson('scripts/pinned-node.json')
   const locked = readJson('package-lock.json').packages
   const pinned = Object.keys(checkout.optionalDependencies!)
@@ -32,12 +32,12 @@ test('B26 X1 the pinned Node is the one whose sums are written down, on every pl
   }
 })
 
-test('X1 X8 a checkout says that any Node will do, for it brings its own; nobody publishes it by mistake', () => {
+test('X1 X8 a checkout accepts any Node, because it brings its own, and cannot be published by mistake', () => {
   assert.equal(existsSync(join(root, 'package.json.tmp')), false, 'run: node bin/node.mjs scripts/package.ts postpack')
   assert.deepEqual([checkout.engines, checkout['private']], [{ node: '>=20' }, true])
 })
 
-test('X1 nothing in the lockfile asks npm’s Node for more than the checkout does: it runs in the pinned one', () => {
+test('X1 no package of the lockfile requires a newer Node for npm than the checkout does: it runs in the pinned one', () => {
   const { packages } = readJson('package-lock.json') as { packages: Record<string, { engines?: { node?: string } }> }
   const asking = Object.entries(packages).filter(
     ([, { engines }]) => Number(/>= ?(\d+)/.exec(engines?.node ?? '')?.[1]) > 20,
@@ -49,7 +49,7 @@ test('X1 nothing in the lockfile asks npm’s Node for more than the checkout do
   )
 })
 
-test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and brings none', () => {
+test('N-F1 N-F2 X8 a package has compiled exports, names the Node that it requires and brings none', () => {
   const { dependencies, files, ...manifest } = packageManifest(checkout)
   const { version, description, keywords } = checkout
   assert.deepEqual(manifest, {
@@ -99,7 +99,7 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
   ])
 })
 
-test('X8 no page of the package sends its reader to a file that is not in it', () => {
+test('X8 no page of the package refers its reader to a file that is not in it', () => {
   const { files } = packageManifest(checkout)
   // Npm puts the last three into every package.
   const shipped = [...files, 'README.md', 'LICENSE', 'package.json']
@@ -114,7 +114,7 @@ test('X8 no page of the package sends its reader to a file that is not in it', (
   assert.deepEqual(dead, [])
 })
 
-test('X8 what a package needs is in it: the files of its launcher, and no word of a source outside', () => {
+test('X8 a package has all that it needs: the files of its launcher, and no reference to source outside', () => {
   const { files } = packageManifest(checkout)
   // By `prepack`.
   const made = ['lib', 'console/dist']
@@ -133,11 +133,11 @@ test('X8 what a package needs is in it: the files of its launcher, and no word o
   }
 })
 
-test('X8 the range of a list of oldest releases', () => {
+test('X8 the range of Node versions follows from the list of oldest releases', () => {
   assert.equal(engineRange(oldestNode.checkout), '^24.13.1 || >=26.0.0')
 })
 
-test('the unit of the examples is the one that docs/operating.md shows; compose waits as long for a drain', () => {
+test('the unit of the examples matches docs/operating.md, and compose waits as long for a drain', () => {
   const read = (path: string) => readFileSync(join(root, path), 'utf8')
   const unit = read('examples/triwire.service')
   assert.ok(read('docs/operating.md').includes(`\n\`\`\`ini\n${unit}\`\`\`\n`))
@@ -154,7 +154,7 @@ test('N-F1 X8 a package that was packed without scripts says how to pack', () =>
   assert.match(stderr, /^This package of triwire was packed without its scripts.*'npm run package'/)
 })
 
-test('X8 a package on an older Node says which it needs', () => {
+test('X8 a package on an older Node names the one that it requires', () => {
   const place = join(testFolder('packed'), 'triwire')
   cpSync(join(root, 'bin'), join(place, 'bin'), { recursive: true })
   assert.deepEqual(launch(place, '20.20.2'), {
@@ -164,7 +164,7 @@ test('X8 a package on an older Node says which it needs', () => {
   })
 })
 
-test('X8 every line of Node has an oldest release that runs us; lines between them do not', () => {
+test('X8 every line of Node has an oldest release that runs triwire; lines in between do not', () => {
   const runs = ['22.22.1', '22.23.3', '24.13.1', '24.21.0', '26.0.0', '26.10.0', '27.1.0', '28.0.0-nightly']
   const doesNot = ['18.20.8', '20.20.2', '22.22.0', '23.11.1', '24.9.9', '24.13.0', '25.9.0']
   for (const version of runs) assert.equal(isNewEnough(version, oldestNode.package), true, version)

@@ -74,7 +74,7 @@ const refused: [what: string, change: Partial<ReleaseInput>, says: RegExp][] = [
   ['no registry', { registry: undefined }, /No registry is named/],
 ]
 
-test('issue 50: a release that is ready has no obstacle; contacts are addresses on the web or for mail', () => {
+test('issue 50: a ready release has no obstacle; contacts are web or mail addresses', () => {
   assert.deepEqual(findObstacles(ready), [])
   for (const contact of ['https://triwire.example/report', '<a@b.example>', 'a.b+c@d.example'])
     assert.deepEqual(findObstacles({ ...ready, security: `- Contact: ${contact}\n${pemOf(publicKey)}` }), [])
@@ -82,7 +82,7 @@ test('issue 50: a release that is ready has no obstacle; contacts are addresses 
 })
 
 for (const [what, change, says] of refused)
-  test(`issue 50: a release refuses ${what}, and says what to do`, () => {
+  test(`issue 50: a release refuses ${what}, and names the cure`, () => {
     const sentences = findObstacles({ ...ready, ...change })
     assert.equal(sentences.length, 1, sentences.join('\n'))
     assert.match(sentences[0]!, says)
@@ -97,7 +97,7 @@ test('issue 50: a release empties only a folder that is empty or has a release',
   assert.ok(mayEmpty(out))
 })
 
-test('issue 50: a release refuses words that it does not know, and keys that it cannot read, in a sentence', () => {
+test('issue 50: a release refuses unknown words and unreadable keys with a sentence', () => {
   assert.deepEqual(
     { ...(readOptions(['--dry-run', '--key', 'k', '--out=o']) as object) },
     { 'dry-run': true, key: 'k', out: 'o' },
@@ -124,7 +124,7 @@ test('issue 50: a release refuses words that it does not know, and keys that it 
     assert.match(String(readSigningKey(join(folder, name))), /cannot be read as a private key \(\w+\): make one/, name)
 })
 
-test('issue 50: a push leaves a released image as it is, and replaces one of development', async () => {
+test('issue 50: a push keeps a released image, and replaces a development image', async () => {
   const registry = await startRegistry()
   const image = (text: string) => {
     const folder = testFolder(`image ${text}`)
@@ -143,7 +143,7 @@ test('issue 50: a push leaves a released image as it is, and replaces one of dev
   }
 })
 
-test('issue 50: a dry run accepts what is not released yet, and nothing else', () => {
+test('issue 50: a dry run accepts a version that is not released yet, and no other obstacle', () => {
   const early = { version: '1.2.3-dev', changelog: '## 1.2.3 (not released yet)\n\n- A thing.\n', registry: undefined }
   assert.deepEqual(findObstacles({ ...ready, ...early, isDry: true }), [])
   const bare = { ...early, isDry: true, status: ' M x\n', security: '', changelog: '', key: undefined }
@@ -168,7 +168,7 @@ test('issue 50: image/lock.json has the packages of the lockfile, the pinned Nod
   for (const { sha256 } of [...Object.values(debian), node]) assert.match(sha256, /^[0-9a-f]{64}$/)
 })
 
-test('issue 50: the lists of parts name each part of the lock once, with its digest, the same in both forms, and the same each time', () => {
+test('issue 50: both parts lists name each part of the lock once, with its digest, and are the same each time', () => {
   const self: Part = {
     type: 'application',
     name: 'triwire',
@@ -195,7 +195,7 @@ test('issue 50: the lists of parts name each part of the lock once, with its dig
   assert.notEqual(cyclone.serialNumber, JSON.parse(toCycloneDx({ ...self, version: '1.2.4' }, parts)).serialNumber)
 })
 
-test('issue 50: the address of a scoped package has its sign as the package URL specification wants', () => {
+test('issue 50: the address of a scoped package encodes its @ as the package URL specification requires', () => {
   const [part] = npmParts({ 'node_modules/a/node_modules/@scope/name': { version: '1.2.3', integrity: 'sha512-AAAA' } })
   assert.deepEqual([part!.name, part!.purl], ['@scope/name', 'pkg:npm/%40scope/name@1.2.3'])
 })
