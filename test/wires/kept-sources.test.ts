@@ -22,7 +22,7 @@ const answers: Partial<Record<ClientWire, string>> = {
 }
 
 for (const [wire, text] of Object.entries(answers) as [ClientWire, string][])
-  test(`T16 B25 ${wire}: a whole answer is read as often whether it makes one call or a hundred`, (t) => {
+  test(`T16 B25 ${wire}: a whole answer is read equally often with one call or a hundred`, (t) => {
     const parse = t.mock.method(JSON, 'parse')
     const events = wires[wire].model.createDecoder(resolveProfile(wire)).whole(text)
     assert.ok(parse.mock.callCount() <= 2, `${parse.mock.callCount()} times`)
@@ -31,7 +31,7 @@ for (const [wire, text] of Object.entries(answers) as [ClientWire, string][])
     assert.equal(events.filter((event: AnswerEvent) => event.type === 'start').length, 1)
   })
 
-test('T16 B25 chat: a chunk is read as often whether one of its choices calls or a hundred, and each call has its own source', (t) => {
+test('T16 B25 chat: a chunk is read equally often with one call or a hundred, and each call has its own source', (t) => {
   const sourceOf = (i: number) => `{"n": ${i + 1}2345678901234567890}`
   const choices = calls.map((id, i) => {
     const call = `{${id},"type":"function","function":{"name":"f${i}","arguments":${sourceOf(i)}}}`
@@ -50,7 +50,7 @@ test('T16 B25 chat: a chunk is read as often whether one of its choices calls or
 
 const keys = ['input', 'schema']
 
-test('T16 what is kept under a key is its source, wherever the key’s letters stand else', () => {
+test('T16 the text kept under a key is its source, wherever else the letters of the key occur', () => {
   const names = ['input', 'put', '"input', 'input_schema', 'schema', 'xinput', 'in\\put', 'é'] as const
   const name = fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 40 }))
   const { value } = fc.letrec((tie) => ({

@@ -69,7 +69,7 @@ const runs = { numRuns: runsOf(300) }
 for (const wire of clientWireNames) {
   const form = forms[wire]
 
-  test(`Y24 ${wire}: every request of a conversation opens alike, wherever marks of caches stand`, () => {
+  test(`Y24 ${wire}: all requests of a conversation have the same opening digests, wherever cache marks are`, () => {
     const mark = fc.constantFrom(
       undefined,
       { cache_control: { type: 'ephemeral' } },
@@ -85,7 +85,7 @@ for (const wire of clientWireNames) {
     )
   })
 
-  test(`Y24 ${wire}: another text of tools, instructions or first turn is another name, of that part and of all after it`, () => {
+  test(`Y24 ${wire}: a changed text of tools, instructions or first turn changes the digest of that part and all later ones`, () => {
     fc.assert(
       fc.property(talk, talk, (one, other) => {
         const [a, b] = [read(wire, form(one)), read(wire, form(other))]
@@ -116,7 +116,7 @@ for (const wire of clientWireNames) {
   })
 }
 
-test('Y24 what no provider would cache is small, and a long text is digested to a limit', () => {
+test('Y24 a text that no provider would cache counts as small, and a long text is digested up to a limit', () => {
   const small = read('chat', { messages: [{ role: 'system', content: 'x'.repeat(1_000) }] })
   const large = read('chat', { messages: [{ role: 'system', content: 'x'.repeat(3_000) }] })
   assert.deepEqual([small.isSmall, large.isSmall], [true, false])

@@ -64,7 +64,7 @@ const faults: Fault[] = [
   { name: 'hosted tool', wires: ['messages'], change: { tools: [{ type: 'web_search_20250305', name: 'w' }] } },
 ]
 
-test('R9 H-F5 a fault that is checked on all pairs is told alike on every model: status, code, message, param', () => {
+test('R9 H-F5 an error checked on all pairs is the same on every model: status, code, message, param', () => {
   for (const { name, wires: from, change } of faults) {
     for (const wire of from) {
       for (const base of [smallest[wire], fullBodies[wire]]) {
@@ -76,7 +76,7 @@ test('R9 H-F5 a fault that is checked on all pairs is told alike on every model:
   }
 })
 
-test('R9 of several faults at once the same one is told on every model', () => {
+test('R9 of several errors in a request, the same one is returned on every model', () => {
   const some = fc.constantFrom(...clientWireNames).chain((wire) => {
     const own = faults.filter((fault) => fault.wires.includes(wire))
     return fc.tuple(fc.constant(wire), fc.subarray(own, { minLength: 1, maxLength: 4 }))
@@ -205,7 +205,7 @@ for (const [title, from, change, message] of placed) {
   }
 }
 
-test('R17 what a model cannot be given is refused with its place, however the turns were put in order', () => {
+test('R17 input that a model cannot get is refused with its place, however the turns were reordered', () => {
   const result = { type: 'tool_result', tool_use_id: 't' }
   const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }
   const body = {
@@ -224,7 +224,7 @@ test('R17 what a model cannot be given is refused with its place, however the tu
   }
 })
 
-test('T16 arguments that are a list are refused: a token of ours never stands for them in an upstream body', () => {
+test('T16 arguments that are a list are refused: an internal token never replaces them in an upstream body', () => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: [1] } }
   const item = { type: 'function_call', call_id: 'c', name: 'f', arguments: [1] }
   const asked: [ClientWire, ClientWire, Json, string][] = [

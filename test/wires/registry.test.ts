@@ -32,7 +32,7 @@ const allowed: Record<string, string> = {
   'wires/responses/fields.ts': 'what becomes of its fields on each other wire',
 }
 
-test('N1 a wire is called by its name in its folder and in a few listed files only', () => {
+test('N1 the name of a wire occurs only in its folder and in a few listed files', () => {
   const found = files.filter((file) => clientWireNames.some((wire) => !isOwn(file, wire) && names(file, wire)))
   assert.deepEqual(found, Object.keys(allowed).sort())
 })
@@ -89,7 +89,7 @@ test('N1 the folders of the wires have the same files for the same things', () =
   }
 })
 
-test('N2 the hub knows no wire: neither a name nor a prefix of an id stands in it', () => {
+test('N2 the hub knows no wire: it contains neither a wire’s name nor an id prefix', () => {
   const prefixes = ['msg_', 'chatcmpl-', 'resp_', 'fc_', 'rs_', ...clientWires.map(({ client }) => client.callIdPrefix)]
   const words = new RegExp(`\\b(?:${[...clientWireNames, ...prefixes].join('|')})`)
   const hub = files.filter((file) => file.startsWith('inference/'))

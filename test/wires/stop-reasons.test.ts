@@ -9,7 +9,7 @@ import {
 } from '../../src/wires/messages/stop-reasons.ts'
 import { encodeIncomplete } from '../../src/wires/responses/stop-reasons.ts'
 
-test('translation 3.1 a finish reason that means no whole answer is no ordinary end, however it is written', () => {
+test('translation 3.1 a finish reason of an incomplete answer is not an ordinary end, however it is written', () => {
   for (const [word, reason] of [
     ['stop', 'end'],
     ['STOP', 'end'],
@@ -26,7 +26,7 @@ test('translation 3.1 a finish reason that means no whole answer is no ordinary 
     equal(decodeStopReason(word), reason, `${word}`)
 })
 
-test('translation 3.1 Y5 a messages model that was cut may say so in any case, or in a word of another wire', () => {
+test('translation 3.1 Y5 a messages model that was cut may report it in any case, or in a word of another wire', () => {
   for (const [word, reason] of [
     ['max_tokens', 'max_tokens'],
     ['MAX_TOKENS', 'max_tokens'],

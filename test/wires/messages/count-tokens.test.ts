@@ -69,7 +69,7 @@ test('spec 4.2 tools count by name, description and schema', () => {
   assert.equal(count({ ...user(text), tools: [tool] }), words + 4 + tokens)
 })
 
-test('spec 4.2 blocks that we do not know count nothing', () => {
+test('spec 4.2 unknown blocks count nothing', () => {
   assert.equal(count(user([{ type: 'hologram', text }, { type: 'constructor' }, {}])), 4)
 })
 
@@ -95,7 +95,7 @@ test('spec 4.2 an image counts one token per 750 pixels, read from its header, a
   assert.equal(count(image(bytesOf('89504e470d0a1a0a 0000000d49484452 00002000 00002000'))), 1_600 + 4)
 })
 
-test('spec 4.2 an image whose size cannot be read counts 1,600', () => {
+test('spec 4.2 an image of unknown size counts 1,600', () => {
   assert.equal(count(image(Buffer.from('not a picture'))), 1_604)
   assert.equal(count(image(bytesOf('ffd8 ffe0 0000'))), 1_604)
   assert.equal(count(user([{ type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } }])), 1_604)
@@ -120,7 +120,7 @@ test('spec 4.2 a document of text counts as its text', () => {
   assert.equal(count(document({ type: 'content', content: [{ type: 'text', text }] })), words + 4)
 })
 
-test('R10 what cannot be read is a 400 that names the field', () => {
+test('R10 an unreadable body is a 400 that names the field', () => {
   const cases: [body: unknown, param: string][] = [
     [{}, 'messages'],
     [{ messages: 'hello' }, 'messages'],
@@ -145,7 +145,7 @@ test('R10 what cannot be read is a 400 that names the field', () => {
   }
 })
 
-test('R10 no JSON makes it fail in another way', () => {
+test('R10 no JSON makes the count fail in any other way', () => {
   const type = fc.constantFrom('text', 'image', 'document', 'tool_use', 'tool_result', 'search_result', 'thinking')
   const block = fc.record(
     { type, text: fc.jsonValue(), content: fc.jsonValue(), source: fc.jsonValue(), input: fc.jsonValue() },
@@ -165,7 +165,7 @@ test('R10 no JSON makes it fail in another way', () => {
   )
 })
 
-test('R10 results nested ten thousand deep cost no stack', () => {
+test('R10 results nested ten thousand deep do not overflow the stack', () => {
   let content: unknown = text
   for (let depth = 0; depth < 10_000; depth++) content = [{ type: 'tool_result', content }]
   assert.equal(wires.messages.client.counter!.countTokens(user(content)), words + 4)
