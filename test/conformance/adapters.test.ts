@@ -17,7 +17,7 @@ const results = readFileSync(join(root, 'results/README.md'), 'utf8')
 const cases = loadCases().map(({ id }) => id)
 
 for (const name of readdirSync(join(root, 'adapters')).filter((entry) => !entry.includes('.'))) {
-  test(`issue 51: the adapter of ${name} says what it switches on, and has its row among the results`, async () => {
+  test(`issue 51: the adapter of ${name} declares what it switches on, and has its row among the results`, async () => {
     const { default: adapter } = (await import(`../../conformance/adapters/${name}/adapter.ts`)) as { default: Adapter }
     assert.match(adapter.homepage ?? 'https:', /^https:/)
     for (const pair of adapter.pairs ?? []) assert.ok(pairs.includes(pair), pair)
@@ -38,7 +38,7 @@ for (const name of readdirSync(join(root, 'adapters')).filter((entry) => !entry.
   })
 }
 
-test('issue 51: at least seven gateways run, each with its version and its page', () => {
+test('issue 51: at least seven gateways are tested, each with its version and its page', () => {
   const pages = readdirSync(join(root, 'results')).filter((file) => file.endsWith('.json'))
   assert.ok(pages.length >= 7, String(pages))
   for (const file of pages) {
@@ -51,7 +51,7 @@ test('issue 51: at least seven gateways run, each with its version and its page'
 
 const server = `require('node:http').createServer((request, response) => response.end(JSON.stringify(process.env)))`
 
-test('a gateway starts in its folder, with the path alone of the environment, and all of its processes end', async () => {
+test('a gateway starts in its own folder, with only PATH from the environment, and all of its processes are ended', async () => {
   const folder = testFolder('gateway')
   const listen = (port: number) => `${server}.listen(${port}, '127.0.0.1')`
   let second = 0

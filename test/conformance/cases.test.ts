@@ -13,7 +13,7 @@ const schema = JSON.parse(readFileSync(new URL('case.schema.json', root), 'utf8'
 const files = globSync('*/*.json', { cwd: new URL('cases/', root) })
 const read = (file: string) => readFileSync(new URL(`cases/${file}`, root), 'utf8')
 
-test('each case of the suite is right by its schema, for ajv and for the own reader', () => {
+test('each case of the suite is valid by its schema, for ajv and for our own reader', () => {
   const isRight = new Ajv2020({ strict: false }).compile(schema)
   for (const file of files) assert.ok(isRight(JSON.parse(read(file))), `${file}: ${JSON.stringify(isRight.errors)}`)
   assert.equal(loadCases().length, files.length)
@@ -119,7 +119,7 @@ test('a case whose pairs its sides do not have is refused', () => {
   assert.throws(() => readCase('tools/x.json', JSON.stringify(one)), /pairs has chat>chat, which/)
 })
 
-test('what $equals has is compared as it is, whatever the names of its members', () => {
+test('the value of $equals is compared literally, whatever the names of its members', () => {
   const one = JSON.parse(good)
   one.client['*'].steps[0].expect = { text: { $equals: { $x: { $y: 1 } } } }
   assert.doesNotThrow(() => readCase('tools/x.json', JSON.stringify(one)))
@@ -136,7 +136,7 @@ test('a case outside of an area, with a strange name or without any expectation 
   }
 })
 
-test('a schema with a keyword that the reader does not know throws, and so lets nothing pass', () => {
+test('a schema with an unknown keyword makes the reader throw, so that nothing passes unchecked', () => {
   assert.throws(() => findViolation({}, { format: 'date' }), /the keyword format, which this reader does not know/)
   assert.equal(findViolation({}, true), undefined)
   assert.equal(findViolation([1], { additionalProperties: false }), undefined)

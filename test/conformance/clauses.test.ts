@@ -93,6 +93,6 @@ const wrong: readonly (readonly [what: string, change: Partial<typeof good>, say
   ['an unknown source', { source: 'a blog' }, /no known form/],
 ]
 
-test('issue 51: the right form of a clause has no fault', () => assert.equal(findFault(good), undefined))
+test('issue 51: a correct clause has no fault', () => assert.equal(findFault(good), undefined))
 for (const [what, change, says] of wrong)
-  test(`issue 51: a clause with ${what} is found`, () => assert.match(findFault({ ...good, ...change }) ?? '', says))
+  test(`issue 51: a clause with ${what} is reported`, () => assert.match(findFault({ ...good, ...change }) ?? '', says))

@@ -87,7 +87,7 @@ const wrong: [words: string[], code: number, says: RegExp][] = [
   [['run', ...here, '--key', ''], 2, /--key KEY/],
 ]
 
-test('a wrong command line says what is wrong, with the exit code of its kind', async () => {
+test('a wrong command line reports the error, with the exit code of its kind', async () => {
   for (const [words, code, says] of wrong) {
     const ran = await bothsidesWarm(...words)
     assert.match(ran.out, says)
@@ -95,7 +95,7 @@ test('a wrong command line says what is wrong, with the exit code of its kind', 
   }
 })
 
-test('the help is what test/conformance/printed has, to the byte', async () => {
+test('the help equals the text in test/conformance/printed, to the byte', async () => {
   assert.equal((await bothsidesWarm('--help')).out, readPrinted('help.txt'))
 })
 
@@ -110,7 +110,7 @@ test('check lists all cases, and counts them by level', async () => {
   assert.equal(code, 0)
 })
 
-test('a report whose entries are none is refused with its name', async () => {
+test('a report with invalid entries is refused with its name', async () => {
   const file = join(testFolder('bothsides'), 'results.json')
   const whole = { gateway: { name: 'a', version: '1' }, switchedOn: [], results: [] }
   const entry = { case: 'a/b', area: 'a', level: 'MUST', pair: 'chat>chat', verdict: 'pass', differences: [] }
@@ -169,7 +169,7 @@ async function startGateway(port: () => number): Promise<string> {
   return `http://127.0.0.1:${await listen(server)}/v1`
 }
 
-test('run against a gateway prints what to configure, reports, and exits by what failed', async () => {
+test('run against a gateway prints what to configure, reports, and exits with a code for its failures', async () => {
   const folder = testFolder('bothsides')
   const port = await freePort()
   const gateway = await startGateway(() => port)
@@ -232,7 +232,7 @@ test('run against a gateway prints what to configure, reports, and exits by what
   assert.equal((await run(...same, '--baseline', baseline)).code, 2)
 })
 
-test('an expectation that no wrong run can fail is blind, and a run that differs proves nothing', () => {
+test('an expectation that no wrong run can fail is called blind, and a run that differs proves nothing', () => {
   const anything = { $oneOf: [{ $present: true }, { $absent: true }] }
   const one = { id: 'a/b', client: { '*': { steps: [{ request: {}, expect: { status: 200, text: anything } }] } } }
   const step = { status: 200, headers: {}, raw: '', events: [], ended: 'complete', done: false }
@@ -276,7 +276,7 @@ else {
   process.once('SIGTERM', () => process.exit(writeFileSync(program + '.stopped', '')))
 }`
 
-test('an adapter is run, its failures are shown by four of their reasons, and it is stopped', async () => {
+test('an adapter is run and stopped, and at most four reasons of its failures are shown', async () => {
   const folder = testFolder('bothsides')
   const program = join(folder, 'empty.mjs')
   writeFileSync(program, empty)
@@ -290,7 +290,7 @@ test('an adapter is run, its failures are shown by four of their reasons, and it
   assert.equal(readFileSync(`${program}.stopped`, 'utf8'), '')
 })
 
-test('an adapter whose gateway does not start ends the run with its words, and leaves no files', async () => {
+test('an adapter whose gateway does not start ends the run with its output, and leaves no files', async () => {
   const folder = testFolder('bothsides')
   const broken = join(folder, 'broken.mjs')
   writeFileSync(
@@ -318,7 +318,7 @@ async function serve(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${await listen(createServer(answer))}`
 }
 
-test('a gateway that asks no model ends the run before the cases, with what it answered', async () => {
+test('a gateway that asks no model ends the run before the cases, and its answer is shown', async () => {
   const asked: string[] = []
   const elsewhere = await serve((request, response) => {
     asked.push(request.url!)
@@ -342,7 +342,7 @@ test('a gateway that asks no model ends the run before the cases, with what it a
   assert.deepEqual(asked, [])
 })
 
-test('a port of the model that is taken ends the run with its number', async () => {
+test('a port in use for the model ends the run with its number', async () => {
   const gateway = await serve((_, response) => response.end())
   const { port } = new URL(gateway)
   const ran = await bothsides('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
@@ -350,7 +350,7 @@ test('a port of the model that is taken ends the run with its number', async () 
   assert.equal(ran.code, 3)
 })
 
-test('a gateway that never answers cannot be reached', async () => {
+test('a gateway that never answers is reported as unreachable', async () => {
   const gateway = await serve(() => {})
   assert.equal(await whyUnreachable(gateway, 20), 'no answer in 0.02 s')
 })
@@ -397,7 +397,7 @@ else {
   assert.equal(await new Promise((resolve) => child.on('close', resolve)), 143)
 })
 
-test('a baseline that names no case of the suite is wrong', async () => {
+test('a baseline that names no case of the suite is an error', async () => {
   const folder = testFolder('bothsides')
   const file = join(folder, 'baseline.json')
   for (const [content, says] of [
@@ -413,7 +413,7 @@ test('a baseline that names no case of the suite is wrong', async () => {
   }
 })
 
-test('where Node takes no types away, the program says what it needs', () => {
+test('a Node that does not strip types gets a message with the requirement', () => {
   const old = spawnSync(process.execPath, ['--no-strip-types', program, 'check'], {
     encoding: 'utf8',
     env: { ...process.env, NODE_OPTIONS: '' },

@@ -50,7 +50,7 @@ for (const [path, value] of paths) {
   test(`the path ${path} leads to ${JSON.stringify(value)}`, () => assert.deepEqual(valueAt(document, path), value))
 }
 
-test('a path that cannot be read is refused with the character', () => {
+test('an unreadable path is refused with the character', () => {
   assert.throws(() => valueAt(document, 'list[x]'), /the path list\[x\] cannot be read from its character 5/)
   assert.throws(() => valueAt(document, 'a b'), /character 2/)
 })
@@ -138,7 +138,7 @@ for (const [matcher, good, bad] of matchers) {
   })
 }
 
-test('each operator is on the README’s list and in the tests', () => {
+test('each operator is in the README’s list and in the tests', () => {
   const page = readFileSync(new URL('../../conformance/README.md', import.meta.url), 'utf8')
   const tried = JSON.stringify(matchers)
   for (const name of operatorNames) {

@@ -36,7 +36,7 @@ for (const [what, reply, fails] of replies) {
   })
 }
 
-test('a case that expects another status than 200 runs after the others', () => {
+test('a case that expects a status other than 200 runs after the others', () => {
   const one = {
     client: { chat: { steps: [{ request: {}, expect: { status: { $oneOf: [500, 502] } } }] } },
     model: { chat: { exchanges: [{ reply: { json: {} } }] } },
@@ -44,7 +44,7 @@ test('a case that expects another status than 200 runs after the others', () => 
   assert.equal(hasFailingModel(one as unknown as Case), true)
 })
 
-test('a step that expects nothing is no failure of the model', () => {
+test('a step without expectations does not count as a failure of the model', () => {
   assert.equal(hasFailingModel({ client: { chat: { steps: [{ request: {} }] } } } as unknown as Case), false)
 })
 
@@ -102,7 +102,7 @@ test('results are in the order of case and pair, whatever order the runs had', a
   )
 })
 
-test('a case that fails is tried again, unless it is declared, and each result has its reason and its own time', async () => {
+test('a failed case is tried again, unless it is declared, and each result has its reason and its own time', async () => {
   let asked = 0
   let statuses: number[] = []
   const server = createServer((_, response) => {

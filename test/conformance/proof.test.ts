@@ -5,7 +5,7 @@ import { loadCases } from '../../conformance/src/load-cases.ts'
 import { findDifferences } from '../../conformance/src/verdict.ts'
 import { runStandIn } from './support/stand-in.ts'
 
-test('every expectation of a case that a stand-in passes notices a run that is wrong there', async () => {
+test('for every expectation that a stand-in passes, a wrong run at that place is detected', async () => {
   // What waits for the clock is left to the nightly run, which proves all cases on the traces of a gateway.
   const cases = loadCases().filter((one) => !/"pauseMs":|"ms":|"hang":/.test(JSON.stringify(one)))
   const proofs: { id: string; proof: Proof }[] = []

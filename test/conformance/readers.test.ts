@@ -52,7 +52,7 @@ for (const wire of wires) {
   }
 }
 
-test('messages: the prompt is the sum of the three counters, and those that are missing count nothing', () => {
+test('messages: the prompt is the sum of the three counters, and a missing one counts as zero', () => {
   const read = (usage: Json) => clientWires.messages.read({ usage }).usage
   const all = { input_tokens: 5, cache_read_input_tokens: 30, cache_creation_input_tokens: 7, output_tokens: 2 }
   assert.deepEqual(read(all), { input: 42, output: 2, cached: 30, cacheWrite: 7 })
@@ -205,7 +205,7 @@ const parts: [wire: Wire, datas: Json[], seen: object][] = [
   ['responses', streamOf('responses', answer).slice(0, 5), { text: 'Bo', stop: 'in_progress' }],
 ]
 for (const [wire, datas, seen] of parts) {
-  test(`${wire}: a stream that broke off has what came by then, and no end`, () => {
+  test(`${wire}: a stream that broke off has the content that had arrived, and no end`, () => {
     const { body, isEnded } = clientWires[wire].collect(datas)
     const { text, stop } = clientWires[wire].read(body)
     assert.deepEqual([{ text, stop }, isEnded], [seen, false])
@@ -399,7 +399,7 @@ const members: [
   ],
 ]
 for (const [wire, body, seen, value] of members) {
-  test(`${wire}: ${JSON.stringify(body)} says ${JSON.stringify(value)}`, () =>
+  test(`${wire}: ${JSON.stringify(body)} is read as ${JSON.stringify(value)}`, () =>
     assert.deepEqual(seen(readRequest(wire, body)), value))
 }
 
@@ -465,7 +465,8 @@ const stops: [wire: Wire, body: JsonObject, stop: string | null][] = [
   ['responses', {}, null],
 ]
 for (const [wire, body, stop] of stops) {
-  test(`${wire}: ${JSON.stringify(body)} stops by ${stop}`, () => assert.equal(clientWires[wire].read(body).stop, stop))
+  test(`${wire}: ${JSON.stringify(body)} has the stop reason ${stop}`, () =>
+    assert.equal(clientWires[wire].read(body).stop, stop))
 }
 
 test('refusals are read on the wires that have them, apart from text', () => {
@@ -478,7 +479,7 @@ test('refusals are read on the wires that have them, apart from text', () => {
   assert.deepEqual([chat.text, chat.refusal, responses.text, responses.refusal], ['', 'No.', 'a', 'No.'])
 })
 
-test('a reader takes reasoning by the names that servers give it', () => {
+test('a reader recognises reasoning under the names that servers give it', () => {
   const chat = (name: string) => clientWires.chat.read({ choices: [{ message: { [name]: 'r' } }] }).reasoning
   const responses = (part: object) => clientWires.responses.read({ output: [{ type: 'reasoning', ...part }] }).reasoning
   const text = [{ type: 'x', text: 'r' }]
@@ -488,7 +489,7 @@ test('a reader takes reasoning by the names that servers give it', () => {
   )
 })
 
-test('chat: deltas that repeat the role, are null or count nothing change no answer', () => {
+test('chat: deltas that repeat the role, are null or have zero counts do not change an answer', () => {
   const chunk = (delta: Json, more: JsonObject = {}) => ({
     id: 'c',
     object: 'chat.completion.chunk',
@@ -515,7 +516,7 @@ test('chat: deltas that repeat the role, are null or count nothing change no ans
 })
 
 for (const wire of wires) {
-  test(`${wire}: a stream put together is the whole body`, () => {
+  test(`${wire}: the parts of a stream add up to the whole body`, () => {
     const whole = writeAnswer(wire, answer, 'm')
     const { body } = clientWires[wire].collect(streamOf(wire, answer))
     for (const part of ['content', 'output', 'usage', 'model', 'id']) assert.deepEqual(body[part], whole[part], part)
@@ -525,7 +526,7 @@ for (const wire of wires) {
   })
 }
 
-test('responses: an item without deltas and text is in order, and so are deltas of kinds that are unknown', () => {
+test('responses: an item without deltas and text is in order, and so are deltas of unknown kinds', () => {
   const events = (...types: JsonObject[]) =>
     [{ type: 'response.created' }, { type: 'response.output_item.added', output_index: 0 }, ...types].map(
       (event, at) => ({ ...event, sequence_number: at }),
@@ -556,7 +557,7 @@ test('responses: a stream that broke off in reasoning and in a call has both par
   assert.deepEqual([reasoning, calls[0]?.name, calls[0]?.arguments], ['I think so', 'f', '{"city":"Bern"}'])
 })
 
-test('what vendors always send is missed apart from the order: usage on chat, numbers on responses', () => {
+test('omitted members that vendors always send are reported separately from the order: usage on chat, numbers on responses', () => {
   const datas = streamOf('chat', answer).filter((one) => !has(one, 'usage'))
   const { chat, messages, responses } = clientWires
   assert.match(chat.findMissing(datas) ?? '', /without a chunk of usage/)
@@ -568,7 +569,7 @@ test('what vendors always send is missed apart from the order: usage on chat, nu
   assert.match(responses.findMissing([{ type: 'response.created' }]) ?? '', /response.created has no sequence_number/)
 })
 
-test('an answer is sent back as its wire has it, without what cannot be read again', () => {
+test('an answer is sent back in the form of its wire, without the parts that cannot be read again', () => {
   const body = (wire: Wire) => writeAnswer(wire, { reasoning: 'r', text: 't' }, 'm')
   const turn = (wire: Wire) => clientWires[wire].readTurn(body(wire))
   assert.equal(turn('chat')[0]?.['content'], 't')

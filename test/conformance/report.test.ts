@@ -102,11 +102,11 @@ test('page, JUnit file and badge of a report are what test/conformance/printed h
   assert.equal(drawBadge(report, 'MUST'), readPrinted('must.svg'))
 })
 
-test('a report of a gateway of which nothing is known to be switched on has no list of it', () => {
+test('the report of a gateway without known switches has no list of them', () => {
   assert.doesNotMatch(writeMarkdown({ ...report, switchedOn: [] }), /Switched on/)
 })
 
-test('a badge says the verdicts of its level in words and by its colour', () => {
+test('a badge shows the verdicts of its level in words and by its colour', () => {
   const badge = drawBadge(report, 'MUST')
   assert.ok(badge.includes('>MUST 2026.12.0</text>'))
   assert.ok(badge.includes('1 pass · 1 fail · 1 declared</text>'))
@@ -122,7 +122,7 @@ test('a badge says the verdicts of its level in words and by its colour', () => 
   assert.match(none, /^<svg [^>]+ width="160" height="20"/)
 })
 
-test('a baseline covers failures by case and pair, and an entry that fails no more is stale', () => {
+test('a baseline covers failures by case and pair, and an entry that no longer fails is stale', () => {
   const why = 'known'
   const compare = (...baseline: { case: string; pair?: string; why: string }[]) => compareBaseline(results, baseline)
   assert.deepEqual(

@@ -18,7 +18,7 @@ const ids = [
 const cases = loadCases().filter(({ id }) => ids.includes(id))
 const [first] = cases
 
-test('a stand-in that does all right passes every case on the pairs that it has', async () => {
+test('a correct stand-in passes every case on its pairs', async () => {
   const results = await runStandIn(cases)
   assert.equal(cases.length, ids.length)
   const wrong = results.filter(({ verdict, pair }) => verdict !== (isSameWire(pair) ? 'pass' : 'unsupported'))
@@ -229,13 +229,13 @@ const refusals: [status: number, message: string, verdict: string][] = [
 ]
 
 for (const [status, message, verdict] of refusals) {
-  test(`a ${status} that says "${message}" is ${verdict}`, async () => {
+  test(`a ${status} with the message "${message}" is ${verdict}`, async () => {
     const results = await runStandIn([withFields], { instead: refuse(status, message) as never }, chatOnly)
     assert.equal(results.find(({ pair }) => pair === 'chat>chat')?.verdict, verdict)
   })
 }
 
-test('a model that is asked on another wire than that of the pair is unsupported, with the wire in the note', async () => {
+test('a model that is asked on another wire than its pair’s is unsupported, with that wire in the note', async () => {
   const results = await runStandIn([first!], { path: () => '/v1/responses' }, chatOnly)
   const result = results.find(({ pair }) => pair === 'chat>chat')
   assert.deepEqual(
@@ -260,7 +260,7 @@ test('a failure that the gateway’s documentation names is a declared deviation
   assert.equal(result?.note, 'It drops greetings. (docs/x.md)')
 })
 
-test('an answer that does not come within the time limit is late, and fails', async () => {
+test('an answer that does not arrive within the time limit is late, and fails', async () => {
   const one = { ...first!, timeLimitMs: 150 }
   const [result] = await runStandIn([one], { instead: () => {} }, chatOnly)
   assert.equal(result?.verdict, 'fail')
@@ -303,7 +303,7 @@ const made = (members: object) =>
   )
 const ask = { ask: { text: 'Hi', stream: true } }
 
-test('a client that leaves sees its part, and the model sees that it was left', async () => {
+test('a client that leaves sees its part, and the model sees that it left', async () => {
   const hello = {
     data: { id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'Hello' } }] },
   }
@@ -322,7 +322,7 @@ test('a client that leaves sees its part, and the model sees that it was left', 
   assert.equal(await run(true, true), 'fail')
 })
 
-test('exchanges are played in order, the last one again, and all of them must be asked', async () => {
+test('exchanges are played in order, the last one repeatedly, and all of them must be requested', async () => {
   const step = (text: string) => ({ request: { ask: { text: 'Hi' } }, expect: { text } })
   const exchanges = [{ reply: { answer: { text: 'one' } } }, { reply: { answer: { text: 'two' } } }]
   const one = (steps: object[], more: object = {}) =>
@@ -336,7 +336,7 @@ test('exchanges are played in order, the last one again, and all of them must be
   )
 })
 
-test('a later request that needs what was not seen ends the case with the name', async () => {
+test('a later request that needs a missing value ends the case with the name of that value', async () => {
   const use = {
     request: { body: { model: '$model', messages: [{ role: 'user', content: { $use: 'id' } }] } },
     expect: { status: 200 },
@@ -385,7 +385,7 @@ test('a path that is not served is noted with its status', async () => {
   assert.equal(result?.note, 'status 405: the gateway does not serve this')
 })
 
-test('an honest refusal is noted with its status and field', async () => {
+test('an explicit refusal is noted with its status and field', async () => {
   const results = await runStandIn([withFields], { instead: refuse(422, 'input cannot be carried') as never }, chatOnly)
   assert.equal(results.find(({ pair }) => pair === 'chat>chat')?.note, 'status 422 names input')
 })
@@ -398,7 +398,7 @@ test('a case that expects a 404 fails at a wrong 404, and is not unsupported', a
   assert.equal(result?.verdict, 'fail')
 })
 
-test('a later request may use what the model was sent', async () => {
+test('a later request may use what the model received', async () => {
   const ask = (content: object | string) => ({ body: { model: '$model', messages: [{ role: 'user', content }] } })
   const steps = [{ request: ask('first words') }, { request: ask({ $use: 'words' }), expect: { status: 200 } }]
   const sent = { expect: { 'asked.turns[0].text': { $same: 'words' } }, reply: { answer: { text: 'a' } } }

@@ -11,7 +11,7 @@ import { listen } from '../support/listen.ts'
 const target = { origin: 'http://127.0.0.1:9', key: 'k', model: 'm' }
 const build = (request: Parameters<typeof buildRequest>[1]) => buildRequest('chat', request, target, new Map())
 
-test('a request is a POST with a body and a GET without one, unless it names its method; a header that is null is left out', () => {
+test('a request with a body is a POST, else a GET, unless it names its method; a null header is left out', () => {
   const { method, path, headers, body } = build({ body: { model: '$model' } })
   assert.deepEqual([method, path, `${body}`], ['POST', '/v1/chat/completions', '{"model":"m"}'])
   assert.deepEqual(headers, { authorization: 'Bearer k', 'content-type': 'application/json' })
@@ -32,7 +32,7 @@ async function observe(answer: RequestListener, more: Partial<Parameters<typeof 
 const chunk = (text: string) => `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}]}\n\n`
 const stream = { 'content-type': 'text/event-stream' }
 
-test('an answer is complete, cut, left or late, by what ended it', async () => {
+test('an answer is complete, cut, left or late, depending on what ended it', async () => {
   const whole = await observe((_, response) => response.writeHead(200, stream).end(`${chunk('a')}data: [DONE]\n\n`))
   assert.deepEqual([whole.ended, whole.done, whole.text, whole.status], ['complete', true, 'a', 200])
   const short = await observe((_, response) => {
@@ -54,7 +54,7 @@ test('an answer is complete, cut, left or late, by what ended it', async () => {
   assert.equal((await observe(held, { leaveAfter: { events: 3 }, limitMs: 300 })).ended, 'late')
 })
 
-test('an address with https is asked in TLS', async () => {
+test('an https address is asked over TLS', async () => {
   const first = Promise.withResolvers<number>()
   const server = createTcpServer((socket) => {
     socket.on('error', () => {})
@@ -107,7 +107,7 @@ test('a script is played by its form: an answer or events, as a stream or whole,
   )
 })
 
-test('a stream has its usage only if it is asked for, and a refusal is no stream even then', async () => {
+test('a stream has its usage only if it is asked for, and a refusal is never a stream', async () => {
   const { ask } = await play('chat', {
     exchanges: [{ reply: { answer: { text: 'a', usage: { input: 1, output: 2 } } } }],
   })
@@ -121,7 +121,7 @@ test('a stream has its usage only if it is asked for, and a refusal is no stream
   )
 })
 
-test('a status of an error with events is sent as a stream; bytes, pieces and cuts come as they are written', async () => {
+test('an error status with events is sent as a stream; bytes, pieces and cuts are sent as written', async () => {
   const sent = await play('chat', {
     exchanges: [{ reply: { status: 400, events: [{ data: { error: { message: 'e' } } }] } }],
   })
@@ -142,7 +142,7 @@ test('a status of an error with events is sent as a stream; bytes, pieces and cu
   assert.equal(cut.lane.seen[0]!.left, false, 'the script closed it')
 })
 
-test('a body is streamed if the client asks so, and the text of an event is sent as it is', async () => {
+test('a body is streamed if the client asks for it, and the text of an event is sent unchanged', async () => {
   const json = {
     id: 'x',
     object: 'chat.completion',
@@ -162,7 +162,7 @@ test('a script that cannot be played ends its own answer and no other', async ()
   assert.equal((await bad.ask()).raw, '{}')
 })
 
-test('a client that leaves is seen, and an unknown path or lane, a case of no model and the list of models are answered', async () => {
+test('a client that leaves is noticed; unknown paths and lanes, cases without a model and the list of models are answered', async () => {
   const { lane, ask, model } = await play('chat', {
     exchanges: [{ reply: { events: [{ data: {} }, { hang: true }] } }],
   })
