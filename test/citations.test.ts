@@ -66,12 +66,12 @@ const files = globSync(
   .filter((file) => !file.endsWith('conformance-tests.md') && file !== 'test/citations.test.ts')
   .sort()
 
-test('every citation leads somewhere', () => {
+test('every citation leads to an existing place', () => {
   const lost = files.flatMap((file) => findLost(file, read(file)))
   assert.deepEqual(lost, [])
 })
 
-test('citations of every kind are there to be followed', () => {
+test('the pages have citations of every kind', () => {
   const text = files.map(read).join('\n')
   assert.deepEqual(
     Object.keys(kinds).filter((kind) => text.match(kinds[kind]!.pattern) === null),
@@ -79,7 +79,7 @@ test('citations of every kind are there to be followed', () => {
   )
 })
 
-test('a citation that leads nowhere is found, of each kind', () => {
+test('a citation that leads nowhere is detected, of each kind', () => {
   const text = [
     'as F-C99 says (H-F9, H-F1, m11, m21; B99, B1, A1, E9), and F-C1 (R99, C1, T1), law I11 and I10, case A999 and A01,',
     'TP9 and TP1, R-NOTHING, R-PAIR 9, R-PAIR 2, spec 9.9 and spec 2.2, 7.99, translation 4.9 and translation 4.2,',
@@ -111,7 +111,7 @@ test('a citation that leads nowhere is found, of each kind', () => {
   ])
 })
 
-test('no page has a number twice', () => {
+test('no page has the same number twice', () => {
   const rows = [
     ...faults.matchAll(/^\| (F-[CUSP]\d+) \|/gm),
     ...findings.matchAll(/^\| ([BAE]\d+) \|/gm),

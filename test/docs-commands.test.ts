@@ -49,7 +49,7 @@ no output of the commands above
 \`\`\`
 `
 
-test('a page is its commands, their reasons, and what they print', () => {
+test('a page is read as its commands, their reasons, and their output', () => {
   const [read, ...steps] = readPage(page)
   assert.deepEqual(read, { kind: 'read', from: 'NAME', to: 'acme' })
   assert.deepEqual(
@@ -91,7 +91,7 @@ for (const [what, expected, output, is] of [
   test(`${what}: ${is ? 'printed' : 'not printed'}`, () => assert.equal(isPrinted(expected, output), is))
 }
 
-test('with `figures differ` other numbers are the same, other words are not', () => {
+test('with `figures differ` other numbers are accepted, and other words are not', () => {
   assert.ok(isPrinted('spent 9.18 of acme', 'spent 0.000363 of acme', true))
   assert.ok(!isPrinted('spent 9.18 of acme', 'spent 9.18 of other', true))
 })

@@ -29,7 +29,7 @@ test('every link of a page leads to a file', () => {
   )
 })
 
-test('every file that a page names is there', () => {
+test('every file that a page names exists', () => {
   assert.deepEqual(
     pages.flatMap((page) => lost(page, named, '')),
     [],
@@ -49,7 +49,7 @@ function lost(page: string, pattern: RegExp, from: string): string[] {
  */
 const defaults = readDefaults('', jsonSchema())
 
-test('a default that a page repeats is the one of the schema', () => {
+test('a default that a page repeats is that of the schema', () => {
   const wrong = pages.flatMap((page) =>
     [
       ...readFileSync(join(root, page), 'utf8').matchAll(/`([a-z_.]+)`\s+\((\d[\d,. ]*\d|\d)(?:\s?(ms|s|m|h)\b)?/g),
@@ -64,7 +64,7 @@ test('a default that a page repeats is the one of the schema', () => {
   assert.deepEqual(wrong, [])
 })
 
-test('the pages tell these defaults by their keys', () => {
+test('the pages name these defaults by their keys', () => {
   const told: Readonly<Record<string, readonly string[]>> = {
     'README.md': ['requests_per_minute', 'failed_auth_per_minute', 'body_bytes_max'],
     'docs/interface.md': ['requests_per_minute', 'failed_auth_per_minute', 'body_bytes_max'],
@@ -112,7 +112,7 @@ function readDefaults(path: string, node: SchemaNode): Map<string, string> {
   )
 }
 
-test('the index of decisions has each of them once', () => {
+test('the index of decisions lists each of them once', () => {
   const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8')
   const listed = [...index.matchAll(/\]\((\d{4}-[\w-]+\.md)\)/g)].map(([, file]) => file!)
   const there = globSync('[0-9]*.md', { cwd: join(root, 'docs/decisions') })

@@ -240,7 +240,7 @@ test('every permission is used', () => {
 /** The module that uses Node's HTTP: the simulator shares no code with what it tests. */
 const nodeHttp = ['simulator']
 
-test('issue 44 Node’s HTTP and its fetch are used by the simulator alone', () => {
+test('issue 44 only the simulator uses Node’s HTTP and its fetch', () => {
   const offences = files
     .filter((file) => !nodeHttp.some((module) => file.startsWith(`${module}/`)))
     .flatMap((file) => {
@@ -260,7 +260,7 @@ test('every import finds its file', () => {
   assert.deepStrictEqual(lost, [])
 })
 
-test('no cycles, type imports included', () => {
+test('no imports form a cycle, including imports of types', () => {
   assert.deepStrictEqual(findCycles(), [])
 })
 

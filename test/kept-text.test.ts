@@ -6,7 +6,7 @@ import { characters } from './support/characters.ts'
 import { collect } from './support/garbage.ts'
 import { runsUpTo } from './support/runs.ts'
 
-test('issue 10 a kept text is what its pieces were, wherever they were cut', () => {
+test('issue 10 a kept text equals its joined pieces, wherever they were cut', () => {
   fc.assert(
     fc.property(fc.string({ unit: characters, maxLength: 300 }), fc.integer({ min: 1, max: 3 }), (text, size) => {
       const kept = new KeptText()
@@ -17,7 +17,7 @@ test('issue 10 a kept text is what its pieces were, wherever they were cut', () 
   )
 })
 
-test('issue 10 a kept text that is packed now and then is what its pieces were', () => {
+test('issue 10 a kept text that is packed at intervals equals its joined pieces', () => {
   const piece = fc.string({ unit: characters, minLength: 1, maxLength: 40 })
   // Repeated until it is worth packing, and cut by UTF-16 units: a pack may begin or end with half a character.
   const pieces = fc.array(fc.tuple(piece, fc.integer({ min: 1, max: 30_000 }), fc.boolean()), { maxLength: 4 })
@@ -37,7 +37,7 @@ test('issue 10 a kept text that is packed now and then is what its pieces were',
   )
 })
 
-test('issue 10 a short kept text does not keep what its pieces were cut from, once it is told that no more will come', () => {
+test('issue 10 a short kept text does not keep the source of its pieces in memory after its end was announced', () => {
   const keep = (n: number) => {
     const kept = new KeptText()
     for (let i = 0; i < 3; i++) kept.add(`${n} ${i}`.padEnd(100_000, ' words').slice(50_000, 50_100))

@@ -9,7 +9,7 @@ const without = (...programs: string[]): Machine => ({ ...whole, has: (program) 
 const all = () => true
 const ofPostgres = (file: string) => file === 'support/postgres.ts'
 
-test('a program that the selected tests start and that is missing is named in one line, with its package', () => {
+test('a missing program that the selected tests start is reported in one line, with its package', () => {
   assert.deepEqual(nameMissingPrograms(whole, all), [])
   for (const [program, name, debian] of [
     ['runuser', 'runuser', 'util-linux'],
@@ -31,7 +31,7 @@ test('a program that the selected tests start and that is missing is named in on
   }
 })
 
-test('PostgreSQL is named if it is missing, and not if it is left out; runuser only if root starts PostgreSQL', () => {
+test('PostgreSQL is reported if it is missing and not left out; runuser only if root starts PostgreSQL', () => {
   const none = { ...whole, hasPostgres: false }
   assert.deepEqual(nameMissingPrograms(none, ofPostgres), [
     'MISSING PostgreSQL: without it the tests of a store in PostgreSQL do not run. Install it: apt-get install postgresql',
@@ -44,7 +44,7 @@ test('PostgreSQL is named if it is missing, and not if it is left out; runuser o
   assert.deepEqual(names({ ...without('runuser'), hasPostgres: false }), ['PostgreSQL'])
 })
 
-test('a program is looked for on the path, and the file that stands for its tests is there', () => {
+test('a program is searched on the path, and the file that represents its tests exists', () => {
   const { has } = lookAtMachine()
   assert.deepEqual([has('sh'), has('no-such-program')], [true, false])
   const asked: string[] = []
@@ -53,7 +53,7 @@ test('a program is looked for on the path, and the file that stands for its test
   for (const file of asked) assert.ok(existsSync(join(import.meta.dirname, file)), file)
 })
 
-test('NEW-11 a program of root is found although PATH leaves its folder out', () => {
+test('NEW-11 a program for root is found even if PATH lacks its folder', () => {
   const path = process.env['PATH']
   process.env['PATH'] = '/nonexistent'
   try {

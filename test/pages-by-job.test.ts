@@ -56,7 +56,7 @@ test('issue 50: each job is in the table of jobs, which names its page', () => {
 /** Pages of the table of jobs that are reference, and so may be longer. */
 const reference = ['servers.md', 'scaling.md', 'metrics.md', 'simulator.md', 'setup.md']
 
-test('issue 50: a tutorial or how-to has at most 1,200 words that are read', () => {
+test('issue 50: a tutorial or how-to has at most 1,200 words of text', () => {
   const [table] = read('README.md').split('## By subject')
   const pages = [...table!.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, page]) => page!)
   const long = pages.filter((page) => {

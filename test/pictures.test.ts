@@ -50,7 +50,7 @@ test('issue 50: a picture of up to 256 colours has the same pixels with a palett
   )
 })
 
-test('issue 50: a picture of more colours takes the nearest of its 256 most frequent ones', () => {
+test('issue 50: a picture of more colours uses the nearest of its 256 most frequent ones', () => {
   const bytes = Uint8Array.from(
     { length: 300 * 3 },
     (_, index) => [Math.floor(index / 3) >> 8, 0, index / 3][index % 3]!,

@@ -51,7 +51,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   '<a href="x" />\n{/* told */}': ["2 'told'"],
 }
 
-test('the check of comments finds unnamed subjects, words with a better one, and long sentences', () => {
+test('the check of comments finds unnamed subjects, words with a better alternative, and long sentences', () => {
   for (const [source, expected] of Object.entries(cases)) {
     const found = findFaults(source).map(({ line, text }) => `${line} ${text}`)
     assert.deepEqual(
@@ -62,7 +62,7 @@ test('the check of comments finds unnamed subjects, words with a better one, and
   }
 })
 
-test('comments on consecutive lines are one comment, and others are not', () => {
+test('comments on consecutive lines count as one comment, and others do not', () => {
   const source = 'a // one\n// two\n\n// three\n/* four\n * five */\n// six\nb\n// seven'
   assert.deepEqual(
     readComments(source).map(({ lines }) => lines.map(({ line, text }) => `${line}${text}`)),

@@ -30,7 +30,7 @@ const refused = [
   { words: /\.listen\(0/, helpers: ['support/listen.ts'], instead: 'listen: it closes by itself' },
 ]
 
-test('no test waits for the clock, writes where nobody searches, or starts what nobody closes', () => {
+test('no test waits for the clock, writes outside the test folders, or starts what it does not close', () => {
   const offences = globSync('**/*.ts', { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => file !== 'quiet.test.ts')

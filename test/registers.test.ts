@@ -6,7 +6,7 @@ import { type Listed, Register, Roster } from '../src/registers.ts'
 
 const steps = fc.array(fc.record({ adds: fc.boolean(), which: fc.nat(7) }), { maxLength: 60 })
 
-test('decision 51 a register has what a Map would have, in the same order', () => {
+test('decision 51 a register has the entries that a Map would have, in the same order', () => {
   // Beyond the number after which another Map takes over.
   const many = fc.array(fc.record({ adds: fc.boolean(), which: fc.nat(7) }), { minLength: 150, maxLength: 300 })
   fc.assert(
@@ -26,7 +26,7 @@ test('decision 51 a register has what a Map would have, in the same order', () =
   )
 })
 
-test('decision 51 a roster has what a Set would have', () => {
+test('decision 51 a roster has the members that a Set would have', () => {
   fc.assert(
     fc.property(steps, (steps) => {
       const items: Listed[] = Array.from({ length: 8 }, () => ({ place: undefined }))
@@ -40,7 +40,7 @@ test('decision 51 a roster has what a Set would have', () => {
   )
 })
 
-test('decision 51 who leaves a roster while it is gone through is not visited, and nobody is twice', () => {
+test('decision 51 a member that leaves a roster during an iteration is not visited, and no member is visited twice', () => {
   const items = Array.from({ length: 5 }, (_, number) => ({ number, place: undefined as number | undefined }))
   const roster = new Roster<(typeof items)[number]>()
   for (const item of items) roster.add(item)

@@ -5,7 +5,7 @@ import { coverPairs } from './support/runs.ts'
 
 const rows = fc.array(fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 4, maxLength: 4 }), { maxLength: 60 })
 
-test('the chosen rows have every pair of values that some row has, in the order of the table', () => {
+test('the chosen rows have every pair of values that occurs in a row, in the order of the table', () => {
   fc.assert(
     fc.property(rows, (rows) => {
       const chosen = coverPairs(rows, (row) => row)

@@ -55,7 +55,7 @@ test('the longest files run first, and few short ones share one process', () => 
   assert.deepEqual(queue.filesOf(queue.starts[0]!), ['test/c.test.ts', 'test/b.test.ts', 'test/a.test.ts'])
 })
 
-test('a test that fails and a file that cannot be imported fail the run by their names, and the others run', () => {
+test('a failing test, or a file that cannot be imported, fails the run by name, and the others run', () => {
   const { status, failed, unfinished } = runQueue({ a: 'fails', b: 'breaks', c: 'passes' })
   assert.deepEqual({ status, unfinished }, { status: 1, unfinished: [] })
   assert.deepEqual(failed.sort(), ['test/a.test.ts', 'test/b.test.ts'])

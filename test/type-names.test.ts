@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import test from 'node:test'
 
-test('style §5 each type of src has a name of its own', () => {
+test('style §5 each type of src has a unique name', () => {
   const declared = globSync('src/**/*.ts').flatMap((file) => {
     // Generated TypeScript in templates declares types of its own.
     const source = readFileSync(file, 'utf8').replace(/`[^`]*`/g, '``')

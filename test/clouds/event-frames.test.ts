@@ -52,7 +52,7 @@ test('clouds 2 frames are the same wherever their bytes are cut', () => {
   assert.equal(decode([...two].map((byte) => Buffer.from([byte]))).frames.length, 2)
 })
 
-test('clouds 2 no frame with a flipped bit is delivered, and one that is cut is not whole', () => {
+test('clouds 2 no frame with a flipped bit is delivered, and a cut one counts as incomplete', () => {
   for (let bit = 0; bit < foreign.length * 8; bit++) {
     const bytes = Buffer.from(foreign)
     bytes[bit >> 3]! ^= 1 << (bit & 7)
@@ -62,7 +62,7 @@ test('clouds 2 no frame with a flipped bit is delivered, and one that is cut is 
     assert.deepEqual(decode([foreign.subarray(0, length)]), { frames: [], isWhole: false })
 })
 
-test('clouds 2 lengths beyond all bounds, and headers beyond their frame, are refused', () => {
+test('clouds 2 lengths beyond the limits, and headers beyond their frame, are refused', () => {
   const payload = Buffer.alloc(0)
   const bad = [
     frameOf({}, Buffer.alloc(1_048_577)),

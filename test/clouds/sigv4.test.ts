@@ -46,7 +46,7 @@ test('clouds 1.2 requests are signed as botocore signs them: paths, queries, hea
   }
 })
 
-test('clouds 1.3 a bearer key is minted as the generator of AWS mints it', () => {
+test('clouds 1.3 a bearer key equals the one that the generator of AWS makes', () => {
   for (const { id, secret, token, region, ms, expected } of vectors.filter(({ kind }) => kind === 'bearer'))
     assert.equal(mintBearer({ id, secret, ...(token !== null && { token }) }, region, ms), expected)
 })
@@ -62,7 +62,7 @@ const credentials = { id: 'AKID', secret: 'secret', token: 'token' }
 const place = { region: 'us-east-1', service: 'bedrock' }
 const nowMs = Date.UTC(2026, 10, 27)
 
-test('clouds 1.2 a signature covers every part of a request but headers that a proxy may change', () => {
+test('clouds 1.2 a signature covers every part of a request except headers that a proxy may change', () => {
   const signatureOf = (more: Partial<SignableRequest>, secret = 'secret', at = nowMs, where = place) =>
     new Map(signRequest({ ...plain, ...more }, { ...credentials, secret }, where, at)).get('authorization')!
   const usual = signatureOf({})
@@ -89,7 +89,7 @@ test('clouds 1.2 a signature covers every part of a request but headers that a p
   assert.deepEqual(same, [usual, usual])
 })
 
-test('clouds 1.2 a kept signing key serves its secret, day and place only', () => {
+test('clouds 1.2 a cached signing key is used only for its secret, day and place', () => {
   const keys = keepSigningKey()
   assert.equal(keys('a', '20261127', place), keys('a', '20261127', place))
   const dayMs = 86_400_000

@@ -65,13 +65,13 @@ test('the fault proxy without faults passes bytes and ends in both directions', 
   await until(() => proxy.open === 0)
 })
 
-test('the fault proxy tells a reset of one end to the other', async () => {
+test('the fault proxy forwards a reset of one end to the other', async () => {
   const { client, at } = await between({})
   client.resetAndDestroy()
   await until(() => at.server.error === 'ECONNRESET')
 })
 
-test('the fault proxy slices a direction, each piece late', async () => {
+test('the fault proxy slices one direction and delays each piece', async () => {
   const { client, at, waits } = await between({ up: { slice: 2, latencyMs: 30 } })
   client.write('abcde')
   await until(() => at.server.text === 'abcde')
@@ -79,7 +79,7 @@ test('the fault proxy slices a direction, each piece late', async () => {
   assert.deepEqual(at.server.pieces, [2, 2, 1])
 })
 
-test('the fault proxy lets so many bytes a second pass, and the other direction as it is', async () => {
+test('the fault proxy limits the bytes a second of one direction, and leaves the other unchanged', async () => {
   const { client, server, at, waits } = await between({ down: { bytesPerSecond: 1_000 } })
   client.write('x'.repeat(3_000))
   await until(() => at.server.text.length === 3_000)
@@ -102,7 +102,7 @@ for (const at of [0, 3]) {
     assert.ok('ans'.slice(0, at).startsWith(heard.client.text))
   })
 
-  test(`the fault proxy ends both sides in order at byte ${at}`, async () => {
+  test(`the fault proxy closes both sides normally at byte ${at}`, async () => {
     const { client, server, at: heard } = await between({ down: { cutAt: at } })
     client.write('ask')
     await until(() => heard.server.text === 'ask')
@@ -111,7 +111,7 @@ for (const at of [0, 3]) {
     assert.deepEqual([heard.client.text, heard.client.error], ['ans'.slice(0, at), undefined])
   })
 
-  test(`the fault proxy stalls at byte ${at}: nothing passes, nothing ends`, async () => {
+  test(`the fault proxy stalls at byte ${at}: nothing passes, and nothing ends`, async () => {
     const { client, server, at: heard } = await between({ down: { stallAt: at } })
     client.write('ask')
     await until(() => heard.server.text === 'ask')
@@ -125,7 +125,7 @@ for (const at of [0, 3]) {
   })
 }
 
-test('the fault proxy is half-open: it accepts, and nobody is there', async () => {
+test('the fault proxy is half-open: it accepts a connection and never answers', async () => {
   const { client, at, proxy } = await between({ isHalfOpen: true })
   client.write('ask')
   await until(() => client.bytesWritten === 3)
@@ -148,7 +148,7 @@ for (const how of ['end', 'resetAndDestroy'] as const) {
   })
 }
 
-test('the fault proxy gives each connection the next of its faults, and the last one for ever', async () => {
+test('the fault proxy gives each connection its next fault, and repeats the last one', async () => {
   const { proxy } = await between({})
   proxy.play({ down: { cutAt: 0 } }, { isHalfOpen: true })
   const [first, second, third] = [await openRaw(proxy.url), await openRaw(proxy.url), await openRaw(proxy.url)]

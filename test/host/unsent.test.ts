@@ -10,7 +10,7 @@ const withoutBound = 2_000_000
 const isLinux = process.platform === 'linux'
 
 for (const address of isLinux ? ['127.0.0.1', '::1'] : [])
-  test(`the system takes little of an answer that nobody reads, at ${address}`, async () => {
+  test(`the system buffers little of an answer that is not read, at ${address}`, async () => {
     const sockets: Socket[] = []
     let taken = 0
     const server = createServer((socket) => {

@@ -38,7 +38,7 @@ for (const [number, sample] of samples.entries()) {
   const name = `${asked} ${number} ${body['type'] ?? body['object'] ?? ''}`
   const objects = [...placesOf(body)].filter((path) => !open.includes(path.join('.')))
 
-  test(`T12 spec 2 spec 6 spec 7.1 ${name} is right, and is not without a key, with another type or with a key more`, () => {
+  test(`T12 spec 2 spec 6 spec 7.1 ${name} is valid, and is not without a key, with another type or with an additional key`, () => {
     assert.deepEqual(check(sample, 'translated'), [])
     assert.deepEqual(check(sample, 'native'), [])
     for (const path of objects) {
@@ -64,7 +64,7 @@ for (const [number, sample] of samples.entries()) {
   })
 }
 
-test('P2 what a provider adds passes on its own wire, but not in the errors and the lists that are ours', () => {
+test('P2 additions of a provider pass on its own wire, but not in our own errors and lists', () => {
   for (const sample of samples) {
     const isOurs = sample.status !== undefined || sample.asked === 'models' || sample.asked === 'count_tokens'
     if (isOurs || sample.body['error']) assert.notDeepEqual(check(sample, 'native', { ...sample.body, more: 1 }), [])
@@ -109,7 +109,7 @@ test('T10 spec 2.2 a signature on translated thinking, and words in a start even
   assert.notDeepEqual(check(start, 'translated', { ...start.body, content_block: { type: 'text', text: 'Hi' } }), [])
 })
 
-test('T12 an event of no SDK is refused, and passes from a provider; an event’s name is its type', () => {
+test('T12 an event unknown to all SDKs is refused, and passes from a provider; an event’s name is its type', () => {
   const frame = 'event: ping\ndata: {"type":"ping"}\n\n'
   assert.deepEqual(checkAnswer('responses', 'translated', sse, frame), ['unknown event ping'])
   assert.deepEqual(checkAnswer('responses', 'native', sse, frame), [])
@@ -118,7 +118,7 @@ test('T12 an event of no SDK is refused, and passes from a provider; an event’
   ])
 })
 
-test('spec 2.1 a body that is no JSON, a frame that is none and a foreign content type are refused', () => {
+test('spec 2.1 a body that is not JSON, an invalid frame and a foreign content type are refused', () => {
   assert.deepEqual(checkAnswer('chat', 'native', 'application/json', '<html>'), ['not JSON: <html>'])
   assert.deepEqual(checkAnswer('chat', 'native', sse, 'data: {"id":\n\n'), ['not JSON: {"id":'])
   assert.deepEqual(checkAnswer('chat', 'native', 'text/html', ''), ['a body of type text/html'])

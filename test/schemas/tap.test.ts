@@ -20,7 +20,7 @@ function placesFound(): string[] {
   return native.gateway.takeViolations().map((text) => text.split(': ')[0]!)
 }
 
-test('spec 2.6 what a provider says wrongly on its own wire is seen once, whole and streamed', async () => {
+test('spec 2.6 an error of a provider on its own wire is seen once, whole and streamed', async () => {
   native.upstream.play(whole({ ...answers.chat, choices: [wrongChoice] }))
   await native.ask('chat')
   const whole200 = 'POST /v1/chat/completions 200 body.choices.0'
@@ -33,7 +33,7 @@ test('spec 2.6 what a provider says wrongly on its own wire is seen once, whole 
   assert.ok(placesFound().includes('POST /v1/chat/completions 200 chunk.choices.0.delta.content'))
 })
 
-test('spec 7.1 answers to a raw socket are seen too, and what nobody takes fails the test that closes', async () => {
+test('spec 7.1 answers to a raw socket are seen too, and an unread finding fails the test that closes', async () => {
   const other = await startNative()
   other.upstream.play(whole({ ...answers.chat, choices: [wrongChoice] }))
   const body = JSON.stringify(asks.chat)

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import test from 'node:test'
 import { makeTinyModel } from '../../servers/model/tiny-model.ts'
 
-test('the tiny model of the servers’ suite is the same bytes every time, and small', () => {
+test('the tiny model of the servers’ suite is small, and the same bytes every time', () => {
   const [first, second] = [makeTinyModel(), makeTinyModel()]
   assert.equal(digest(first), digest(second))
   assert.equal(first.toString('latin1', 0, 4), 'GGUF')

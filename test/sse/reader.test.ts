@@ -12,7 +12,7 @@ function read(...chunks: (string | Uint8Array)[]): SseFrame[] {
 const frame = (data: string, event?: string): SseFrame => ({ event, data })
 const alive = frame('')
 
-test('translation 4.1 fields are read as the standard says', () => {
+test('translation 4.1 fields are read as the standard defines', () => {
   assert.deepEqual(read('event: a\nid: 1\nretry: 2\nother: x\ndata:x\ndata: y\ndata:  z\n\n'), [frame('x\ny\n z', 'a')])
   assert.deepEqual(read('event: a\n\ndata: x\n\n'), [frame('x')])
 })
@@ -25,23 +25,23 @@ test('translation 4.1 line ends may be any of three and may be split', () => {
   assert.deepEqual(read('data: a\r', '\r', 'data: b\n\r\n'), [frame('a'), frame('b')])
 })
 
-test('translation 4.1 a byte order mark at the start goes, whole or split; a later one stays', () => {
+test('translation 4.1 a byte order mark at the start is removed, whole or split; a later one stays', () => {
   assert.deepEqual(read('\uFEFFdata: a\n\n'), [frame('a')])
   assert.deepEqual(read(Uint8Array.of(0xef), Uint8Array.of(0xbb, 0xbf), 'data: \uFEFFa\n\n'), [frame('\uFEFFa')])
 })
 
-test('translation 4.1 characters split between chunks are whole again, broken ones are replaced', () => {
+test('translation 4.1 characters split between chunks are joined again, and broken ones are replaced', () => {
   const bytes = Buffer.from('data: é€😀\n\n')
   for (let at = 0; at <= bytes.length; at++)
     assert.deepEqual(read(bytes.subarray(0, at), bytes.subarray(at)), [frame('é€😀')])
   assert.deepEqual(read(Uint8Array.of(...Buffer.from('data: a'), 0xe2, 0x82), '\n\n'), [frame('a\uFFFD')])
 })
 
-test('translation 4.1 comments are signs of life, empty data is nothing', () => {
+test('translation 4.1 comments count as signs of life, and empty data is ignored', () => {
   assert.deepEqual(read(': ping\n\n:\ndata: a\n\ndata:\n\ndata\n\n'), [alive, alive, frame('a')])
 })
 
-test('translation 4.1 an event without its blank line counts if it is whole, else the stream was cut', () => {
+test('translation 4.1 an event without its blank line counts if it is complete; otherwise the stream was cut', () => {
   assert.deepEqual(read('data: {"a":1}'), [frame('{"a":1}')])
   assert.deepEqual(read('data: {"a":1}\n'), [frame('{"a":1}')])
   assert.deepEqual(read('data: [DONE]'), [frame('[DONE]')])
