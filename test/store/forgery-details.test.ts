@@ -49,7 +49,7 @@ function priced(requestId: string, accountId: string, from: PriceList, facts: Pa
   }
 }
 
-/** Changes of the entry `req_1`, which was billed at the peak as `priority`, and what finds each with digests made anew. */
+/** Changes of the entry `req_1`, which was billed at the peak as `priority`, and what finds each with digests recomputed. */
 const forgeries: { name: string; sets: string; plain: boolean }[] = [
   { name: 'the price list changed', sets: `list = '${other.kept!.digest}'`, plain: true },
   { name: 'the price list taken away', sets: 'list = NULL', plain: true },
@@ -142,7 +142,7 @@ test('law 4 each column of form 3 that traffic fills is forged above or explaine
 
 test('law 4 docs/ledger.md has the table of forgeries of form 3', () => {
   const page = readFileSync(new URL('../../docs/ledger.md', import.meta.url), 'utf8')
-  const rows = forgeries.map(({ name, plain }) => `| ${name}, digests made anew | ${plain ? 'found' : '–'} | found |`)
+  const rows = forgeries.map(({ name, plain }) => `| ${name}, digests recomputed | ${plain ? 'found' : '–'} | found |`)
   const table = ['| Forgery in form 3 | plain | `--against` |', '|---|---|---|', ...rows].join('\n')
   assert.ok(page.includes(table), `docs/ledger.md should have:\n${table}`)
 })
