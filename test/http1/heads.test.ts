@@ -51,7 +51,7 @@ test('F-C13–F-C21 a request that is accepted is read by Node as the same reque
     const head = text.includes('\r\n\r\n') ? undefined : readRequestHead(text)
     const framing = head && framingOf(head.fields, head.minor)
     if (!head || typeof framing === 'object' || !METHODS.includes(head.method) || head.method === 'CONNECT') return
-    // A tab behind a value is none of it (RFC 9110 5.5). Node knows no `chunked` with one behind it, and refuses the body.
+    // A tab after a value is not part of it (RFC 9110 5.5). Node does not recognise `chunked` before a tab, and refuses the body.
     if (framing === 'chunked' && /^transfer-encoding:.*\t\r$/im.test(text)) return
     taken++
     const other = readByNode(
