@@ -327,7 +327,7 @@ test('each fault that prevents opening the books is reported with its cure', { s
   const cases: [url: string, message: RegExp][] = [
     [postgres.url.replace(/postgres$/, 'gone'), /^postgres:\/\/h\/x has no such database: create it/],
     [postgres.url.replace('tri@', 'nobody@'), /^postgres:\/\/h\/x refuses the user/],
-    [`${postgres.url}?sslmode=require`, /^postgres:\/\/h\/x speaks no TLS/],
+    [`${postgres.url}?sslmode=require`, /^postgres:\/\/h\/x does not support TLS/],
     ['postgres://tri@127.0.0.1:1/postgres', /^postgres:\/\/h\/x cannot be reached: /],
   ]
   for (const [url, message] of cases)

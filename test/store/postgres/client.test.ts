@@ -472,6 +472,6 @@ test('a database that cannot be used is refused at the start, with the cure and 
   await refused(url.replace('tri@', 'poor@'), /postgres:\/\/shown gives the user too few rights: the user must own/)
   await refused(`${url}_not_there`, /has no such database: create it/)
   await refused(url.replace('tri@', 'nobody@'), /refuses the user/)
-  await refused(`${url}?sslmode=require`, /speaks no TLS/)
+  await refused(`${url}?sslmode=require`, /does not support TLS/)
   await openStore(url)
 })
