@@ -4,13 +4,13 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { createProofs } from '../../conformance/src/bad-traces.ts'
 import type { Case } from '../../conformance/src/case.ts'
 import { whyUnreachable } from '../../conformance/src/reach.ts'
 import { createWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort, listen } from '../support/listen.ts'
+import { until } from '../support/waiting.ts'
 import { readPrinted } from './support/printed.ts'
 
 const program = join(import.meta.dirname, '../../conformance/bin/bothsides.mjs')
@@ -381,18 +381,19 @@ test('a run that is interrupted while its gateway starts ends with the exit code
   const folder = testFolder('bothsides')
   const slow = join(folder, 'slow.mjs')
   const begun = `import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 if (process.argv[2] === '--version') console.log('7')
 else if (process.argv[2] !== 'serve') console.log('{"key":"k","token":"t"}')
 else {
   writeFileSync(process.argv[1] + '.begun', '')
-  setInterval(() => {}, 1000)
+  createServer().listen({ port: 0, host: '127.0.0.1' })
 }`
   writeFileSync(slow, begun)
   const child = spawn(process.execPath, [program, 'run', '--adapter', 'triwire', '--only', 'text-is-kept'], {
     stdio: 'ignore',
     env: { ...process.env, TRIWIRE: slow },
   })
-  while (!existsSync(`${slow}.begun`)) await pause(20)
+  await until(() => existsSync(`${slow}.begun`))
   child.kill('SIGTERM')
   assert.equal(await new Promise((resolve) => child.on('close', resolve)), 143)
 })
