@@ -141,7 +141,7 @@ test('Y20 R15 X7 over three gateways all keys of an account share its requests a
   assert.equal(counts[200]! + counts[402]!, 300)
   assert.ok(counts[200]! >= 1 && BigInt(counts[200]!) * costNanos <= 4n * costNanos + 40n * 15_000n, `${counts[200]}`)
   const isSpent = async () =>
-    /^Account "narrow" has spent its budget of \S+ credits a month: it renews at \S+Z\. For more/
+    /^Account "narrow" has spent its budget of \S+ credits a month: it renews at \S+Z\. Ask its operator/
   let last = await ask(urls[1]!, keys[1]!.key)
   await until(async () => {
     if (last.status === 402 && (await isSpent()).test(last.message!)) return true
@@ -183,7 +183,7 @@ test('Y20 X7 over three gateways all keys of a person share their requests a min
   const next = await books.createKey(account, { person })
   let last = await ask(urls[1]!, next.key)
   await until(async () => {
-    if (/has spent their budget of \S+ credits a month: it renews at \S+Z\. For more/.test(last.message ?? ''))
+    if (/has spent their budget of \S+ credits a month: it renews at \S+Z\. Ask the operator/.test(last.message ?? ''))
       return true
     last = await ask(urls[1]!, next.key)
     return false

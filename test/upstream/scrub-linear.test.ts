@@ -161,6 +161,7 @@ test('B1, U11: every file that processes the text of a refusal is checked', () =
   // A text of the upstream's does not come near these.
   const others = [
     'dial.ts',
+    'key-command.ts',
     'hosting-words.ts',
     'http-fetch.ts',
     'http-way.ts',

@@ -172,14 +172,14 @@ test('issue 50 import litellm --keys carries budgets, limits, names and addresse
     ],
     ['words that are neither', [userRow('u', { user_alias: 'a\u200bb', user_email: 'ada' })], [], [own], undefined],
     // LiteLLM asks the limits of a user for keys without a team only.
-    ['keys of a team', [userRow('u', personal)], [], [ofTeam('sk-1', 't1')], undefined, /there are none/],
+    ['keys of a team', [userRow('u', personal)], [], [ofTeam('sk-1', 't1')], undefined, /of which the user has none/],
     [
       'a member of a team',
       [userRow('u', personal)],
       [memberRow('u', 't1', { max_budget: 7, budget_duration: '7d', rpm_limit: 3 })],
       [ofTeam('sk-1', 't1')],
       { account: 'Team t1', bounds: { budget: budget(7, 'week'), requestsPerMinute: 3 } },
-      /there are none/,
+      /of which the user has none/,
     ],
     [
       'a member with a budget for good',
