@@ -13,41 +13,58 @@ export function writePage({ cells: found, stories }: Results, isCut: boolean): s
   return `<!-- Written by npm run test:clients from clients/results.json. -->
 # Clients
 
-The agents and SDKs that people use, unpatched, from npm, PyPI and Go's modules, with the settings that \`triwire setup\`
-prints for them. \`npm run test:clients\` runs all of them ${isCut ? 'in a network that has nothing but the loopback' : 'with telemetry off'}; the simulator plays the model.
-A cell is what its last run came to, with the version that stands beside it.
+This page shows which agents and SDKs work with the gateway. They are unpatched, come from npm, PyPI and Go's modules, and use the settings that
+\`triwire setup\` prints for them. \`npm run test:clients\` runs all of them ${isCut ? 'in a network with only a loopback interface' : 'with telemetry off'}; the simulator plays the model.
+A cell is the result of the last run of the version beside it.
 
-**Agents** do one task of four turns: two files are written in parallel, a command reads them back, a file is read, the
-answer is given. The tools really run. A cell passes when the files are there, the answer is shown, and the model was asked
-four times on its own wire, streamed, with every result, under one conversation key where the agent has one, and with
-reasoning where the agent asks for it. Then they do it again with a model that fails once in each way.
+**Agents** do one task of four turns. They write two files in parallel, read them back with a command, read a file, and give the answer.
+The tools really run. A cell passes under these conditions:
 
-**SDKs** do text, stream, a round trip of parallel tools, structured output through their own helper, an image, reasoning
-that is sent back, an unknown model as their typed error, and an abort that reaches the model; and the program that
-\`triwire setup\` prints is run. Those of Python and Go also meet a model that fails once, and one that breaks off.
+- the files exist, and the answer is shown;
+- the model got four streamed requests on its own wire, with every tool result;
+- all four had the same conversation key, if the agent has one;
+- they asked for reasoning, if the agent does so.
 
-In every cell each answer is held against the types of its wire, and the usage that was told must be the ledger's to the
-token. It has the cost of the whole run in credits, by the ledger, at 3 credits per million tokens in, 0.30 from cache, 3.75
-into cache and 15 out; and how much of what went in was read from cache. A model of the messages wire caches what is marked: by the client itself, or
-by the gateway where the wires differ and the request has a name, tools or an earlier answer (T5). Hence the 0 % of clients
-that mark nothing on the messages wire itself, or ask once.
+The agents then repeat the task with a model that fails once in each way.
 
-One client shows other figures than it was sent. LangChain JS (\`@langchain/anthropic\` 1.5) on the messages wire ignores the input
-in \`message_delta\`. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\`, which is an estimate where the
-model speaks another wire (T1), and nothing from the cache. What it was sent is right, and so are its answers as JSON.
+**SDKs** run these cases:
+
+- text, a stream, and a round trip of parallel tools;
+- structured output through the SDK's own helper, and an image;
+- reasoning that is sent back;
+- an unknown model, which must become the SDK's typed error;
+- an abort, which must reach the model;
+- the program that \`triwire setup\` prints.
+
+The SDKs of Python and Go also meet a model that fails once, and one that cuts its stream.
+
+In every cell, each answer is checked against the types of its wire. The usage that the client received must equal the usage in the ledger, to the token.
+
+Each cell has two figures:
+
+- **Cost** is the cost of the whole run in credits, from the ledger. A million tokens cost 3 credits for input, 0.30 read from cache, 3.75
+  written to cache, and 15 for output.
+- **Cached** is the share of the input that was read from cache. A model of the messages wire caches only marked content. The client
+  marks it. If the wires differ and the request has a name, tools or an earlier answer, the gateway marks it (T5). So clients of the
+  messages wire have 0 % if they mark nothing on that wire, or send only one request.
+
+One client shows other figures than it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in \`message_delta\` on the
+messages wire. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\` and no cached tokens. If the
+model speaks another wire, that input is an estimate (T1). The figures that it received are right, and so are those of its JSON answers.
 
 ${table(cells)}
 
-Qwen Code asks no model for reasoning on chat and responses that it does not know.
-Copilot on messages asks translated models in its first turn only: their thinking has no signature, so it cannot send it back.
+On chat and responses, Qwen Code does not ask unknown models for reasoning. On messages, Copilot asks translated models for reasoning in
+its first turn only. Their thinking has no signature, so Copilot cannot send it back.
 
 ## When the model fails once
 
-Before a good answer the model says 429 with \`retry-after: 1\`, 529, or 500, or it breaks its stream off in a text or behind
-the arguments of a call. A row says with which models the agent then comes to its end; "all" stands for every kind, and a kind
-that no cell of the row names was not tried. No agent may run
-anything of the broken call. One does, also straight at the model; two that are of one family do on chat, also where the
-model's own bytes reach them unchanged.
+Before a good answer, the model fails once. It returns 429 with \`retry-after: 1\`, 529 or 500, or it cuts its stream in a text or after
+the arguments of a call. The table names the wires of the models with which the agent then completes its task. "all" means the models of every wire. A
+wire that no cell of a row names was not tried.
+
+No agent may run any part of the cut call. One agent does so, even when it is connected to the model directly. Two agents of one family do so on chat, even
+if they receive the model's own bytes unchanged.
 
 ${afterTable(cells)}
 
@@ -57,16 +74,19 @@ ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('
   omitted.length === 0 ? '' : `## What cannot be asked\n\n${omissions(cells).join('\n')}\n\n`
 }## What does not run offline
 
-- Claude Code's web search and web fetch, Codex's hosted web search, Copilot's GitHub tools: they are the vendors' own
-  services. Codex's is switched off by the setup, since a translated model refuses it (400, \`tools\`).
-- The title that Claude Code asks of the small model: only in a terminal, which the suite has not.
+- Claude Code's web search and web fetch, Codex's hosted web search, and Copilot's GitHub tools are services of the vendors. The setup
+  switches Codex's off, since a translated model refuses it (400, \`tools\`).
+- The title that Claude Code requests from the small model needs a terminal, which the suite does not have.
 ${unproven(cells)}
 ## How to run it
 
-\`npm run test:clients\` installs what is pinned and runs everything, which takes an hour and more; with \`agents\`, \`sdks\`,
-\`python\`, \`go\`, \`stories\` or the name of a client behind \`--\` only that, and with one or two wires behind the name only the
-client's and the model's. Another version is one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`,
-an install, and a run. CONTRIBUTING.md has the step for a CI.
+\`npm run test:clients\` installs the pinned versions and runs everything, which takes more than an hour. Arguments after \`--\` limit it:
+
+- \`agents\`, \`sdks\`, \`python\`, \`go\`, \`stories\` or the name of a client runs only that;
+- one or two wires after the name limit the client's wire and the model's wire.
+
+To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install and run.
+CONTRIBUTING.md describes the step for a CI.
 `
 }
 

@@ -40,7 +40,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
       modelWires: ['messages'],
       features: ['a stop sequence'],
       isNativeOnly: true,
-      words: 'tells a stop sequence as `end_turn`',
+      words: 'reports a stop sequence as `end_turn`',
     },
     {
       modelWires: ['messages'],
@@ -52,7 +52,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
     {
       modelWires: ['responses'],
       features: ['the cap'],
-      words: 'tells an answer that `max_output_tokens` has cut as `completed`',
+      words: 'reports an answer that `max_output_tokens` cut as `completed`',
     },
     {
       modelWires: ['responses'],
@@ -72,38 +72,38 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
       modelWires: all,
       features: ['one tool must be called'],
       isNativeOnly: true,
-      words: 'hands a `tool_choice` that names a tool on to llama.cpp, which ignores it',
+      words: 'passes a `tool_choice` that names a tool to llama.cpp, which ignores it',
     },
     {
       modelWires: ['messages'],
       features: ['a stop sequence'],
       isNativeOnly: true,
-      words: 'tells a stop sequence as `end_turn`',
+      words: 'reports a stop sequence as `end_turn`',
     },
     {
       modelWires: ['messages', 'chat'],
       features: ['twelve stop sequences'],
       isNativeOnly: true,
-      words: 'hands on the first four stop sequences, and drops the others without a word',
+      words: 'passes on the first four stop sequences, and drops the others without an error',
     },
     {
       modelWires: ['responses'],
       features: ['reasoning, shown', 'reasoning, then a call'],
       isMended: true,
       words:
-        'tells reasoning as `output_text` and without a `summary`; in a stream a summary without its part, and numbers of a few events only, by another count',
+        'returns reasoning as `output_text` without a `summary`; a stream has a summary without its part, and only a few events have a sequence number, counted differently',
     },
     {
       modelWires: all,
       features: ['an image, refused by the server', 'an over-long prompt'],
       isMended: true,
-      words: 'wraps a refusal in a text with its own name, its provider’s, its settings and an address',
+      words: 'wraps a refusal in a text with its own name, its provider’s name, its settings and an address',
     },
     {
       modelWires: all,
       features: ['it refuses our key'],
       isMended: true,
-      words: 'without a database answers 400, `No connected db.`, to a key that it does not know',
+      words: 'answers 400, `No connected db.`, to an unknown key if it has no database',
     },
   ],
 }

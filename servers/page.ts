@@ -42,50 +42,63 @@ export function writePage(old: string, tried: readonly Results[]): string {
   return `<!-- Written by npm run test:servers. -->
 # Model servers
 
-How servers that people run themselves behave behind the gateway, and how to declare them. llama.cpp and LiteLLM's proxy are tried
-by \`npm run test:servers\`; what stands here of the others was measured with the versions named.
+This page shows how self-hosted model servers behave behind the gateway, and how to declare them. \`npm run test:servers\` tries
+llama.cpp and LiteLLM's proxy. The facts about other servers were measured with the versions named.
 
 ## How to declare one
 
-- \`wire: chat\`, whatever else the server speaks: its messages and responses wires are poorer than our translation to its
-  chat wire. In the tables nearly every \`own\` stands in the columns of the other two.
-- \`profile: vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)); \`{ extends: vllm, images: false }\` for a model of
-  text, so that an image is refused before it is sent.
-- \`max_output_tokens\` below what the server gives one request (\`--max-model-len\` of vLLM, \`-c\` ÷ \`-np\` of llama.cpp): vLLM
-  refuses a larger cap, and the prompt needs room too.
-- vLLM refuses every request with tools unless it was started with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, and
-  tells cached tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
-- LiteLLM in front of a server: \`{ extends: litellm, … }\` with what that server lacks, as llama.cpp does a named choice
-  (\`tool_choice: [auto, none, required]\`). With \`hosted_vllm/…\` LiteLLM hands a wish for reasoning on; with \`openai/…\` it
-  refuses one on messages and responses, with 400, until the \`model_info\` of its model has \`supports_reasoning: true\`.
-- Reasoning that a client switches off is switched off at the server with these profiles; without a profile the server is told
-  nothing, reasons all the same, and the client pays for what it does not see.
+- **Wire**: set \`wire: chat\`, whatever else the server speaks. Its messages and responses wires are poorer than the gateway's translation to its
+  chat wire. In the tables nearly every \`own\` is in the columns of messages and responses.
+- **Profile**: set \`profile\` to \`vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)). For a text-only model, use
+  \`{ extends: vllm, images: false }\`. An image is then refused before it is sent.
+- **Output cap**: set \`max_output_tokens\` below what the server gives one request (\`--max-model-len\` of vLLM, \`-c\` ÷ \`-np\` of llama.cpp).
+  vLLM refuses a larger cap, and the prompt needs room too.
+- **vLLM**: start it with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, or it refuses every request with tools. It reports cached
+  tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
+- **LiteLLM in front of a server**: use \`{ extends: litellm, … }\` and list what that server lacks. For example, llama.cpp does not support
+  a named tool choice: \`tool_choice: [auto, none, required]\`. With \`hosted_vllm/…\` LiteLLM passes on a request for reasoning. With
+  \`openai/…\` it refuses such a request on messages and responses, with 400, until the \`model_info\` of its model has
+  \`supports_reasoning: true\`.
+- **Reasoning**: with these profiles, a client that switches reasoning off also switches it off at the server. Without a profile, the server does
+  not learn of it. It still reasons, and the client pays for reasoning that it does not see.
 
 ## How to read the tables
 
-The official SDKs ask, streamed and not, through a gateway that is a process of its own; \`client→model\` names the client's wire
-and the one the model is declared with. \`yes\`: both forms do what they should. \`own\`: the server does it wrong itself, see below
-the table. \`–\`: the wire has no such thing. In the columns of the server alone \`no\` and \`JSON\` (its stream cannot be read by the
-SDK) are what the same SDK gets without a gateway; where a column of ours says \`yes\` beside them, the gateway makes good for it.
+The official SDKs send requests, streamed and not, through a gateway in its own process. \`client→model\` names the client's wire and the
+wire that the model is declared with.
+
+| Cell | Meaning |
+|---|---|
+| \`yes\` | both forms of the answer are correct |
+| \`own\` | the server itself is wrong; see the list below the table |
+| \`–\` | the wire does not have this feature |
+| \`no\` | without a gateway, the SDK gets a wrong result |
+| \`JSON\` | without a gateway, the SDK can read the JSON answer but not the stream |
+
+\`no\` and \`JSON\` are only in the columns of the server alone. If a gateway column beside them says \`yes\`, the gateway corrects the fault.
 
 ${servers.join('')}## What was measured of others
 
 | Server | What it does |
 |---|---|
-| vLLM 0.32.0 | takes at most 4 stop sequences on chat and messages (400 above; the profile's \`max_stops\`); holds arguments to a tool's schema only where \`strict\` is true; takes \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, \`reasoning.effort\` on responses; names the model in its refusals |
-| Ollama 0.17.4 | gives a number twice on messages (thinking, then a call) and on responses; ignores \`max_completion_tokens\` and every tool choice on chat; tells a cut answer as whole on responses; cuts prompts that are too long without a word |
+| vLLM 0.32.0 | takes at most 4 stop sequences on chat and messages (400 above; the profile's \`max_stops\`); enforces a tool's schema only if \`strict\` is true; accepts \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, \`reasoning.effort\` on responses; names the model in its refusals |
+| Ollama 0.17.4 | uses an index twice on messages (thinking, then a call) and on responses; ignores \`max_completion_tokens\` and every tool choice on chat; reports a cut answer as complete on responses; cuts over-long prompts without an error |
 
-None of them refuses fields that it does not know.
+Both servers accept fields that they do not know.
 
 ## How to run it
 
-\`npm run test:servers\` takes llama.cpp's packages from the mirror that the machine's own apt uses, or from \`--mirror URL\`,
-checks them as apt does, and unpacks them into \`.servers\` (\`TRIWIRE_SERVERS_DIR\`); LiteLLM comes from PyPI, each package as
-\`servers/litellm.txt\` pins it, into a Python environment there (770 MB). Nothing is installed on the system. It needs Linux on x64,
-for LiteLLM Python too (3.11 was tried), takes twelve minutes, and writes this page; with a name behind it
-(\`npm run test:servers -- llama.cpp\`, three minutes) it tries that server only. Where a download fails it says \`SKIPPED\`, leaves that
-server's part of the page as it is, and ends with 0. In a CI it is a step of its own, \`.ci/servers\`: Debian's unstable release
-moves, and no change of ours has to wait for it. A cell that is \`no\` is ours until somebody finds it to be the server's and adds it to
+\`npm run test:servers\` takes twelve minutes, and writes this page. It needs Linux on x64, and Python for LiteLLM (3.11 was tried).
+
+- **llama.cpp**: the packages come from the mirror that the machine's own apt uses, or from \`--mirror URL\`. They are checked as apt checks
+  them, and unpacked into \`.servers\` (\`TRIWIRE_SERVERS_DIR\`).
+- **LiteLLM**: the packages come from PyPI, as \`servers/litellm.txt\` pins them. They go into a Python environment in the same folder (770 MB).
+- **The system**: nothing is installed on it.
+- **One server**: add its name, as in \`npm run test:servers -- llama.cpp\` (three minutes).
+- **No download**: if a download fails, the run prints \`SKIPPED\`, leaves that server's part of the page as it is, and ends with 0.
+- **CI**: \`.ci/servers\` is a separate step. Debian's unstable release changes, and must not block a change of this repository.
+
+A cell with \`no\` in a column of the gateway counts as a fault of the gateway. If it is found to be a fault of the server, add it to
 \`servers/known.ts\`.
 `
 }
@@ -99,7 +112,7 @@ ${about}
 
 ${tableOf(results)}
 
-${billed} answers came to their end, and the ledger has what their clients were told for ${agreeing}, to the token.
+${billed} answers completed. For ${agreeing}, the ledger has exactly the usage that the client received.
 
 ${ownFaults(results)}
 
@@ -109,13 +122,13 @@ ${ownFaults(results)}
 function ownFaults({ server, version, cells }: Results): string {
   const rows = (knownFaults[server] ?? []).flatMap(({ modelWires, features, isNativeOnly, isMended, words }) => {
     const seen = isMended ? features : features.filter((feature) => isOwn(cells, feature, modelWires))
-    const met = isMended ? 'for nobody: we make good for it' : isNativeOnly ? 'on the same wire' : 'for all clients'
+    const met = isMended ? 'none: the gateway corrects it' : isNativeOnly ? 'those of the same wire' : 'all'
     return seen.length === 0 ? [] : [`| ${modelWires.join(', ')} | ${seen.join('; ')} | ${words} | ${met} |`]
   })
   return [
-    `What ${server} ${version} does wrong itself:`,
+    `Faults of ${server} ${version} itself:`,
     '',
-    '| Its wire | Feature | It | Seen |',
+    '| Wire of the server | Feature | Fault | Clients that see it |',
     '|---|---|---|---|',
     ...rows,
   ].join('\n')
