@@ -50,7 +50,7 @@ export class Connection implements ExchangeHost {
   /** How many of these bytes were searched for the end of a head, without finding it. */
   #lookedAt = 0
   #isClosing = false
-  /** The second of the host when the connection became idle, or when the current head began. */
+  /** The time in seconds, by the host's clock, at which the connection became idle or the current head began. */
   #since: number
   #isHeadBegun = true
   /** How many requests that were sent ahead were answered without a pause in between. */

@@ -20,7 +20,7 @@ export type WorkerListening = {
   isDemoBarred: boolean
 }
 
-/** The environment variable that has the role of a worker, as JSON. */
+/** The environment variable that contains the role of a worker, as JSON. */
 export const roleVariable = 'TRIWIRE_WORKER'
 
 /** @returns undefined in a process that serves alone, or supervises workers */

@@ -10,7 +10,7 @@ export type Target = {
   readonly upstream: Upstream
   /** Undefined if the upstream takes no credential. */
   readonly account: UpstreamAccount | undefined
-  /** The key of the account as it is now; undefined if `account` is. */
+  /** The current key of `account`; undefined if `account` is undefined. */
   readonly key: LiveKey | undefined
   /** The model with the name and the quirks that it has at this upstream. */
   readonly model: Model

@@ -15,7 +15,7 @@ const patienceMs = 60_000
 /** The longest wait for a lock on tables in use, in ms, and the number of tries. Debits meanwhile wait as long. */
 const [lockMs, triesMax] = [1_000, 10]
 
-/** The SQLSTATE after a wait for a lock has passed its limit. */
+/** The SQLSTATE of a wait for a lock that exceeded its limit. */
 const lockNotAvailable = '55P03'
 
 /** Forces the use of the index, which has an account's entries together, even if the planner lacks statistics. */
