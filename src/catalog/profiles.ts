@@ -282,18 +282,10 @@ const gemini: ProfileSetting = {
   // An unknown name in the body gets a 400.
   // `seed`: Vali-98/ChatterUI#227; `metadata`: ed-donner/agents#45; `prompt_cache_key`: leookun/cursor-byok#112; `reasoning` and
   // `top_k`: MinLL/SkyrimNet-GamePlugin#77. The last four are names of OpenAI's too.
-  drops: new Set([
-    ...['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls', 'frequency_penalty', 'seed', 'metadata'],
-    ...[
-      'prompt_cache_key',
-      'reasoning',
-      'top_k',
-      'prompt_cache_retention',
-      'prediction',
-      'safety_identifier',
-      'verbosity',
-    ],
-  ]),
+  drops: new Set(
+    `logit_bias user store service_tier parallel_tool_calls frequency_penalty seed metadata prompt_cache_key reasoning
+     top_k prompt_cache_retention prediction safety_identifier verbosity`.split(/\s+/),
+  ),
   strictFields: true,
   maxStops: 5,
   operatorInPlace: 'first_only',

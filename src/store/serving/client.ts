@@ -7,7 +7,7 @@ import { createDirectory, type LiveDirectory } from '../../accounts/live-directo
 import type { Poster } from '../../accounts/poster.ts'
 import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
 import { Settlement, sweepOften } from '../../accounts/settlement.ts'
-import { shareReadings } from '../../accounts/shared-reading.ts'
+import { readingPatienceMs, shareReadings } from '../../accounts/shared-reading.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { packDebit } from './packed-debit.ts'
 import { Line, type StoreThread, type ThreadStart } from './thread.ts'
@@ -123,7 +123,7 @@ export class StoreClient {
 
   /** Returns a lookup of keys. All lookups that wait when a read begins are answered by that read. */
   #shareLookUps(): (digest: string) => Promise<void> {
-    const { clockMs, lookMs = 1_000 } = this.#options
+    const { clockMs, lookMs = readingPatienceMs } = this.#options
     let asked = new Set<string>()
     const read = () => {
       const digests = [...asked]
