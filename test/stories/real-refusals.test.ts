@@ -69,7 +69,7 @@ const wrapped: [file: string, status: number, message: string][] = [
 ]
 
 for (const [file, from, message] of wrapped) {
-  test(`U8 U3 LiteLLM’s ${file} is returned in the words of the server behind it, and names no vendor`, async () => {
+  test(`U8 U3 LiteLLM’s ${file} is returned in the words of the model server, and names no vendor`, async () => {
     const { upstream, ask } = await startLiteLlm()
     for (const wire of clientWireNames) {
       upstream.play(whole(inEnvelope(file, wire), from))

@@ -29,7 +29,7 @@ test('N3 spec 9.2 the version is the client’s in either spelling, the neutral 
   for (const [headers, version] of cases) assert.equal((await seen(headers)).header('anthropic-version'), version)
 })
 
-test('N3 the beta header is forwarded as sent, with repeated lines joined, and left out if there is none', async () => {
+test('N3 the beta header is forwarded as sent, with repeated lines joined, and left out if the client sends none', async () => {
   assert.equal((await seen({})).header('anthropic-beta'), undefined)
   assert.equal((await seen({ 'msgwire-beta': 'a-1,b-2' })).header('anthropic-beta'), 'a-1,b-2')
   assert.equal((await seen({ 'anthropic-beta': 'c-3' })).header('anthropic-beta'), 'c-3')

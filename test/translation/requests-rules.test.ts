@@ -879,7 +879,7 @@ test('R-SCHEMA T9 a root choice never becomes stricter: each property is as in a
   })
 })
 
-test('R-THINK a model that thinks by default is told either way, and is told not to if a turn lacks its thinking', () => {
+test('R-THINK a model that thinks by default receives the client’s choice either way, and thinking is off if a turn lacks its thought', () => {
   const setting = { profile: 'deepseek' }
   const thinkingOf = (body: object) => {
     const { thinking, reasoning_effort: effort } = translate('messages', 'chat', messagesAsk(body), setting).body

@@ -12,7 +12,7 @@ export type Choice = { id: string; name: string; more?: string | undefined }
 type Props<Row> = {
   label: string
   hidesLabel?: boolean
-  /** The name of the chosen object; empty if there is none. */
+  /** The name of the chosen object; empty if no object is chosen. */
   shown: string
   /** The API path that finds objects by a part of their name; for an empty text, the first ones. */
   pathOf(text: string): string

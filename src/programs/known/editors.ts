@@ -29,7 +29,7 @@ const codeTypes = { chat: 'chat-completions', messages: 'messages', responses: '
  */
 export const vscode: Program = {
   wires: ['chat', 'messages', 'responses'],
-  assumes: `128,000 tokens, which the settings then name`,
+  assumes: `${contextTokens / 1_000},000 tokens, which the settings then name`,
   settings: (access, wire) => {
     const { origin, key } = access
     const models = access.models.map(({ model, contextWindow, outputTokensMax = outputTokens }) => ({
@@ -61,7 +61,7 @@ const zedProvider = 'triwire'
 /** The editor Zed. Its settings come from Zed's own types (crates/settings_content). It could not be tested. */
 export const zed: Program = {
   wires: ['chat', 'responses'],
-  assumes: `128,000 tokens, which the settings then name`,
+  assumes: `${contextTokens / 1_000},000 tokens, which the settings then name`,
   settings: ({ origin, key, model: chosen, models }, wire) => ({
     files: [
       {
