@@ -16,7 +16,7 @@ export function writeAsk(wire: Wire, ask: Ask): JsonObject {
     ...(tools ? { tools: tools.map((tool) => writeTool(wire, tool)) } : {}),
     ...body,
   }
-  return Object.fromEntries(Object.entries(written).filter(([name, value]) => value !== null || body[name] !== null))
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== null))
 }
 
 const choices: { [wire in Wire]: (name: string) => JsonObject } = {

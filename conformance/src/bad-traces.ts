@@ -1,4 +1,5 @@
-import type { Case, Json } from './case.ts'
+import type { Case, Expectation, Json } from './case.ts'
+import { parse } from './json.ts'
 import { findDifferences, type ModelNames, type Pair, type Trace } from './verdict.ts'
 
 /*
@@ -14,29 +15,34 @@ export function proveCase(one: Case, pair: Pair, trace: Trace, names: ModelNames
   const expectations = expectationsOf(one, pair, trace)
   const seen = new Set<string>()
   let [made, noticed] = [0, 0]
-  const judge = (wrong: Trace) => {
+  for (const wrong of wrongRuns(one, pair, trace)) {
     made++
     const differences = findDifferences(one, pair, wrong, names)
     if (differences.length > 0) noticed++
     for (const { side, path } of differences) {
-      for (const { name, begins } of expectations) if (name.startsWith(side) && path.startsWith(begins)) seen.add(name)
+      for (const entry of expectations) if (entry.side === side && path.startsWith(entry.path)) seen.add(nameOf(entry))
     }
   }
+  const blind = expectations.map(nameOf).filter((name) => !seen.has(name))
+  return { made, noticed, expectations: expectations.length, blind }
+}
+
+/** Makes wrong runs of one that passed. */
+export function* wrongRuns(one: Case, pair: Pair, trace: Trace): Generator<Trace> {
+  const expectations = expectationsOf(one, pair, trace)
   for (const kind of ['steps', 'asked'] as const) {
     for (const [at, observation] of trace[kind].entries()) {
-      const put = (wrong: Json) => judge({ ...trace, [kind]: (trace[kind] as unknown[]).with(at, wrong) })
-      const own = expectations.filter((entry) => entry.kind === kind && entry.at === at)
-      for (const wrong of wrongsOf(observation as unknown as Json)) put(wrong)
-      for (const { begins, matcher } of own) {
-        for (const wrong of additions(observation as unknown as Json, begins, matcher)) put(wrong)
+      const seen = observation as unknown as Json
+      const put = (wrong: Json) => ({ ...trace, [kind]: (trace[kind] as unknown[]).with(at, wrong) })
+      for (const wrong of wrongsOf(seen)) yield put(wrong)
+      for (const { path, matcher } of expectations.filter((entry) => entry.kind === kind && entry.at === at)) {
+        for (const wrong of additions(seen, path, matcher)) yield put(wrong)
       }
     }
   }
-  judge({ ...trace, asked: [] })
-  judge({ ...trace, asked: [...trace.asked, ...trace.asked.slice(-1), ...trace.asked.slice(-1)] })
-  if (trace.bill !== undefined) for (const bill of [trace.bill * 2 + 1, 0, -1]) judge({ ...trace, bill })
-  const blind = expectations.map(({ name }) => name).filter((name) => !seen.has(name))
-  return { made, noticed, expectations: expectations.length, blind }
+  yield { ...trace, asked: [] }
+  yield { ...trace, asked: [...trace.asked, ...trace.asked.slice(-1), ...trace.asked.slice(-1)] }
+  if (trace.bill !== undefined) for (const bill of [trace.bill * 2 + 1, 0, -1]) yield { ...trace, bill }
 }
 
 /** Collects what wrong runs prove of the cases. Runs that differ are left out. `tell` says it in words. */
@@ -61,16 +67,18 @@ export function createProofs() {
   return { add, tell }
 }
 
+type Expected = { kind: 'steps' | 'asked'; at: number; side: string; path: string; matcher: Json }
+
+const nameOf = ({ side, path }: Expected) => `${side}: ${path}`
+
 /** Lists what the case expects of what was seen. */
-function expectationsOf(one: Case, pair: Pair, trace: Trace) {
+function expectationsOf(one: Case, pair: Pair, trace: Trace): Expected[] {
   const steps = (one.client[pair.client] ?? one.client['*'])!.steps
   const exchanges = (one.model && (one.model[pair.model] ?? one.model['*'])?.exchanges) ?? []
-  const of = (kind: 'steps' | 'asked', at: number, side: string, expect: object = {}) =>
-    Object.entries(expect as { [path: string]: Json }).map(([path, matcher]) => {
-      return { kind, at, name: `${side}: ${path}`, begins: path, matcher }
-    })
+  const of = (kind: Expected['kind'], at: number, side: string, expect: Expectation = {}) =>
+    Object.entries(expect).map(([path, matcher]) => ({ kind, at, side, path, matcher }))
   return [
-    ...trace.steps.flatMap((_, at) => of('steps', at, `client, step ${at + 1}`, steps[at]?.expect)),
+    ...trace.steps.flatMap((_, at) => of('steps', at, `client, step ${at + 1}`, steps[at]!.expect)),
     ...trace.asked.flatMap((_, at) => of('asked', at, `model, request ${at + 1}`, exchanges[at]?.expect)),
     ...(trace.bill === undefined ? [] : of('steps', -1, 'bill', { amount: 0 })),
   ]
@@ -109,13 +117,8 @@ function* wrongsOf(value: Json): Generator<Json> {
 
 function* wrongJson(text: string): Generator<string> {
   if (!/^\s*[[{]/.test(text) || text.length > 20_000) return
-  let value: Json
-  try {
-    value = JSON.parse(text) as Json
-  } catch {
-    return
-  }
-  for (const wrong of wrongsOf(value)) yield JSON.stringify(wrong)
+  const value = parse(text)
+  if (value !== undefined) for (const wrong of wrongsOf(value)) yield JSON.stringify(wrong)
 }
 
 /**
@@ -123,9 +126,8 @@ function* wrongJson(text: string): Generator<string> {
  * are among them, for one that forbids them.
  */
 function* additions(value: Json, path: string, matcher: Json): Generator<Json> {
+  if (/[|*?]/.test(path)) return
   const steps = path.match(/\["[^"]*"\]|\[-?\d+\]|[A-Za-z_$][\w$-]*/g) ?? []
-  const isPlain = !/[|*?]/.test(path)
-  if (!isPlain) return
   for (const wrong of ['added', 1, true, null, [], {}, ['added'], { added: 1 }, ...scalarsOf(matcher)] as Json[]) {
     yield putAt(value, steps, wrong)
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { Json } from '../../conformance/src/case.ts'
+import type { Case, Json } from '../../conformance/src/case.ts'
 import { loadCases, pairsOf, readCase } from '../../conformance/src/load-cases.ts'
 import { findViolation } from '../../conformance/src/schema.ts'
 import { testFolder } from '../support/folder.ts'
@@ -141,4 +141,160 @@ test('a schema with an unknown keyword makes the reader throw, so that nothing p
   assert.equal(findViolation({}, true), undefined)
   assert.equal(findViolation([1], { additionalProperties: false }), undefined)
   assert.match(findViolation(1, { type: 'string' }) ?? '', /^the file is no string$/)
+})
+
+const text = { type: 'string' }
+const strict = { properties: { a: text, b: { items: text } }, additionalProperties: false }
+
+/** A schema and a value with the violation of it; undefined if there is none. */
+const violations: [schema: { [keyword: string]: unknown }, value: Json, says: string | undefined][] = [
+  [{ $schema: 1, $id: 1, $defs: 1, title: 1, description: 1 }, 1, undefined],
+  [text, 'x', undefined],
+  [text, 1, 'the file is no string'],
+  [{ type: 'integer' }, 1, undefined],
+  [{ type: 'integer' }, 1.5, 'the file is no integer'],
+  [{ type: 'integer' }, '1', 'the file is no integer'],
+  [{ type: 'number' }, 1.5, undefined],
+  [{ type: 'null' }, null, undefined],
+  [{ type: 'object' }, null, 'the file is no object'],
+  [{ type: 'object' }, [], 'the file is no object'],
+  [{ type: 'array' }, {}, 'the file is no array'],
+  [{ properties: { a: text } }, { a: 1 }, 'a is no string'],
+  [{ properties: { a: { properties: { b: text } } } }, { a: { b: 1 } }, 'a.b is no string'],
+  [{ properties: { toString: text } }, {}, undefined],
+  [{ properties: { a: text } }, { toString: 1 }, undefined],
+  [{ properties: { length: text } }, [1], undefined],
+  [{ items: text }, ['x', 1], '[1] is no string'],
+  [{ items: text }, { 0: 1 }, undefined],
+  [{ items: { required: ['b', 'a'] } }, [{ a: 1 }], '[0].b is missing'],
+  [{ required: ['a'] }, {}, 'a is missing'],
+  [{ required: ['a'] }, { a: null }, undefined],
+  [{ required: ['a'] }, 'x', undefined],
+  [strict, { a: 'x', b: [] }, undefined],
+  [strict, { a: 'x', b: ['y', 2] }, 'b[1] is no string'],
+  [strict, { c: 1 }, 'c is unknown; known are a, b'],
+  [strict, { toString: 1 }, 'toString is unknown; known are a, b'],
+  [strict, ['x'], undefined],
+  [{ additionalProperties: true }, { a: 1 }, undefined],
+  [{ additionalProperties: false }, { a: 1 }, 'a is unknown; known are '],
+  [{ properties: { a: { enum: ['x', 1] } } }, { a: 'y' }, 'a is "y"; it may be x, 1'],
+  [{ enum: ['x', 1] }, 1, undefined],
+  [{ pattern: '^x' }, 'xy', undefined],
+  [{ pattern: '^x' }, 1, undefined],
+  [{ items: { pattern: '^x' } }, ['yx'], '[0] does not match ^x'],
+  [{ minimum: 2 }, 2, undefined],
+  [{ minimum: 2 }, '1', undefined],
+  [{ items: { minimum: 2 } }, [1], '[0] is under 2'],
+  [{ maximum: 2 }, 2, undefined],
+  [{ maximum: 2 }, '3', undefined],
+  [{ items: { maximum: 2 } }, [3], '[0] is over 2'],
+  [{ minItems: 2 }, [1, 2], undefined],
+  [{ minItems: 2 }, { length: 1 }, undefined],
+  [{ items: { minItems: 2 } }, [[1]], '[0] has fewer than 2 entries'],
+  [{ minProperties: 1 }, { a: 1 }, undefined],
+  [{ minProperties: 1 }, [], undefined],
+  [{ items: { minProperties: 2 } }, [{ a: 1 }], '[0] has fewer than 2 members'],
+  [{ oneOf: [text, { type: 'null' }] }, null, undefined],
+  [
+    { items: { oneOf: [text, { type: 'null' }] } },
+    [1],
+    '[0] has none of the forms: [0] is no string; or [0] is no null',
+  ],
+  [{ $defs: { a: { b: text } }, items: { $ref: '#/$defs/a/b' } }, [1], '[0] is no string'],
+  [
+    {
+      $defs: { a: { properties: { b: { items: { $ref: '#/$defs/a' } } }, additionalProperties: false } },
+      $ref: '#/$defs/a',
+    },
+    { b: [{ b: [{ c: 1 }] }] },
+    'b[0].b[0].c is unknown; known are b',
+  ],
+]
+for (const [schema, value, says] of violations) {
+  test(`by the schema ${JSON.stringify(schema)}, ${JSON.stringify(value)} ${says === undefined ? 'is valid' : 'is not'}`, () =>
+    assert.equal(findViolation(value, schema), says))
+}
+
+test('the pairs of a case are the wires of its client with those of its model, or its own wire if it asks none', () => {
+  const steps = { steps: [] }
+  const names = (one: object) => pairsOf(one as Case).map(({ client, model }) => `${client}>${model}`)
+  assert.deepEqual(names({ client: { chat: steps, messages: steps } }), ['chat>chat', 'messages>messages'])
+  assert.equal(names({ client: { '*': steps }, model: { '*': { exchanges: [] } } }).length, 9)
+  assert.deepEqual(names({ client: { messages: steps }, model: { chat: {}, responses: {} } }), [
+    'messages>chat',
+    'messages>responses',
+  ])
+  assert.deepEqual(names({ client: { '*': steps }, pairs: ['chat>chat', 'messages>messages', 'x'] }), [
+    'chat>chat',
+    'messages>messages',
+  ])
+})
+
+test('all invalid files are reported at once, each with its path', () => {
+  const root = testFolder('bothsides')
+  for (const [file, content] of [
+    ['tools/a.json', '{}'],
+    ['tools/b.json', good],
+    ['toys/c.json', good],
+    ['tools/d.json', '['],
+  ] as const) {
+    mkdirSync(join(root, dirname(file)), { recursive: true })
+    writeFileSync(join(root, file), content)
+  }
+  assert.throws(
+    () => loadCases(root),
+    ({ message }: Error) => {
+      const lines = message.split('\n').sort()
+      assert.deepEqual(lines.slice(0, 1), ['tools/a.json: title is missing'])
+      assert.match(lines[1]!, /^tools\/d\.json: .*JSON/)
+      const areas = 'requests, answers, streams, tools, reasoning, images-and-files, errors, usage, robustness, money'
+      assert.deepEqual(lines.slice(2), [`toys/c.json: it lies in no area; areas are ${areas}`])
+      return true
+    },
+  )
+})
+
+test('a case has the id and the area of its file, and no name of its schema', () => {
+  const { $schema, ...members } = JSON.parse(good)
+  assert.deepEqual(readCase('tools/x-2.json', JSON.stringify({ $schema: 'x', ...members })), {
+    id: 'tools/x-2',
+    area: 'tools',
+    ...members,
+  })
+})
+
+test('a reply in two forms, or a request in two, is refused with the side and the wire', () => {
+  const one = (request: object, reply: object, more: object = {}) =>
+    readCase(
+      'tools/x.json',
+      JSON.stringify({
+        ...JSON.parse(good),
+        client: { chat: { steps: [{ request, expect: { status: 200 } }] } },
+        model: { messages: { exchanges: [{ reply }] } },
+        ...more,
+      }),
+    )
+  const right = { ask: {} }
+  for (const reply of [{ answer: {} }, { json: {}, events: [] }, { raw: '' }, { base64: '' }, {}])
+    assert.doesNotThrow(() => one(right, reply), JSON.stringify(reply))
+  for (const [reply, count] of [
+    [{ answer: {}, raw: '' }, 2],
+    [{ events: [], base64: '' }, 2],
+    [{ answer: {}, json: null, raw: '', base64: '' }, 3],
+  ] as const) {
+    assert.throws(() => one(right, reply), {
+      message: `model.messages has a reply in ${count} forms: it may have one`,
+    })
+  }
+  assert.throws(() => one({ body: 1, ask: {}, raw: '', base64: '' }, {}), {
+    message: 'client.chat has a request with body and ask and raw and base64: it may have one',
+  })
+  assert.throws(() => one(right, {}, { pairs: ['chat>messages', 'chat>chat'] }), {
+    message: 'pairs has chat>chat, which client and model do not have',
+  })
+  assert.throws(() => one(right, {}, { client: { chat: { steps: [{ request: right }] } } }), {
+    message: 'it expects nothing',
+  })
+  const steps = [{ request: right }]
+  assert.doesNotThrow(() => one(right, {}, { client: { chat: { steps } }, bill: { amount: 1 } }))
 })

@@ -4,10 +4,12 @@ import { writeAnswer, writeStream } from '../../conformance/src/answer.ts'
 import { writeAsk } from '../../conformance/src/ask.ts'
 import type { Answer, Ask, Json, ScriptedEvent, Wire } from '../../conformance/src/case.ts'
 import { wires } from '../../conformance/src/case.ts'
-import type { JsonObject } from '../../conformance/src/json.ts'
+import { compact, countOf, type JsonObject, listOf, objectOf, parse, textOf } from '../../conformance/src/json.ts'
 import { readRequest } from '../../conformance/src/read-request.ts'
 import { EventReader } from '../../conformance/src/sse.ts'
 import { clientWires } from '../../conformance/src/wires/index.ts'
+import { readPrinted } from './support/printed.ts'
+import { explainAll, writeAll } from './support/written.ts'
 
 const answers: Answer[] = [
   { text: 'Hello 🎈 there', usage: { input: 12, output: 7 } },
@@ -592,4 +594,524 @@ test('an answer is sent back in the form of its wire, without the parts that can
     assert.equal(seen.reasoning, wire === 'messages' ? 1_024 : 'low')
     assert.match(JSON.stringify(asked), wire === 'messages' ? /cache_control/ : /"prompt_cache_key":"k"/)
   }
+})
+
+test('asks, answers and streams of each wire are what test/conformance/printed has, to the byte', () => {
+  assert.equal(writeAll(), readPrinted('written.txt'))
+})
+
+test('the pages of cases are what test/conformance/printed has, to the byte', () => {
+  assert.equal(explainAll(), readPrinted('explain.md'))
+})
+
+test('a reader of JSON returns something empty for a value of another type', () => {
+  const odd: (Json | undefined)[] = [undefined, null, true, 1, 'x', [1, { a: 1 }, null, [{}]], { a: 1 }]
+  const empty = [{}, {}, {}, {}, {}, {}]
+  assert.deepEqual(odd.map(objectOf), [...empty, { a: 1 }])
+  assert.deepEqual(odd.map(listOf), [[], [], [], [], [], [{ a: 1 }], []])
+  assert.deepEqual(odd.map(textOf), ['', '', '', '', 'x', '', ''])
+  assert.deepEqual(
+    [...odd, 1.5, '1', 0].map(countOf).filter((count) => count !== undefined),
+    [1, 0],
+  )
+  assert.deepEqual([parse('{"a":1}'), parse('{')], [{ a: 1 }, undefined])
+  assert.deepEqual(Object.keys(compact({ a: undefined, b: null, c: 0 })), ['b', 'c'])
+})
+
+const turn = { role: '', text: '', reasoning: '', calls: [], results: [], images: [], files: [] }
+const nothing = { stream: false, system: '', turns: [], tools: [] }
+const bern = { city: 'Bern' }
+
+/** Whole requests of a wire, with everything that is read in them. */
+const requests: [wire: Wire, body: JsonObject, seen: object][] = [
+  ['chat', {}, nothing],
+  ['responses', {}, nothing],
+  ['messages', {}, nothing],
+  [
+    'chat',
+    {
+      model: 'm',
+      stream: true,
+      temperature: 0.5,
+      top_p: 0.25,
+      messages: [
+        { role: 'system', content: 'a' },
+        { role: 'developer', content: [{ type: 'text', text: 'b' }, { type: 'text' }, { type: 'text', text: 'c' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'd' },
+            { type: 'odd', text: 'x', source: image },
+            { type: 'text', text: 'e' },
+            { type: 'image_url', image_url: 'https://x/y.png' },
+            { type: 'file', file: { file_id: 'file_1', title: 't' }, file_id: 'x' },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          reasoning_content: 'r',
+          tool_calls: [{ id: 'c1', function: { name: 'f', arguments: '{"city":"Bern"}' } }, { id: 'c2' }],
+        },
+        { role: 'tool', tool_call_id: 'c1', content: 'Snow', reasoning_content: 'x' },
+      ],
+      tools: [{ type: 'function', function: { name: 'f', description: 'd', parameters: {} } }, {}],
+      tool_choice: { type: 'function' },
+      max_completion_tokens: 5,
+      max_tokens: 6,
+      stop: 'x',
+      response_format: { type: 'json_schema', json_schema: { schema: true } },
+      reasoning_effort: 'low',
+    },
+    {
+      model: 'm',
+      stream: true,
+      temperature: 0.5,
+      topP: 0.25,
+      system: 'a\nb\n\nc',
+      turns: [
+        {
+          ...turn,
+          role: 'user',
+          text: 'de',
+          images: [{ url: 'https://x/y.png' }],
+          files: [{ name: 't', id: 'file_1' }],
+        },
+        {
+          ...turn,
+          role: 'assistant',
+          reasoning: 'r',
+          calls: [
+            { id: 'c1', name: 'f', input: bern },
+            { id: 'c2', name: '' },
+          ],
+        },
+        { ...turn, role: 'tool', results: [{ id: 'c1', text: 'Snow' }] },
+      ],
+      tools: [{ name: 'f', description: 'd', parameters: {} }, { name: '' }],
+      toolChoice: 'function',
+      maxTokens: 5,
+      stops: ['x'],
+      schema: true,
+      reasoning: 'low',
+    },
+  ],
+  [
+    'responses',
+    {
+      stream: 'true',
+      instructions: 'a',
+      input: [
+        { role: 'developer', content: 'b' },
+        { role: 'system', content: [{ type: 'input_text', text: 'c' }] },
+        {
+          type: 'message',
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'd' },
+            { type: 'input_image', image_url: 'data:image/png;base64,A;B\nC' },
+            { type: 'input_image', image_url: 'data:,x' },
+            { type: 'input_file', filename: 'n', title: 't', file_data: pdf, file_url: 'x' },
+            { type: 'input_file', file_url: 'https://x/y.pdf' },
+          ],
+        },
+        { role: 'assistant', content: [{ type: 'output_text', text: 'e' }] },
+        { type: 'reasoning', summary: [], content: [{ text: 'r' }] },
+        { type: 'reasoning', summary: [{ text: 's' }, { text: 't' }], content: [{ text: 'r' }] },
+        { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"city":"Bern"}' },
+        { type: 'function_call', call_id: 'c2', name: 'f', arguments: '{' },
+        { type: 'function_call_output', call_id: 'c1', output: 'Snow' },
+      ],
+      tools: [{ type: 'function', name: 'f', parameters: null }],
+      tool_choice: 'none',
+      max_output_tokens: 5,
+      text: { format: { type: 'json_schema', schema: {} } },
+      reasoning: { effort: 'high' },
+      stop: 'x',
+    },
+    {
+      stream: false,
+      system: 'a\nb\nc',
+      turns: [
+        {
+          ...turn,
+          role: 'user',
+          text: 'd',
+          images: [{ type: 'image/png', base64: 'A;B\nC' }, { url: 'data:,x' }],
+          files: [{ name: 'n', type: 'application/pdf', base64: 'BBBB' }, { url: 'https://x/y.pdf' }],
+        },
+        { ...turn, role: 'assistant', text: 'e' },
+        { ...turn, role: 'assistant', reasoning: 'r' },
+        { ...turn, role: 'assistant', reasoning: 's\nt' },
+        { ...turn, role: 'assistant', calls: [{ id: 'c1', name: 'f', input: bern }] },
+        { ...turn, role: 'assistant', calls: [{ id: 'c2', name: 'f' }] },
+        { ...turn, role: 'tool', results: [{ id: 'c1', text: 'Snow' }] },
+      ],
+      tools: [{ name: 'f', parameters: null }],
+      toolChoice: 'none',
+      maxTokens: 5,
+      schema: {},
+      reasoning: 'high',
+    },
+  ],
+  [
+    'messages',
+    {
+      system: 'a',
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'b' },
+            { type: 'text' },
+            { type: 'image', source: { type: 'url', url: 'https://x/y.png' } },
+            { type: 'document', source: { type: 'file', file_id: 'file_1' } },
+            { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'BBBB' } },
+            { type: 'document' },
+            { type: 'tool_result', tool_use_id: 'c0', content: 'Snow' },
+            { type: 'tool_result' },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'r' },
+            { type: 'thinking', thinking: 's' },
+            { type: 'tool_use', id: 'c1', name: 'f', input: bern },
+            { type: 'tool_use' },
+          ],
+        },
+      ],
+      tools: [{ name: 'f', input_schema: {}, parameters: 'x' }],
+      max_tokens: 5,
+      stop_sequences: 'x',
+      output_config: { effort: 'low' },
+      output_format: { schema: {} },
+      thinking: { budget_tokens: 1 },
+    },
+    {
+      stream: false,
+      system: 'a',
+      turns: [
+        {
+          ...turn,
+          role: 'user',
+          text: 'b',
+          images: [{ url: 'https://x/y.png' }],
+          files: [{ id: 'file_1' }, { type: 'application/pdf', base64: 'BBBB' }, {}],
+          results: [
+            { id: 'c0', text: 'Snow' },
+            { id: '', text: '' },
+          ],
+        },
+        {
+          ...turn,
+          role: 'assistant',
+          reasoning: 'rs',
+          calls: [
+            { id: 'c1', name: 'f', input: bern },
+            { id: '', name: '' },
+          ],
+        },
+      ],
+      tools: [{ name: 'f', parameters: {} }],
+      maxTokens: 5,
+      stops: 'x',
+      schema: {},
+      reasoning: 'low',
+    },
+  ],
+]
+for (const [wire, body, seen] of requests) {
+  test(`${wire}: a request of the members ${Object.keys(body)} is read whole`, () =>
+    assert.deepEqual(readRequest(wire, body), seen))
+}
+
+const read = { text: '', reasoning: '', refusal: '', calls: [], stop: null }
+
+/** Whole answers of a wire, with everything that is read in them. */
+const whole: [wire: Wire, body: JsonObject, seen: object][] = [
+  ['chat', {}, read],
+  ['responses', {}, read],
+  ['messages', {}, read],
+  [
+    'chat',
+    {
+      id: 'i',
+      model: 'm',
+      choices: [
+        {
+          message: {
+            content: 't',
+            refusal: 'n',
+            reasoning: 'r',
+            tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' } }, {}],
+          },
+        },
+        { message: { content: 'x' }, finish_reason: 'stop' },
+      ],
+      usage: {
+        prompt_tokens: 3,
+        completion_tokens: 2,
+        total_tokens: 5,
+        prompt_tokens_details: { cached_tokens: 1 },
+        completion_tokens_details: { reasoning_tokens: 0 },
+      },
+    },
+    {
+      ...read,
+      id: 'i',
+      model: 'm',
+      text: 't',
+      refusal: 'n',
+      reasoning: 'r',
+      calls: [
+        { id: 'c', name: 'f', arguments: '{}', input: {} },
+        { id: '', name: '', arguments: '' },
+      ],
+      usage: { input: 3, output: 2, total: 5, cached: 1, reasoning: 0 },
+    },
+  ],
+  [
+    'responses',
+    {
+      id: 'i',
+      model: 'm',
+      status: 'completed',
+      output: [
+        { type: 'reasoning', summary: [{ text: 'r' }, { text: 's' }], content: [{ text: 'x' }] },
+        { type: 'reasoning', content: [{ text: 'u' }, {}] },
+        { type: 'message', content: [{ text: 't' }, { refusal: 'n' }, { text: 'v' }] },
+        { type: 'odd', content: [{ text: 'x' }] },
+        { type: 'function_call', call_id: 'c', id: 'x', name: 'f', arguments: '{}' },
+        { type: 'function_call' },
+      ],
+      usage: {
+        input_tokens: 3,
+        output_tokens: 2,
+        total_tokens: 5,
+        input_tokens_details: { cached_tokens: 1 },
+        output_tokens_details: { reasoning_tokens: 0 },
+      },
+    },
+    {
+      id: 'i',
+      model: 'm',
+      text: 'tv',
+      reasoning: 'rsu',
+      refusal: 'n',
+      calls: [
+        { id: 'c', name: 'f', arguments: '{}', input: {} },
+        { id: '', name: '', arguments: '' },
+      ],
+      stop: 'calls',
+      usage: { input: 3, output: 2, total: 5, cached: 1, reasoning: 0 },
+    },
+  ],
+  [
+    'messages',
+    {
+      id: 'i',
+      model: 'm',
+      content: [
+        { type: 'thinking', thinking: 'r' },
+        { type: 'text', text: 't' },
+        { type: 'text', text: 'v' },
+        { type: 'tool_use', id: 'c', name: 'f', input: bern },
+        { type: 'tool_use' },
+      ],
+      stop_reason: 1,
+      usage: { input_tokens: 3, output_tokens: 2, output_tokens_details: { thinking_tokens: 0 } },
+    },
+    {
+      ...read,
+      id: 'i',
+      model: 'm',
+      text: 'tv',
+      reasoning: 'r',
+      calls: [
+        { id: 'c', name: 'f', arguments: '{"city":"Bern"}', input: bern },
+        { id: '', name: '', arguments: '{}' },
+      ],
+      usage: { input: 3, output: 2, reasoning: 0 },
+    },
+  ],
+]
+for (const [wire, body, seen] of whole) {
+  test(`${wire}: an answer of the members ${Object.keys(body)} is read whole`, () =>
+    assert.deepEqual(clientWires[wire].read(body), seen))
+}
+
+const choice = { finish_reason: null, message: { role: 'assistant', content: null } }
+const chatCall = (id: Json, name: Json, text: string) => ({ id, type: 'function', function: { name, arguments: text } })
+const added = (output_index: number, item: JsonObject) => ({ type: 'response.output_item.added', output_index, item })
+
+/** Streams that lack parts, with the whole body that they make. */
+const collected: [wire: Wire, what: string, datas: Json[], body: JsonObject, isEnded: boolean][] = [
+  ['chat', 'of nothing', [], { object: 'chat.completion', choices: [] }, false],
+  ['messages', 'of nothing', [], { content: [], usage: {} }, false],
+  ['responses', 'of nothing', [], { output: [] }, false],
+  [
+    'chat',
+    'with gaps, texts and events after its end',
+    [
+      'x',
+      { id: 'i', model: 'm', created: 1, service_tier: 's', usage: null, other: 1, choices: [] },
+      { id: null, model: 'n', choices: [{ index: 2, delta: { content: 'a', x: 1 } }, 1] },
+      { choices: [{ index: 2, delta: { content: 'b', x: 2, role: 'tool' }, finish_reason: 'stop' }] },
+      { choices: [{ delta: { tool_calls: [{ id: 'c' }, { function: { name: 'g', arguments: '1' } }] } }] },
+      { choices: [{ index: 2, delta: null, finish_reason: null }] },
+      {
+        choices: [
+          { index: 0, delta: { tool_calls: [{ index: 3, id: 'd', function: { name: 'h', arguments: '2' } }] } },
+        ],
+      },
+      {
+        choices: [
+          { index: 0, delta: { tool_calls: [{ index: 3, id: 'x', function: { name: 'y', arguments: '3' } }] } },
+        ],
+      },
+      '[DONE]',
+      { id: 'x' },
+    ],
+    {
+      object: 'chat.completion',
+      id: 'i',
+      model: 'n',
+      created: 1,
+      service_tier: 's',
+      choices: [
+        {
+          ...choice,
+          index: 0,
+          message: {
+            ...choice.message,
+            tool_calls: [chatCall('c', null, ''), chatCall(null, 'g', '1'), chatCall('d', 'h', '23')],
+          },
+        },
+        { index: 2, finish_reason: 'stop', message: { role: 'assistant', content: 'ab', x: 2 } },
+      ],
+    },
+    true,
+  ],
+  [
+    'messages',
+    'with gaps, texts and deltas of no block',
+    [
+      'x',
+      { type: 'message_start', message: { id: 'i', content: ['x'], usage: { input_tokens: 3, output_tokens: 1 } } },
+      { type: 'content_block_delta', index: 1, delta: { text: 'x' } },
+      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: 'a' } },
+      { type: 'content_block_delta', index: 1, delta: { text: 'b', thinking: 1 } },
+      { type: 'content_block_start', index: 3, content_block: { type: 'tool_use', input: {} } },
+      { type: 'content_block_delta', index: 3, delta: { partial_json: '{"a"' } },
+      { type: 'content_block_delta', index: 3, delta: { partial_json: ':1}' } },
+      { type: 'content_block_start', index: 4, content_block: { type: 'tool_use', input: {} } },
+      { type: 'content_block_delta', index: 4, delta: { partial_json: '{' } },
+      { type: 'content_block_start', index: 5, content_block: { type: 'thinking' } },
+      { type: 'content_block_delta', index: 5, delta: { thinking: 'r' } },
+      { type: 'content_block_delta', index: 5, delta: { signature: 's' } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
+    ],
+    {
+      id: 'i',
+      stop_reason: 'end_turn',
+      content: [
+        { type: 'text', text: 'ab' },
+        { type: 'tool_use', input: { a: 1 } },
+        { type: 'tool_use', input: null },
+        { type: 'thinking', thinking: 'r', signature: 's' },
+      ],
+      usage: { input_tokens: 3, output_tokens: 2 },
+    },
+    false,
+  ],
+  ['messages', 'that ends', [{ type: 'message_stop' }], { content: [], usage: {} }, true],
+  [
+    'responses',
+    'with gaps, texts and deltas of no item',
+    [
+      'x',
+      { type: 'response.created', response: { id: 'i', status: 'in_progress', output: ['x'] } },
+      { type: 'response.output_text.delta', output_index: 0, delta: 'x' },
+      added(1, { type: 'message' }),
+      { type: 'response.output_text.delta', output_index: 1, content_index: 0, delta: 'a' },
+      { type: 'response.output_text.delta', output_index: 1, content_index: 1, delta: 'b' },
+      { type: 'response.output_text.delta', output_index: 1, content_index: 0, delta: 'c' },
+      added(3, { type: 'function_call', arguments: '' }),
+      { type: 'response.function_call_arguments.delta', output_index: 3, delta: '{' },
+      { type: 'response.function_call_arguments.delta', output_index: 3, delta: '}' },
+      { type: 'response.function_call_arguments.done', output_index: 3, arguments: 'x' },
+      added(4, { type: 'reasoning' }),
+      { type: 'response.reasoning_summary_text.delta', output_index: 4, summary_index: 0, delta: 'r' },
+      { type: 'response.reasoning_summary_text.delta', output_index: 4, summary_index: 1, delta: 's' },
+      { type: 'response.reasoning_summary_text.delta', output_index: 4, delta: 't' },
+      added(5, { type: 'message', content: [] }),
+      { type: 'response.output_item.done', output_index: 5, item: { type: 'message', id: 'whole' } },
+    ],
+    {
+      id: 'i',
+      status: 'in_progress',
+      output: [
+        {
+          type: 'message',
+          content: [
+            { type: 'output_text', text: 'ac' },
+            { type: 'output_text', text: 'b' },
+          ],
+        },
+        { type: 'function_call', arguments: '{}' },
+        {
+          type: 'reasoning',
+          summary: [
+            { type: 'summary_text', text: 'rt' },
+            { type: 'summary_text', text: 's' },
+          ],
+        },
+        { type: 'message', id: 'whole' },
+      ],
+    },
+    false,
+  ],
+  ...['completed', 'incomplete', 'failed'].map((end): (typeof collected)[number] => [
+    'responses',
+    `that is ${end}`,
+    [added(0, { type: 'message' }), { type: `response.${end}`, response: { id: 'i' } }, { type: 'response.x' }],
+    { id: 'i' },
+    true,
+  ]),
+]
+for (const [wire, what, datas, body, isEnded] of collected) {
+  test(`${wire}: a stream ${what} is collected`, () =>
+    assert.deepEqual(clientWires[wire].collect(datas), { body, isEnded }))
+}
+
+test('the key is sent as each wire wants it, to its path', () => {
+  const authorization = 'Bearer k'
+  assert.deepEqual(
+    wires.map((wire) => [clientWires[wire].path, clientWires[wire].keyHeaders('k')]),
+    [
+      ['/v1/chat/completions', { authorization }],
+      ['/v1/responses', { authorization }],
+      ['/v1/messages', { 'x-api-key': 'k', 'anthropic-version': '2023-06-01' }],
+    ],
+  )
+})
+
+test('an event has the name before its data, and data that only look like JSON are text', () => {
+  const datas = [
+    'data: {"a":1}',
+    'data:{',
+    'data: [1]',
+    'data:  x',
+    'data',
+    'event',
+    'id: 1',
+    ': x',
+    'event: e\ndata: 1\nretry: 3',
+  ]
+  assert.deepEqual(
+    new EventReader().push(`${datas.join('\n\n')}\n\ndata: 2\n\n`),
+    [{ a: 1 }, '{', '[1]', ' x', ''].map((data): object => ({ data })).concat({ event: 'e', data: '1' }, { data: '2' }),
+  )
 })

@@ -119,7 +119,7 @@ function addText(item: JsonObject, list: string, type: string, event: JsonObject
   const parts = listOf(item[list])
   const at = Number(event['content_index'] ?? event['summary_index'] ?? 0)
   parts[at] = { type, text: textOf(parts[at]?.['text']) + textOf(event['delta']) }
-  item[list] = parts.filter(Boolean)
+  item[list] = parts
 }
 
 function readStop(body: JsonObject, hasCalls: boolean): string | null {
