@@ -10,12 +10,9 @@ import { setTimeout as pause } from 'node:timers/promises'
  * What adapters share: where a gateway is installed, how its process starts and ends.
  */
 
-/** The folder with one folder for each installed gateway. README.md has the commands that install them. */
-export const gateways = process.env['BOTHSIDES_GATEWAYS'] ?? join(homedir(), '.cache/bothsides')
-
-/** Names the folder of a gateway. */
+/** Names the folder of an installed gateway. README.md of `adapters` has the commands that install them. */
 export function homeOf(name: string): string {
-  return join(gateways, name)
+  return join(process.env['BOTHSIDES_GATEWAYS'] ?? join(homedir(), '.cache/bothsides'), name)
 }
 
 type Found = { version: string } | { missing: string }
@@ -109,7 +106,6 @@ export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
+  await new Promise((resolve) => server.close(resolve))
   return port
 }

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Adapter, adapterNames } from '../../conformance/src/adapter.ts'
 import { wires } from '../../conformance/src/case.ts'
 import { loadCases } from '../../conformance/src/load-cases.ts'
-import { startProgram } from '../../conformance/src/program.ts'
+import { findBuilt, findNpm, findPython, homeOf, startProgram } from '../../conformance/src/program.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
+import { until } from '../support/waiting.ts'
 
 const root = join(import.meta.dirname, '../../conformance')
 const schema = JSON.parse(readFileSync(join(root, 'case.schema.json'), 'utf8'))
@@ -66,16 +68,91 @@ test('a gateway starts in its own folder, with only PATH from the environment, a
   const env = (await (await fetch(program.origin)).json()) as Record<string, string>
   assert.equal(program.port, second)
   assert.deepEqual(Object.keys(env).sort(), ['HOME', 'LANG', 'NODE_ENV', 'OWN', 'PATH'])
-  assert.equal(env['HOME'], folder)
+  assert.deepEqual(
+    [env['HOME'], env['LANG'], env['NODE_ENV'], env['OWN'], env['PATH']],
+    [folder, 'C.UTF-8', 'production', 'yes', process.env['PATH']],
+  )
   await program.stop()
   await assert.rejects(fetch(program.origin))
 })
 
 test('a gateway that ends before it listens is reported with the end of its output', async () => {
   const folder = testFolder('broken')
-  const command = [process.execPath, '-e', "console.error('no such option'); process.exit(3)"]
+  const code = "console.error('begin' + 'x'.repeat(1_990)); console.log('no such option'); process.exit(3)"
   await assert.rejects(
-    startProgram(folder, () => ({ command })),
-    /no such option/,
+    startProgram(folder, () => ({ command: [process.execPath, '-e', code] })),
+    { message: `${'x'.repeat(1_984)}\nno such option\n` },
   )
+})
+
+test('a gateway has time to end, and then what it started is killed; its files are for its user only', async () => {
+  const folder = testFolder('gateway')
+  const [ended, started] = [join(folder, 'ended'), join(folder, 'started')]
+  const stubborn = `process.on('SIGTERM', () => {}); require('node:fs').writeFileSync(process.argv[2], String(process.pid))
+setInterval(() => {}, 1_000)`
+  const program = await startProgram(folder, ({ port, write, folder: own }) => {
+    assert.equal(own, folder)
+    const child = write('child.cjs', stubborn)
+    assert.deepEqual([child, statSync(child).mode & 0o777], [join(folder, 'child.cjs'), 0o600])
+    const main = `const fs = require('node:fs')
+require('node:child_process').spawn(process.execPath, [${JSON.stringify(child)}, ${JSON.stringify(started)}])
+process.on('SIGTERM', () => setTimeout(() => process.exit(fs.writeFileSync(${JSON.stringify(ended)}, process.cwd())), 30))
+const isThere = () => fs.existsSync(${JSON.stringify(started)}) && fs.statSync(${JSON.stringify(started)}).size > 0
+const timer = setInterval(() => isThere() && listen(), 5)
+const listen = () => { clearInterval(timer); require('node:net').createServer().listen(${port}, '127.0.0.1') }`
+    return { command: [process.execPath, '-e', main] }
+  })
+  atEnd(program.stop)
+  assert.equal(program.origin, `http://127.0.0.1:${program.port}`)
+  const pid = Number(readFileSync(started, 'utf8'))
+  assert.equal(process.kill(pid, 0), true)
+  await program.stop()
+  assert.equal(readFileSync(ended, 'utf8'), folder)
+  await until(() => !isRunning(pid))
+})
+
+/** Whether a process runs; one that has ended and that nobody has waited for does not. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+test('installed gateways are found in the folder of the environment, or below the user’s cache', () => {
+  const root = testFolder('gateways')
+  const before = process.env['BOTHSIDES_GATEWAYS']
+  atEnd(() => setGateways(before))
+  setGateways(undefined)
+  assert.equal(homeOf('a'), join(homedir(), '.cache', 'bothsides', 'a'))
+  setGateways(root)
+  const home = join(root, 'a')
+  assert.equal(homeOf('a'), home)
+
+  assert.deepEqual(findNpm('a', 'pack'), { missing: `pack is not installed below ${home}` })
+  assert.deepEqual(findPython('a', 'pack'), { missing: `pack is not installed in ${home}` })
+  assert.deepEqual(findBuilt('a'), { missing: `${join(home, 'program')} is not there` })
+  for (const folder of ['node_modules/pack', 'bin']) mkdirSync(join(home, folder), { recursive: true })
+  writeFileSync(join(home, 'node_modules/pack/package.json'), '{"version":"1.2"}')
+  writeFileSync(join(home, 'bin/python'), '#!/bin/sh\nprintf "%s\\n" "$1 $2 "', { mode: 0o755 })
+  writeFileSync(join(home, 'program'), '')
+  assert.deepEqual(findNpm('a', 'pack'), { version: '1.2' })
+  assert.deepEqual(findPython('a', 'pack'), {
+    version: '-c import importlib.metadata as m; print(m.version("pack"))',
+  })
+  assert.deepEqual(findBuilt('a'), { version: 'unknown' })
+  writeFileSync(join(home, 'version'), ' 3.4\n')
+  assert.deepEqual(findBuilt('a'), { version: '3.4' })
+})
+
+function setGateways(folder: string | undefined): void {
+  if (folder === undefined) delete process.env['BOTHSIDES_GATEWAYS']
+  else process.env['BOTHSIDES_GATEWAYS'] = folder
+}
+
+test('a model of the first lane has the name of its wire, and the others have their number too', () => {
+  const named = (name: string) => ({ client: name, upstream: name })
+  assert.deepEqual(adapterNames('chat', 1), named('bothsides-chat'))
+  assert.deepEqual(adapterNames('messages', 12), named('bothsides-messages-12'))
 })
