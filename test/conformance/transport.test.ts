@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
-import type { ModelScript, Wire } from '../../conformance/src/case.ts'
+import type { Case, ModelScript, Wire } from '../../conformance/src/case.ts'
 import { type BuiltRequest, buildRequest, send } from '../../conformance/src/client.ts'
 import { type Lane, startModel } from '../../conformance/src/model.ts'
+import { askOnce, isKeptAway, whyUnreachable } from '../../conformance/src/reach.ts'
+import type { Subject } from '../../conformance/src/run.ts'
+import { runCase, type Stage } from '../../conformance/src/run-case.ts'
 import { atEnd } from '../support/at-end.ts'
 import { listen } from '../support/listen.ts'
 
@@ -189,4 +192,151 @@ test('a client that leaves is noticed; unknown paths and lanes, cases without a 
   const error = { type: 'invalid_request_error', message: 'no model may be asked' }
   assert.deepEqual([unasked.status, unasked.body], [400, { error }])
   assert.equal(none.lane.seen.length, 1)
+})
+
+/** A gateway that passes requests for some models on, without a change, and answers others as `instead` says. */
+async function startPasser(passes: readonly string[], instead: RequestListener) {
+  const model = await startModel(0)
+  atEnd(() => model.close())
+  const origin = `http://127.0.0.1:${await listen(
+    createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const body = Buffer.concat(chunks).toString()
+      if (!passes.some((name) => body.includes(`"${name}"`))) return instead(request, response)
+      const answer = await fetch(`http://127.0.0.1:${model.port}${request.url}`, { method: 'POST', body })
+      response.writeHead(answer.status).end(await answer.text())
+    }),
+  )}`
+  const names = (wire: Wire) => ({ client: `c-${wire}`, upstream: `c-${wire}` })
+  return { origin, key: 'k', model, names } as unknown as Subject
+}
+
+const refuse: RequestListener = (request, response) => {
+  const text = `${request.url} ${request.headers['x-api-key'] ?? request.headers.authorization} `
+  response.writeHead(401).end(text.padEnd(300, 'x'))
+}
+const start = (path: string, key: string) => `${path} ${key} `.padEnd(200, 'x')
+const refusal = {
+  chat: `on chat: 401 ${start('/v1/chat/completions', 'Bearer k')}`,
+  responses: `on responses: 401 ${start('/v1/responses', 'Bearer k')}`,
+  messages: `on messages: 401 ${start('/v1/messages', 'k')}`,
+}
+
+test('models that a gateway does not ask are reported, each with the answer to the client of its wire', async () => {
+  const some = await startPasser(['c-chat'], refuse)
+  assert.deepEqual(await askOnce(some, ['chat']), { failed: '', isAll: false })
+  assert.deepEqual(await askOnce(some, ['chat', 'messages', 'responses']), {
+    failed: `The gateway does not ask the model:
+  c-messages ${refusal.messages}
+  c-responses ${refusal.responses}
+Configure it, or leave it out with --wires.`,
+    isAll: false,
+  })
+  assert.deepEqual(await askOnce(some, ['messages']), {
+    failed: `The gateway does not ask the model:
+  c-messages ${refusal.messages}
+Check --key, and that the models above are configured.`,
+    isAll: true,
+  })
+  const silent = await startPasser([], (request) => request.socket.destroy())
+  assert.match((await askOnce(silent, ['chat'])).failed, /\n {2}c-chat on chat: no answer\n/)
+  const other = await startPasser([], (request, response) => {
+    if (request.url !== '/v1/responses') return response.writeHead(404).end()
+    return fetch(`http://127.0.0.1:${other.model.port}/v1/messages`, { method: 'POST', body: '{"model":"c-messages"}' })
+      .then((answer) => answer.text())
+      .then((text) => response.end(text))
+  })
+  assert.deepEqual(await askOnce(other, ['messages']), { failed: '', isAll: false }, 'by a client of another wire')
+})
+
+test('an endpoint needs one answer, on any wire; else its answers on all three are reported', async () => {
+  const none = await startPasser([], refuse)
+  assert.deepEqual(await askOnce(none, undefined), {
+    failed: `The endpoint gives no answer:
+  c-chat ${refusal.chat}
+  c-chat ${refusal.responses}
+  c-chat ${refusal.messages}
+Check --key and --model.`,
+    isAll: true,
+  })
+  const asked: string[] = []
+  const last = await startPasser([], (request, response) => {
+    asked.push(request.url!)
+    response.writeHead(request.url === '/v1/messages' ? 200 : 404).end('{}')
+  })
+  assert.deepEqual(await askOnce(last, undefined), { failed: '', isAll: false })
+  assert.deepEqual(asked, ['/v1/chat/completions', '/v1/responses', '/v1/messages'])
+})
+
+test('an address with any answer can be reached; for another one the reason is returned', async () => {
+  const origin = `http://127.0.0.1:${await listen(createServer((_, response) => response.writeHead(500).end('x')))}`
+  assert.equal(await whyUnreachable(origin), undefined)
+  const broken = `http://127.0.0.1:${await listen(createServer((request) => request.socket.destroy()))}`
+  assert.equal(await whyUnreachable(broken), 'other side closed')
+  assert.equal(await whyUnreachable('x:'), 'unknown scheme')
+})
+
+test('a failure without a request to the model is one of a gateway that keeps the model away', () => {
+  const is = (verdict: string, ...differences: string[]) => isKeptAway({ verdict, differences } as never)
+  const none = 'model: requests is 0; expected at least 1'
+  assert.deepEqual(
+    [is('fail', 'client: x', none), is('fail', `client: ${none}`), is('fail', 'x'), is('flaky', none), is('fail')],
+    [true, false, false, false, false],
+  )
+})
+
+test('a bill is read until it has changed and stays the same, at most 5 s, and its sum is rounded', async () => {
+  const subject = await startPasser(['c-chat'], refuse)
+  const one = {
+    client: { chat: { steps: [{ request: { ask: {} } }] } },
+    model: { chat: { exchanges: [{ reply: { answer: {} } }] } },
+    bill: { amount: 1 },
+  } as unknown as Case
+  const pair = { client: 'chat', model: 'chat' } as const
+  const { now } = Date
+  atEnd(() => Object.assign(Date, { now }))
+  /** Reads these sums, the last one again and again; each reading takes so much time. @returns the bill and the readings */
+  const spend = async (sums: number[], takesMs: number, more: Partial<Case> = {}) => {
+    let reads = 0
+    Object.assign(Date, { now: () => now() + reads * takesMs })
+    const readSpent = async () => sums[Math.min(reads++, sums.length - 1)]!
+    const stage = {
+      ...subject,
+      lane: 1,
+      names: { client: 'c-chat', upstream: 'c-chat' },
+      readSpent,
+    } as unknown as Stage
+    const { bill } = await runCase({ ...one, ...more } as Case, pair, stage)
+    return [bill, reads]
+  }
+  assert.deepEqual(await spend([5, 5.1, 5.3], 0), [0.3, 4])
+  assert.deepEqual(await spend([5, 5, 5, 5.2], 0), [0.2, 5])
+  assert.deepEqual(await spend([5], 1_000), [0, 6])
+  assert.deepEqual(await spend([5, 6, 7, 8, 9, 10, 11, 12, 13], 1_000), [5, 6], 'it changes all the time')
+  assert.deepEqual(await spend([5], 0, { bill: undefined as never }), [undefined, 0])
+})
+
+test('a gateway gets its own headers for the wire of the model, and a case its time', async () => {
+  const seen: unknown[] = []
+  const subject = await startPasser([], (request, response) => {
+    seen.push(request.headers['x-of'])
+    if (seen.length === 1) response.end('{}')
+  })
+  const stage = {
+    ...subject,
+    lane: 1,
+    names: { client: 'm', upstream: 'm' },
+    headers: (wire: Wire) => ({ 'x-of': wire }),
+  } as unknown as Stage
+  const step = { request: { ask: {} } }
+  const one = { client: { chat: { steps: [step, step, step] } }, timeLimitMs: 200 } as unknown as Case
+  const started = performance.now()
+  const { steps, asked, fault, bill } = await runCase(one, { client: 'chat', model: 'messages' }, stage)
+  assert.deepEqual(
+    steps.map(({ ended }) => ended),
+    ['complete', 'late', 'late'],
+  )
+  assert.ok(performance.now() - started < 2_000, 'the limit is that of all steps')
+  assert.deepEqual([seen[0], asked, fault, bill], ['messages', [], undefined, undefined])
 })
