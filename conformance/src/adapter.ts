@@ -47,6 +47,8 @@ export type AdapterSetting = {
   prices: { input: number; cached: number; cacheWrite: number; output: number }
   /** An empty folder for configuration, data and logs. It is removed afterwards. */
   folder: string
+  /** Aborted when the user ends the run. What was started must then be stopped, and `start` must reject. */
+  signal: AbortSignal
 }
 
 /** @property origin without a trailing slash and without /v1 */

@@ -75,11 +75,15 @@ class Exit extends Error {
 /** Rejects when the user ends the run. What was started is then stopped, and a second signal ends the process at once. */
 const interrupted = Promise.withResolvers<never>()
 interrupted.promise.catch(() => {})
+const ending = new AbortController()
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)
-  process.once(signal, () => interrupted.reject(new Exit(code, 'interrupted: what was started is stopped')))
+  process.once(signal, () => {
+    ending.abort()
+    interrupted.reject(new Exit(code, 'interrupted: what was started is stopped'))
+  })
 
 function unlessInterrupted<T>(work: Promise<T>): Promise<T> {
   return Promise.race([work, interrupted.promise])
@@ -287,7 +291,7 @@ async function runAdapter(
     )
     const upstream = { origin: `http://127.0.0.1:${model.port}`, key: 'bothsides-upstream-key' }
     const prices = JSON.parse(readFileSync(join(import.meta.dirname, '../prices.json'), 'utf8'))
-    const starting = adapter.start({ upstream, models, prices, folder })
+    const starting = adapter.start({ upstream, models, prices, folder, signal: ending.signal })
     try {
       const running = await unlessInterrupted(starting).catch((error: Error) => {
         throw error instanceof Exit ? error : new Exit(3, `${adapter.title} does not start: ${error.message}`)

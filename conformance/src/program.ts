@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { AdapterSetting } from './adapter.ts'
 
 /*
  * What adapters share: where a gateway is installed, how its process starts and ends.
@@ -47,21 +48,24 @@ type Place = { port: number; folder: string; write(file: string, text: string): 
 
 const limitMs = 120_000
 
+/** @property isReady whether the program can be asked; without it, whether it listens */
+type Start = { command: readonly string[]; env?: Readonly<Record<string, string>>; isReady?(): Promise<boolean> }
+
 /**
  * Starts a program in an empty folder, with the path of this environment and no other variable of it, and waits until it listens.
  * @param build makes the command and its variables for a free port
- * @throws Error with the end of its output if it ends or does not listen
+ * @throws Error with the end of its output if it ends or does not listen, or if the signal comes before it does
  */
 export async function startProgram(
-  folder: string,
-  build: (place: Place) => { command: readonly string[]; env?: Readonly<Record<string, string>> },
+  { folder, signal }: Pick<AdapterSetting, 'folder' | 'signal'>,
+  build: (place: Place) => Start,
 ): Promise<Program> {
   const port = await freePort()
   const write = (file: string, text: string) => {
     writeFileSync(join(folder, file), text, { mode: 0o600 })
     return join(folder, file)
   }
-  const { command, env = {} } = build({ port, folder, write })
+  const { command, env = {}, isReady = () => listens(port) } = build({ port, folder, write })
   const log = join(folder, 'log')
   const output = openSync(log, 'a')
   const [program, ...words] = command
@@ -72,21 +76,24 @@ export async function startProgram(
     stdio: ['ignore', output, output],
     env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8', NODE_ENV: 'production', ...env },
   })
-  const exited = once(child, 'exit')
-  const send = (signal: NodeJS.Signals) => {
+  let hasEnded = false
+  const ended = once(child, 'exit')
+    .catch(({ message }: Error) => writeFileSync(output, message))
+    .finally(() => (hasEnded = true))
+  const send = (name: NodeJS.Signals) => {
     try {
-      process.kill(-child.pid!, signal)
+      process.kill(-child.pid!, name)
     } catch {
       // All of the group have ended.
     }
   }
   const stop = async () => {
     send('SIGTERM')
-    await Promise.race([exited, pause(5_000, undefined, { ref: false })])
+    await Promise.race([ended, pause(5_000, undefined, { ref: false })])
     send('SIGKILL')
   }
-  for (const end = Date.now() + limitMs; !(await listens(port)); await pause(100)) {
-    if (child.exitCode === null && Date.now() < end) continue
+  for (const end = Date.now() + limitMs; !(await isReady()); await pause(100)) {
+    if (!hasEnded && !signal.aborted && Date.now() < end) continue
     await stop()
     throw new Error(readFileSync(log, 'utf8').slice(-2_000))
   }

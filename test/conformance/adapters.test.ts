@@ -10,6 +10,7 @@ import { findBuilt, findNpm, findPython, homeOf, startProgram } from '../../conf
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
 import { until } from '../support/waiting.ts'
+import { isRunning } from './support/running.ts'
 
 const root = join(import.meta.dirname, '../../conformance')
 const schema = JSON.parse(readFileSync(join(root, 'case.schema.json'), 'utf8'))
@@ -51,13 +52,15 @@ test('issue 51: at least seven gateways are tested, each with its version and it
   }
 })
 
+const { signal } = new AbortController()
+
 const server = `require('node:http').createServer((request, response) => response.end(JSON.stringify(process.env)))`
 
 test('a gateway starts in its own folder, with only PATH from the environment, and all of its processes are ended', async () => {
   const folder = testFolder('gateway')
   const listen = (port: number) => `${server}.listen(${port}, '127.0.0.1')`
   let second = 0
-  const program = await startProgram(folder, ({ port, write }) => {
+  const program = await startProgram({ folder, signal }, ({ port, write }) => {
     second = port
     // The process that listens is a child of the one that was started.
     const file = write('server.cjs', listen(port))
@@ -80,9 +83,34 @@ test('a gateway that ends before it listens is reported with the end of its outp
   const folder = testFolder('broken')
   const code = "console.error('begin' + 'x'.repeat(1_990)); console.log('no such option'); process.exit(3)"
   await assert.rejects(
-    startProgram(folder, () => ({ command: [process.execPath, '-e', code] })),
+    startProgram({ folder, signal }, () => ({ command: [process.execPath, '-e', code] })),
     { message: `${'x'.repeat(1_984)}\nno such option\n` },
   )
+})
+
+test('a gateway that cannot be started, or is killed, is reported as one that ends', async () => {
+  const start = (...command: string[]) => startProgram({ folder: testFolder('broken'), signal }, () => ({ command }))
+  await assert.rejects(start('/nowhere/gateway'), { message: 'spawn /nowhere/gateway ENOENT' })
+  await assert.rejects(start(process.execPath, '-e', "console.log('so'); process.kill(process.pid, 'SIGKILL')"), {
+    message: 'so\n',
+  })
+})
+
+test('a gateway is stopped if the run is ended before it is ready', async () => {
+  const folder = testFolder('slow')
+  const [begun, ending] = [join(folder, 'begun'), new AbortController()]
+  let asked = 0
+  const starting = startProgram({ folder, signal: ending.signal }, () => {
+    const code = `console.log(process.pid); require('node:fs').writeFileSync(${JSON.stringify(begun)}, String(process.pid))
+setInterval(() => {}, 1_000)`
+    return { command: [process.execPath, '-e', code], isReady: async () => asked++ < 0 }
+  })
+  await until(() => existsSync(begun) && readFileSync(begun, 'utf8'))
+  ending.abort()
+  const pid = Number(readFileSync(begun, 'utf8'))
+  await assert.rejects(starting, { message: `${pid}\n` })
+  await until(() => !isRunning(pid))
+  assert.ok(asked > 0)
 })
 
 test('a gateway has time to end, and then what it started is killed; its files are for its user only', async () => {
@@ -90,7 +118,7 @@ test('a gateway has time to end, and then what it started is killed; its files a
   const [ended, started] = [join(folder, 'ended'), join(folder, 'started')]
   const stubborn = `process.on('SIGTERM', () => {}); require('node:fs').writeFileSync(process.argv[2], String(process.pid))
 setInterval(() => {}, 1_000)`
-  const program = await startProgram(folder, ({ port, write, folder: own }) => {
+  const program = await startProgram({ folder, signal }, ({ port, write, folder: own }) => {
     assert.equal(own, folder)
     const child = write('child.cjs', stubborn)
     assert.deepEqual([child, statSync(child).mode & 0o777], [join(folder, 'child.cjs'), 0o600])
@@ -110,15 +138,6 @@ const listen = () => { clearInterval(timer); require('node:net').createServer().
   assert.equal(readFileSync(ended, 'utf8'), folder)
   await until(() => !isRunning(pid))
 })
-
-/** Whether a process runs; one that has ended and that nobody has waited for does not. */
-function isRunning(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
 
 test('installed gateways are found in the folder of the environment, or below the user’s cache', () => {
   const root = testFolder('gateways')

@@ -12,6 +12,7 @@ import { testFolder } from '../support/folder.ts'
 import { freePort, listen } from '../support/listen.ts'
 import { until } from '../support/waiting.ts'
 import { readPrinted } from './support/printed.ts'
+import { isRunning } from './support/running.ts'
 
 const program = join(import.meta.dirname, '../../conformance/bin/bothsides.mjs')
 
@@ -377,7 +378,7 @@ test('an interrupted run ends at once, with the exit code of its signal', async 
   }
 })
 
-test('a run that is interrupted while its gateway starts ends with the exit code of the signal', async () => {
+test('a run that is interrupted while its gateway starts stops it, and ends with the exit code of the signal', async () => {
   const folder = testFolder('bothsides')
   const slow = join(folder, 'slow.mjs')
   const begun = `import { writeFileSync } from 'node:fs'
@@ -385,7 +386,7 @@ import { createServer } from 'node:net'
 if (process.argv[2] === '--version') console.log('7')
 else if (process.argv[2] !== 'serve') console.log('{"key":"k","token":"t"}')
 else {
-  writeFileSync(process.argv[1] + '.begun', '')
+  writeFileSync(process.argv[1] + '.begun', String(process.pid))
   createServer().listen({ port: 0, host: '127.0.0.1' })
 }`
   writeFileSync(slow, begun)
@@ -393,9 +394,11 @@ else {
     stdio: 'ignore',
     env: { ...process.env, TRIWIRE: slow },
   })
-  await until(() => existsSync(`${slow}.begun`))
+  await until(() => existsSync(`${slow}.begun`) && readFileSync(`${slow}.begun`, 'utf8'))
   child.kill('SIGTERM')
   assert.equal(await new Promise((resolve) => child.on('close', resolve)), 143)
+  const gateway = Number(readFileSync(`${slow}.begun`, 'utf8'))
+  await until(() => !isRunning(gateway))
 })
 
 test('a baseline that names no case of the suite is an error', async () => {

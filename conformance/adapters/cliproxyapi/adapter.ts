@@ -17,10 +17,10 @@ const adapter: Adapter = {
   lanes: 8,
   jobs: 4,
   find: async () => findBuilt('cliproxyapi'),
-  async start({ upstream, models, folder }) {
+  async start({ upstream, models, folder, signal }) {
     const named = (wire: Wire) =>
       models.filter((model) => model.wire === wire).map(({ client, upstream: name }) => ({ name, alias: client }))
-    const program = await startProgram(folder, ({ port, write }) => ({
+    const program = await startProgram({ folder, signal }, ({ port, write }) => ({
       command: [
         join(homeOf('cliproxyapi'), 'program'),
         '-config',

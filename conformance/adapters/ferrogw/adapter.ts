@@ -23,8 +23,8 @@ const adapter: Adapter = {
     return { client: name, upstream: name }
   },
   find: async () => findPython('ferrogw', 'ferrogw'),
-  async start({ upstream, folder }) {
-    const program = await startProgram(folder, ({ port, write }) => ({
+  async start({ upstream, folder, signal }) {
+    const program = await startProgram({ folder, signal }, ({ port, write }) => ({
       command: [join(homeOf('ferrogw'), 'bin/ferrogw'), 'serve'],
       env: {
         HOST: '127.0.0.1',

@@ -39,14 +39,14 @@ const adapter: Adapter = {
   lanes: 8,
   jobs: 4,
   find: async () => findPython('litellm', 'litellm'),
-  async start({ upstream, models, prices, folder }) {
+  async start({ upstream, models, prices, folder, signal }) {
     const cost = {
       input_cost_per_token: prices.input / 1e6,
       cache_read_input_token_cost: prices.cached / 1e6,
       cache_creation_input_token_cost: prices.cacheWrite / 1e6,
       output_cost_per_token: prices.output / 1e6,
     }
-    const program = await startProgram(folder, ({ port, write }) => {
+    const program = await startProgram({ folder, signal }, ({ port, write }) => {
       write('bothsides_spent.py', logger)
       const config = {
         model_list: models.map(({ wire, client, upstream: name }) => ({

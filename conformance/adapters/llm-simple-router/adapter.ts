@@ -16,11 +16,11 @@ const adapter: Adapter = {
   lanes: 8,
   jobs: 4,
   find: async () => findNpm('llm-simple-router', 'llm-simple-router'),
-  async start({ upstream, models, folder }) {
+  async start({ upstream, models, folder, signal }) {
     const modules = join(homeOf('llm-simple-router'), 'node_modules')
     // A package that it compiles may need an older Node, which is then installed beside it.
     const own = join(modules, `node-${process.platform}-${process.arch}/bin/node`)
-    const program = await startProgram(folder, ({ port }) => ({
+    const program = await startProgram({ folder, signal }, ({ port }) => ({
       command: [existsSync(own) ? own : process.execPath, join(modules, 'llm-simple-router/dist/cli.js')],
       env: { HOST: '127.0.0.1', PORT: String(port), DB_PATH: join(folder, 'router.sqlite'), LOG_LEVEL: 'error' },
     }))

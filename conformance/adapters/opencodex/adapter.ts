@@ -26,7 +26,7 @@ const adapter: Adapter = {
     return { client: `${wire}/${upstream}`, upstream }
   },
   find: async () => findNpm('opencodex', '@bitkyc08/opencodex'),
-  async start({ upstream, models, folder }) {
+  async start({ upstream, models, folder, signal }) {
     const modules = join(homeOf('opencodex'), 'node_modules')
     const providers = Object.fromEntries(
       Object.entries(kinds).map(([wire, [kind, path]]) => [
@@ -41,7 +41,7 @@ const adapter: Adapter = {
         },
       ]),
     )
-    const program = await startProgram(folder, ({ port, write }) => {
+    const program = await startProgram({ folder, signal }, ({ port, write }) => {
       write('config.json', JSON.stringify({ port, defaultProvider: 'chat', providers }))
       return {
         command: [process.execPath, join(modules, '@bitkyc08/opencodex/bin/ocx.mjs'), 'start', '--port', String(port)],

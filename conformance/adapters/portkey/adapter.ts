@@ -16,9 +16,9 @@ const adapter: Adapter = {
   lanes: 8,
   jobs: 4,
   find: async () => findNpm('portkey', '@portkey-ai/gateway'),
-  async start({ upstream, folder }) {
+  async start({ upstream, folder, signal }) {
     const server = join(homeOf('portkey'), 'node_modules/@portkey-ai/gateway/build/start-server.js')
-    const program = await startProgram(folder, ({ port }) => ({
+    const program = await startProgram({ folder, signal }, ({ port }) => ({
       command: [process.execPath, server, `--port=${port}`, '--headless'],
     }))
     return {

@@ -28,8 +28,8 @@ const adapter: Adapter = {
   lanes: 8,
   jobs: 4,
   find: async () => findPython('rolter', 'rolter'),
-  async start({ upstream, models, folder }) {
-    const program = await startProgram(folder, ({ port, write }) => ({
+  async start({ upstream, models, folder, signal }) {
+    const program = await startProgram({ folder, signal }, ({ port, write }) => ({
       command: [
         join(homeOf('rolter'), 'bin/rolter'),
         'gateway',

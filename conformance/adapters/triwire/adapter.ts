@@ -1,11 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Adapter } from '../../src/adapter.ts'
 import type { Wire } from '../../src/case.ts'
-import { freePort } from '../../src/program.ts'
+import { freePort, startProgram } from '../../src/program.ts'
 import { deviations } from './deviations.ts'
 
 /** TRIWIRE names the program of another installation; without it, it is the one of this checkout. */
@@ -30,84 +28,67 @@ const adapter: Adapter = {
     const { stdout, stderr } = spawnSync(process.execPath, [program, '--version'], { encoding: 'utf8' })
     return stdout ? { version: stdout.trim() } : { missing: stderr.trim() }
   },
-  async start({ upstream, models, prices, folder }) {
-    const [port, adminPort] = [await freePort(), await freePort()]
-    const config = join(folder, 'triwire.yaml')
-    writeFileSync(
-      config,
+  async start({ upstream, models, prices, folder, signal }) {
+    const adminPort = await freePort()
+    const admin = `http://127.0.0.1:${adminPort}`
+    let [key, token] = ['', '']
+    const running = await startProgram({ folder, signal }, ({ port, write }) => {
       // JSON is YAML.
-      JSON.stringify({
-        listen: `127.0.0.1:${port}`,
-        admin_listen: `127.0.0.1:${adminPort}`,
-        store: './triwire.db',
-        limits: { requests_per_minute: 100_000 },
-        catalog: {
-          pinned: '2026-11-01',
-          models: models.map(({ wire, client, upstream: name }) => ({
-            id: client,
-            wire,
-            upstream: name,
-            upstream_model: name,
-            max_output_tokens: 32_000,
-            profile: profiles[wire],
-            prices: {
-              input: String(prices.input),
-              cache_read: String(prices.cached),
-              cache_write: String(prices.cacheWrite),
-              output: String(prices.output),
-            },
-          })),
-        },
-        upstreams: Object.fromEntries(
-          models.map(({ upstream: name }) => [
-            name,
-            { base_url: upstream.origin, accounts: [{ name: 'main', key: upstream.key }] },
-          ]),
-        ),
-      }),
-      { mode: 0o600 },
-    )
-    const ask = (...words: string[]) => {
-      const { status, stdout, stderr } = spawnSync(
-        process.execPath,
-        [program, ...words, '--config', config, '--json'],
-        {
-          encoding: 'utf8',
-          cwd: folder,
-        },
+      const config = write(
+        'triwire.yaml',
+        JSON.stringify({
+          listen: `127.0.0.1:${port}`,
+          admin_listen: `127.0.0.1:${adminPort}`,
+          store: './triwire.db',
+          limits: { requests_per_minute: 100_000 },
+          catalog: {
+            pinned: '2026-11-01',
+            models: models.map(({ wire, client, upstream: name }) => ({
+              id: client,
+              wire,
+              upstream: name,
+              upstream_model: name,
+              max_output_tokens: 32_000,
+              profile: profiles[wire],
+              prices: {
+                input: String(prices.input),
+                cache_read: String(prices.cached),
+                cache_write: String(prices.cacheWrite),
+                output: String(prices.output),
+              },
+            })),
+          },
+          upstreams: Object.fromEntries(
+            models.map(({ upstream: name }) => [
+              name,
+              { base_url: upstream.origin, accounts: [{ name: 'main', key: upstream.key }] },
+            ]),
+          ),
+        }),
       )
-      if (status !== 0) throw new Error(stderr || stdout)
-      return JSON.parse(stdout) as { [name: string]: string }
-    }
-    ask('account', 'create', 'bothsides', '--credit', String(credit))
-    const { key } = ask('key', 'create', 'bothsides')
-    const { token } = ask('operator', 'create', 'bothsides', '--role', 'viewer')
-    const log = join(folder, 'triwire.log')
-    const server = spawn(process.execPath, [program, 'serve', '--config', config], {
-      cwd: folder,
-      stdio: ['ignore', openSync(log, 'a'), openSync(log, 'a')],
+      const ask = (...words: string[]) => {
+        const all = [program, ...words, '--config', config, '--json']
+        const { status, stdout, stderr } = spawnSync(process.execPath, all, { encoding: 'utf8', cwd: folder })
+        if (status !== 0) throw new Error(stderr || stdout)
+        return JSON.parse(stdout) as { [name: string]: string }
+      }
+      ask('account', 'create', 'bothsides', '--credit', String(credit))
+      key = ask('key', 'create', 'bothsides')['key']!
+      token = ask('operator', 'create', 'bothsides', '--role', 'viewer')['token']!
+      return {
+        command: [process.execPath, program, 'serve', '--config', config],
+        isReady: () => isThere(`${admin}/readyz`),
+      }
     })
-    const exited = once(server, 'exit')
-    const origin = `http://127.0.0.1:${port}`
-    for (let tries = 0; !(await isThere(`http://127.0.0.1:${adminPort}/readyz`)); tries++) {
-      if (server.exitCode !== null || tries > 300) throw new Error(readFileSync(log, 'utf8').slice(-2_000))
-      await pause(100)
-    }
     return {
-      origin,
-      key: key!,
+      ...running,
+      key,
       async readSpent() {
-        const response = await fetch(`http://127.0.0.1:${adminPort}/api/v1/accounts/bothsides`, {
+        const response = await fetch(`${admin}/api/v1/accounts/bothsides`, {
           headers: { authorization: `Bearer ${token}` },
         })
         const { balance } = (await response.json()) as { balance: string }
         return credit - Number(balance)
-      },
-      async stop() {
-        server.kill('SIGTERM')
-        const late = setTimeout(() => server.kill('SIGKILL'), 10_000)
-        await exited
-        clearTimeout(late)
       },
     }
   },
