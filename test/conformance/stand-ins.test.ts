@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Case } from '../../conformance/src/case.ts'
+import type { Case, Json } from '../../conformance/src/case.ts'
 import { loadCases, readCase } from '../../conformance/src/load-cases.ts'
-import { describe, findDifferences } from '../../conformance/src/verdict.ts'
+import { bindingsSoFar, describe, findDifferences, judge, type Trace } from '../../conformance/src/verdict.ts'
 import { type Badness, runStandIn } from './support/stand-in.ts'
 
 const ids = [
@@ -426,4 +426,188 @@ test('a difference is one line, and a long value is cut in it', () => {
     `client: text is "${'a'.repeat(198)}"; expected "b"`,
   )
   assert.equal(describe({ ...difference, actual: undefined }), 'client: text is absent; expected "b"')
+})
+
+const chatPair = { client: 'chat', model: 'chat' } as const
+const ownNames = { client: 'outer', upstream: 'inner' }
+const seen = (members: object) => ({ status: 200, ended: 'complete', ...members })
+const client = (...expects: (object | undefined)[]) => ({
+  chat: { steps: expects.map((expect) => ({ request: {}, ...(expect && { expect }) })) },
+})
+const refused = (status: number, error: object | undefined) => seen({ status, error })
+const failed = [{ side: 'client, step 1', path: 'status', expected: '200', actual: 400 }]
+const wants = { client: client({ status: 200 }), fields: ['top_k', 'user'] }
+
+/** Runs of a case, with the verdict on each. */
+const verdicts: [what: string, one: object, trace: object, verdict: object][] = [
+  ['that passes', wants, { steps: [seen({})] }, { verdict: 'pass', differences: [] }],
+  [
+    'whose model was asked on another wire',
+    wants,
+    { steps: [seen({})], wrongWire: 'messages' },
+    { verdict: 'unsupported', differences: [], note: 'the gateway asked this model on messages, not on chat' },
+  ],
+  [
+    'that is refused with the message of a field',
+    wants,
+    { steps: [refused(400, { message: 'no user here' })] },
+    { verdict: 'refused', differences: [], note: 'status 400 names user' },
+  ],
+  [
+    'that is refused with the param of a field',
+    wants,
+    { steps: [refused(499, { param: 'top_k' })] },
+    { verdict: 'refused', differences: [], note: 'status 499 names top_k' },
+  ],
+  [
+    'whose error names no field',
+    wants,
+    { steps: [refused(400, { code: 'user', type: 'user' })] },
+    { verdict: 'fail', differences: failed },
+  ],
+  ['without an error', wants, { steps: [refused(400, undefined)] }, { verdict: 'fail', differences: failed }],
+  [
+    'that is refused in its second step',
+    { ...wants, client: client({ status: 200 }, { status: 200 }) },
+    { steps: [seen({ status: 500, error: { message: 'user' } }), refused(404, { message: 'user' })] },
+    { verdict: 'refused', differences: [], note: 'status 404 names user' },
+  ],
+  [
+    'whose fields are none',
+    { client: client({ status: 200 }) },
+    { steps: [refused(400, { message: 'user' })] },
+    { verdict: 'fail', differences: failed },
+  ],
+  [
+    'on a path that is not served',
+    wants,
+    { steps: [seen({ status: 501 })] },
+    { verdict: 'unsupported', differences: [], note: 'status 501: the gateway does not serve this' },
+  ],
+  [
+    'that expects such a status',
+    { client: client({ status: { $oneOf: [400, 404] }, text: 'a' }) },
+    { steps: [seen({ status: 404 })] },
+    {
+      verdict: 'fail',
+      differences: [{ side: 'client, step 1', path: 'text', expected: '"a"', actual: undefined }],
+    },
+  ],
+  [
+    'that expects such a status of another step',
+    { client: client({ text: 'a' }, { status: 404 }) },
+    { steps: [seen({ status: 404 })] },
+    {
+      verdict: 'fail',
+      differences: [{ side: 'client, step 1', path: 'text', expected: '"a"', actual: undefined }],
+    },
+  ],
+  [
+    'that expects no status, of all wires',
+    { client: { '*': client({ text: 'a' }).chat } },
+    { steps: [seen({ status: 405 })] },
+    { verdict: 'unsupported', differences: [], note: 'status 405: the gateway does not serve this' },
+  ],
+  [
+    'whose model was asked before such a status',
+    { client: client({ status: 200 }), model: { '*': { exchanges: [{ reply: {} }] } } },
+    { steps: [seen({ status: 404 })], asked: [{}] },
+    {
+      verdict: 'fail',
+      differences: [{ side: 'client, step 1', path: 'status', expected: '200', actual: 404 }],
+    },
+  ],
+]
+for (const [what, one, trace, verdict] of verdicts) {
+  test(`a run ${what} is judged`, () =>
+    assert.deepEqual(judge(one as Case, chatPair, { asked: [], ...trace } as unknown as Trace, ownNames), verdict))
+}
+
+const absent = { $absent: true }
+const model = (...expects: (object | undefined)[]) => ({
+  '*': { exchanges: expects.map((expect) => ({ reply: {}, ...(expect && { expect }) })) },
+})
+
+/** Runs of a case, with all of their differences as they are said. */
+const differing: [what: string, one: object, trace: object, said: string[]][] = [
+  ['steps without expectations', { client: client(undefined) }, { steps: [seen({})], asked: [] }, []],
+  [
+    'an answer that is late, or out of order',
+    { client: client({ text: absent }, undefined, { ended: 'late', disorder: 'x' }) },
+    { steps: ['late', 'complete', 'late'].map((ended) => ({ ended, disorder: 'x' })), asked: [] },
+    [
+      'client, step 1: disorder is "x"; expected absent',
+      'client, step 1: ended is "late"; expected not "late"',
+      'client, step 2: disorder is "x"; expected absent',
+    ],
+  ],
+  [
+    'a client that left, in a stream out of order',
+    { client: client({ text: 'a' }) },
+    { steps: [{ ended: 'left', disorder: 'x' }], asked: [] },
+    ['client, step 1: text is absent; expected "a"'],
+  ],
+  [
+    'names of the model on both sides, and a value on both',
+    {
+      client: client({ model: '$model', id: { $same: 'x' } }, { id: { $same: 'x' } }),
+      model: model({ model: '$model', id: { $same: 'x' } }, undefined),
+    },
+    {
+      steps: [seen({ model: 'outer', id: 'a' }), seen({ id: 'b' })],
+      asked: [{ model: 'outer', id: 'a' }, {}, {}],
+    },
+    [
+      'model, request 1: model is "outer"; expected "inner"',
+      'client, step 2: id is "b"; expected the same as before for "x": "a"',
+    ],
+  ],
+  [
+    'a step that was not asked, and its fault',
+    { client: client({ text: 'a' }, { text: 'b' }) },
+    { steps: [seen({ text: 'a' })], asked: [], fault: 'why' },
+    ['client: steps is "why"; expected each to be asked'],
+  ],
+  [
+    'a model that was asked too often, too rarely, or although there is none',
+    { client: client(undefined) },
+    { steps: [], asked: [{}] },
+    ['model: requests is 1; expected 0'],
+  ],
+  [
+    'a model of the pair’s wire that was asked too rarely',
+    { client: client(undefined), model: { ...model(undefined), chat: model(undefined, undefined)['*'] } },
+    { steps: [], asked: [{}] },
+    ['model: requests is 1; expected at least 2'],
+  ],
+  [
+    'a bill by a number and by a matcher',
+    { client: client(undefined), bill: { amount: 0.3 } },
+    { steps: [], asked: [], bill: 0.3000001 },
+    ['bill: amount is 0.3000001; expected 0.3 to a billionth'],
+  ],
+  [
+    'a bill that is near',
+    { client: client(undefined), bill: { amount: 0.3 } },
+    { steps: [], asked: [], bill: 0.1 + 0.2 },
+    [],
+  ],
+]
+for (const [what, one, trace, said] of differing) {
+  test(`the differences of ${what} are listed`, () =>
+    assert.deepEqual(findDifferences(one as Case, chatPair, trace as never, ownNames).map(describe), said))
+}
+
+test('what both sides have shown so far is bound for a later request', () => {
+  const one = {
+    client: client({ id: { $same: 'a' }, model: { $same: 'm' } }, undefined, { id: { $same: 'c' } }),
+    model: model({ 'list[0]': { $same: 'b' } }),
+  }
+  const trace = { steps: [seen({ id: 1, model: 'x' }), seen({ id: 2 })], asked: [{ list: [3] }, { list: [4] }] }
+  const bindings = bindingsSoFar(one as unknown as Case, chatPair, trace as never, ownNames)
+  assert.deepEqual([...bindings] as [string, Json][], [
+    ['a', 1],
+    ['m', 'x'],
+    ['b', 3],
+  ])
 })

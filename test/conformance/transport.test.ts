@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
-import type { Case, ModelScript, Wire } from '../../conformance/src/case.ts'
-import { type BuiltRequest, buildRequest, send } from '../../conformance/src/client.ts'
+import type { Case, Json, ModelScript, Wire } from '../../conformance/src/case.ts'
+import { type BuiltRequest, buildRequest, observe as read, send } from '../../conformance/src/client.ts'
 import { type Lane, startModel } from '../../conformance/src/model.ts'
 import { askOnce, isKeptAway, whyUnreachable } from '../../conformance/src/reach.ts'
 import type { Subject } from '../../conformance/src/run.ts'
@@ -24,6 +24,70 @@ test('a request with a body is a POST, else a GET, unless it names its method; a
   assert.equal(build({ method: 'DELETE' }).method, 'DELETE')
   assert.equal(`${build({ raw: '{"model":"$model"' }).body}`, '{"model":"m"')
   assert.deepEqual(build({ base64: '/w==' }).body, Buffer.from([0xff]))
+})
+
+test('a request has the headers of its wire, of the gateway and of its case, and the values that were seen', () => {
+  const more = { ...target, headers: { 'x-a': '1', 'x-b': '2' } }
+  const bindings = new Map<string, Json>([['id', { a: [1] }]])
+  const built = buildRequest(
+    'messages',
+    {
+      body: { model: '$model', $use: 'id', list: [{ $use: 'id' }, { $use: 1 }, '$model', 'a $model', null, 1] },
+      headers: { 'x-b': '3', 'x-api-key': null },
+      path: '/v1/$model/x$model',
+    },
+    more,
+    bindings,
+  )
+  assert.deepEqual(
+    { ...built, body: JSON.parse(String(built.body)) },
+    {
+      method: 'POST',
+      path: '/v1/m/xm',
+      headers: { 'anthropic-version': '2023-06-01', 'x-a': '1', 'x-b': '3', 'content-type': 'application/json' },
+      body: { a: [1] },
+    },
+  )
+  const listed = build({ body: [{ $use: 1 }, '$model', { a: 'a $model', b: null }, 1] })
+  assert.equal(String(listed.body), '[{"$use":1},"m",{"a":"a m","b":null},1]')
+  assert.deepEqual(Object.keys(build({})), ['method', 'path', 'headers'])
+  assert.equal(
+    String(build({ ask: { text: 'a' }, body: 1 }).body),
+    '{"model":"m","messages":[{"role":"user","content":"a"}]}',
+  )
+  assert.equal(build({ raw: '' }).method, 'POST')
+  assert.throws(() => build({ body: [{ $use: 'x' }] }), {
+    message: 'nothing was seen for "x", which a later request needs',
+  })
+})
+
+test('what came is read whole: a body, a stream, and the error in either', () => {
+  const seen = { status: 200, headers: {}, raw: '', events: [] }
+  const nothing = { text: '', reasoning: '', refusal: '', calls: [], stop: null }
+  const rest = { ...seen, done: false, ended: 'complete' }
+  const of = (raw: string) => read('chat', { ...seen, raw }, 'complete')
+  assert.deepEqual(of('x'), { ...rest, raw: 'x' })
+  assert.deepEqual(of('[{}]'), { ...rest, raw: '[{}]', body: [{}] })
+  assert.deepEqual(of('{}'), { ...rest, ...nothing, raw: '{}', body: {} })
+  const error = { message: 'e' }
+  const raw = '{"error":"e"}'
+  assert.deepEqual(of(raw), { ...rest, raw, body: { error: 'e' }, error })
+  const chunk = { object: 'chat.completion.chunk', choices: [{ delta: { content: 'a' } }] }
+  const stream = (ended: 'cut' | 'complete', ...datas: Json[]) =>
+    read('chat', { ...seen, raw: '{}', events: datas.map((data) => ({ data })) }, ended)
+  const events = (...datas: Json[]) => ({ ...rest, ...nothing, raw: '{}', events: datas.map((data) => ({ data })) })
+  assert.deepEqual(stream('cut', chunk), { ...events(chunk), ended: 'cut', text: 'a' })
+  assert.deepEqual(stream('complete', chunk, { error: 'e' }, '[DONE]'), {
+    ...events(chunk, { error: 'e' }, '[DONE]'),
+    done: true,
+    text: 'a',
+    error,
+  })
+  assert.deepEqual(stream('complete', '[DONE]'), {
+    ...events('[DONE]'),
+    done: true,
+    disorder: '[DONE] comes without a finish_reason',
+  })
 })
 
 /** Sends to a server that answers as `answer` says. */
@@ -192,6 +256,108 @@ test('a client that leaves is noticed; unknown paths and lanes, cases without a 
   const error = { type: 'invalid_request_error', message: 'no model may be asked' }
   assert.deepEqual([unasked.status, unasked.body], [400, { error }])
   assert.equal(none.lane.seen.length, 1)
+})
+
+test('the model reads the lane from the end of its own name, and the wire from the path', async () => {
+  const { ask, model, lane } = await play('chat', { exchanges: [{ reply: { json: { id: '$model' } } }] })
+  const second = model.begin(12, 'messages', { exchanges: [{ reply: { raw: '$model' } }] })
+  const named = (name: string, more: object = {}) =>
+    ask({ body: Buffer.from(JSON.stringify({ model: name, ...more })) })
+  assert.deepEqual((await named('m')).body, { id: 'm' })
+  assert.equal((await named('m-12', { system: 's' })).raw, 'm-12')
+  for (const name of ['m-12-x', '12', '']) assert.deepEqual((await named(name)).body, { id: name })
+  const { headers, ...seen } = second.seen[0]!
+  assert.deepEqual(seen, {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    body: { model: 'm-12', system: 's' },
+    raw: '{"model":"m-12","system":"s"}',
+    asked: { model: 'm-12', stream: false, system: '', turns: [], tools: [] },
+    left: false,
+  })
+  assert.equal(headers['content-type'], 'application/json')
+  assert.equal(second.wrongWire, 'chat')
+  const none = await named('m-3')
+  const error = { type: 'server_error', message: 'no case runs here' }
+  assert.deepEqual([none.status, none.headers['content-type'], none.body], [503, 'application/json', { error }])
+  lane.seen.length = 0
+  for (const [path, wire] of [
+    ['/chat/completions?x=1\n2', undefined],
+    ['/a/responses', 'responses'],
+    ['/v1/responses/compact', 'responses'],
+    ['/v1/messages/count_tokens', 'messages'],
+    ['/v1/messages/batches', undefined],
+    ['/v1/responses/x', undefined],
+    ['/xmessages', undefined],
+  ] as const) {
+    delete lane.wrongWire
+    await ask({ path: encodeURI(path), body: Buffer.from('x') })
+    assert.equal(lane.wrongWire, wire, path)
+  }
+  assert.deepEqual([lane.seen[0]!.path, 'body' in lane.seen[0]!], ['/chat/completions', false])
+})
+
+test('the headers and the bytes of each form of a reply are those of its wire, unless the script has others', async () => {
+  const reply = async (script: object, stream = false, wire: Wire = 'chat') => {
+    const { ask } = await play(wire, { exchanges: [{ reply: script }] })
+    const { status, headers, raw } = await ask(stream ? streamed('') : {})
+    return [status, headers['content-type'], headers['cache-control'], raw]
+  }
+  const events = ['text/event-stream', 'no-cache']
+  const json = ['application/json', undefined]
+  assert.deepEqual(await reply({ json: { a: 1 } }), [200, ...json, '{"a":1}'])
+  assert.deepEqual(await reply({ json: null, status: 399 }, true), [399, ...events, 'data: null\n\n'])
+  assert.deepEqual(await reply({ json: null, status: 400 }, true), [400, ...json, 'null'])
+  assert.deepEqual(await reply({ raw: 'x', status: 201 }, true), [201, ...json, 'x'])
+  const headers = { 'content-type': 'a/b', 'cache-control': 'c' }
+  assert.deepEqual(await reply({ raw: 'x', headers }), [200, 'a/b', 'c', 'x'])
+  assert.deepEqual(await reply({ json: {}, headers }), [200, 'a/b', 'c', '{}'])
+  assert.deepEqual(await reply({ events: [{ data: {} }], headers }, true), [200, 'a/b', 'c', 'data: {}\n\n'])
+  const parts = [
+    { data: { type: 'a' } },
+    { event: 'b', data: { type: 'c' } },
+    { data: { type: 1 } },
+    { pauseMs: 1 },
+    { raw: 'é' },
+    { base64: 'eA==' },
+    { data: '[DONE]' },
+  ]
+  const bytes = 'event: a\ndata: {"type":"a"}\n\nevent: b\ndata: {"type":"c"}\n\ndata: {"type":1}\n\néxdata: [DONE]\n\n'
+  assert.deepEqual(await reply({ events: parts }, true), [200, ...events, bytes])
+  assert.deepEqual(await reply({ events: parts, splitBytes: 1 }, true), [200, ...events, bytes])
+  assert.deepEqual(await reply({ events: parts, cutAfterBytes: 12 }, true), [200, ...events, bytes.slice(0, 12)])
+  assert.deepEqual(await reply({ events: parts.slice(3, 5) }), [
+    200,
+    ...json,
+    '{"object":"chat.completion","choices":[]}',
+  ])
+  assert.deepEqual(await reply({ events: [{ data: 'x' }, { cut: true }, { data: 'y' }] }, true), [
+    200,
+    ...events,
+    'data: x\n\n',
+  ])
+  assert.deepEqual(await reply({ json: { a: 1 }, events: [{ data: 1 }] }), [200, ...json, '{"a":1}'])
+  assert.deepEqual(await reply({ json: { a: 1 }, events: [{ data: 1 }] }, true), [200, ...events, 'data: 1\n\n'])
+  assert.deepEqual(await reply({}), [200, ...json, '{"object":"chat.completion","choices":[]}'])
+  assert.deepEqual(await reply({}, false, 'messages'), [200, ...json, '{"content":[],"usage":{}}'])
+})
+
+test('the pieces of a scripted answer are counted in its stream, and its model is the one that was asked', async () => {
+  const { ask } = await play('chat', { exchanges: [{ reply: { answer: { text: 'abcdef', pieces: 3 } } }] })
+  const { events, model } = await ask(streamed(''))
+  assert.deepEqual([events.length, model], [6, 'm'])
+})
+
+test('a gateway that leaves is seen as having left, and one whose answer the script ended is not', async () => {
+  const { ask, lane, model } = await play('chat', { exchanges: [{ reply: { raw: 'x', pauseMs: 50 } }] })
+  await ask({}, { leaveAfter: { ms: 10 } })
+  await ask()
+  await model.settle(lane, 2_000)
+  assert.deepEqual(
+    lane.seen.map(({ left }) => left),
+    [true, false],
+  )
+  assert.equal(lane.open.size, 0)
 })
 
 /** A gateway that passes requests for some models on, without a change, and answers others as `instead` says. */
