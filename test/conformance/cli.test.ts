@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createProofs } from '../../conformance/src/bad-traces.ts'
 import type { Case } from '../../conformance/src/case.ts'
-import { whyUnreachable } from '../../conformance/src/reach.ts'
+import { explain } from '../../conformance/src/explain.ts'
+import { loadCases, pairsOf } from '../../conformance/src/load-cases.ts'
+import { advice, whyUnreachable } from '../../conformance/src/reach.ts'
 import { createWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort, listen } from '../support/listen.ts'
@@ -14,7 +16,8 @@ import { until } from '../support/waiting.ts'
 import { readPrinted } from './support/printed.ts'
 import { isRunning } from './support/running.ts'
 
-const program = join(import.meta.dirname, '../../conformance/bin/bothsides.mjs')
+const root = join(import.meta.dirname, '../../conformance')
+const program = join(root, 'bin/bothsides.mjs')
 
 async function bothsides(...words: string[]): Promise<{ code: number | null; out: string }> {
   return bothsidesWith({}, ...words)
@@ -96,19 +99,104 @@ test('a wrong command line reports the error, with the exit code of its kind', a
   }
 })
 
+/** Command lines with every option that goes with them, and the last error of each. */
+const whole: [words: string[], says: RegExp][] = [
+  [['run', '--adapter', 'nobody', '--upstream-port', '1', '--jobs', '1'], /^there is no adapter nobody\n$/],
+  [
+    ['run', ...here, '--upstream-port', '1', '--wires', 'chat', '--jobs', '1', '--lanes', '1'],
+    /\nhttp:\/\/127\.0\.0\.1:9 cannot be reached: bad port\n$/,
+  ],
+  [
+    ['run', ...here, '--endpoint', '--model', 'm', '--jobs', '1'],
+    /^http:\/\/127\.0\.0\.1:9 cannot be reached: bad port\n$/,
+  ],
+]
+
+test('each kind of run takes its options, and makes the folder of its report before it runs', async () => {
+  const folder = testFolder('bothsides')
+  const baseline = join(folder, 'baseline.json')
+  writeFileSync(baseline, '[]')
+  for (const [at, [words, says]] of whole.entries()) {
+    const out = join(folder, String(at), 'out')
+    const more = [
+      '--only',
+      'answers/',
+      '--only',
+      'tools/',
+      '--level',
+      'MUST',
+      '--baseline',
+      baseline,
+      '--prove',
+      '--out',
+      out,
+    ]
+    if (at === 2) more.splice(0, 6, '--only', '/')
+    const ran = await bothsidesWarm(...words, ...more)
+    assert.match(ran.out, says)
+    assert.deepEqual(readdirSync(out), [])
+  }
+})
+
+test('the address of a gateway loses its /v1 and slashes at the end, and the key may be in the environment', async () => {
+  for (const [address, origin] of [
+    ['http://127.0.0.1:9/v1', 'http://127.0.0.1:9'],
+    ['http://127.0.0.1:9//v1//', 'http://127.0.0.1:9'],
+    ['http://127.0.0.1:9/a/v1/', 'http://127.0.0.1:9/a'],
+    ['http://127.0.0.1:9/v1/a/', 'http://127.0.0.1:9/v1/a'],
+    ['https://127.0.0.1:9/', 'https://127.0.0.1:9'],
+  ] as const) {
+    const { stderr } = await runWarm(['run', '--gateway', address], { env: { BOTHSIDES_KEY: 'k' } })
+    assert.equal(stderr, `${origin} cannot be reached: bad port\n`)
+  }
+  for (const address of ['ftp://127.0.0.1:9', 'xhttp://127.0.0.1:9', '127.0.0.1:9']) {
+    const { stderr, code } = await runWarm(['run', '--gateway', address, '--key', 'k'])
+    assert.deepEqual([code, stderr], [2, '--gateway is a URL such as http://127.0.0.1:8080\n'])
+  }
+})
+
+test('the models to configure are listed by lane up to four lanes, and shortened from five on', async () => {
+  const setting = async (...words: string[]) => (await runWarm(['run', ...here, ...words])).stdout
+  const [before, after] = readPrinted('setting.txt').split(
+    '\n  bothsides-chat           chat\n  bothsides-chat-2         chat\n',
+  )
+  const listed = (port: number, lines: string[]) =>
+    `${before}\n${lines.join('\n')}\n${after}\n`.replace('PORT', String(port))
+  const line = (wire: string, lane: string) => `  bothsides-${wire}${lane}`.padEnd(27) + wire
+  const wires = ['chat', 'responses', 'messages']
+  assert.equal(
+    await setting(),
+    `${listed(
+      8970,
+      wires.map((wire) => line(wire, '')),
+    )}`,
+  )
+  assert.equal(
+    await setting('--wires', 'messages,chat', '--lanes', '4', '--upstream-port', '65535'),
+    listed(
+      65535,
+      ['messages', 'chat'].flatMap((wire) => ['', '-2', '-3', '-4'].map((lane) => line(wire, lane))),
+    ),
+  )
+  assert.equal(
+    await setting('--wires', 'chat', '--jobs', '5', '--lanes', '2'),
+    listed(8970, ['  bothsides-chat, bothsides-chat-2 … bothsides-chat-5   chat']),
+  )
+})
+
 test('the help equals the text in test/conformance/printed, to the byte', async () => {
   assert.equal((await bothsidesWarm('--help')).out, readPrinted('help.txt'))
 })
 
 test('check lists all cases, and counts them by level', async () => {
-  const { code, out } = await bothsides('check')
-  const [, all, ...counts] = /\n(\d+) cases: (\d+) MUST, (\d+) SHOULD, (\d+) MAY\n$/.exec(out)!.map(Number)
-  assert.equal(
-    counts.reduce((sum, count) => sum + count),
-    all,
-  )
-  assert.match(out, /^MUST +\w+\/[\w-]+, \d pairs: [A-Z]/m)
-  assert.equal(code, 0)
+  const cases = loadCases()
+  const lines = cases.map((one) => {
+    const count = pairsOf(one).length
+    return `${`${one.level}   `.slice(0, 6)} ${one.id}, ${count} pairs: ${one.title}`
+  })
+  const count = (level: string) => cases.filter((one) => one.level === level).length
+  lines.push(`${cases.length} cases: ${count('MUST')} MUST, ${count('SHOULD')} SHOULD, ${count('MAY')} MAY\n`)
+  assert.deepEqual(await bothsidesWarm('check'), { code: 0, out: lines.join('\n') })
 })
 
 test('a report with invalid entries is refused with its name', async () => {
@@ -143,12 +231,11 @@ test('a report with invalid entries is refused with its name', async () => {
   assert.deepEqual(readdirSync(out).sort(), written)
 })
 
-test('explain shows the clause, both sides and the bytes of a case', async () => {
-  const { code, out } = await bothsidesWarm('explain', 'text-deltas-join-to-the-text')
-  assert.equal(code, 0)
-  assert.match(out, /^# streams\/text-deltas-join-to-the-text\n\nMUST: /)
-  for (const text of ['Clause: Claude docs', '"messages"', '## The model is asked, request 1', 'chat.completion.chunk'])
-    assert.ok(out.includes(text), text)
+test('explain prints the page of a case, which is named by its id or by the end of it', async () => {
+  const id = 'streams/text-deltas-join-to-the-text'
+  const page = `${explain(loadCases().find((one) => one.id === id)!)}\n`
+  assert.deepEqual(await bothsidesWarm('explain', id), { code: 0, out: page })
+  assert.deepEqual(await bothsides('explain', 'text-deltas-join-to-the-text'), { code: 0, out: page })
 })
 
 /** A gateway of one wire for each model, which passes on what it is sent. `x` in its key breaks texts. */
@@ -175,7 +262,7 @@ test('run against a gateway prints what to configure, reports, and exits with a 
   const port = await freePort()
   const gateway = await startGateway(() => port)
   const run = (...words: string[]) =>
-    bothsides(
+    bothsidesWarm(
       'run',
       '--gateway',
       gateway,
@@ -198,7 +285,7 @@ test('run against a gateway prints what to configure, reports, and exits with a 
   assert.equal(verdicts['chat>messages'], 'unsupported')
   for (const name of ['results.md', 'results.xml', 'must.svg', 'should.svg', 'may.svg'])
     assert.ok(readFileSync(join(folder, name), 'utf8').length > 100)
-  const page = await bothsides('report', join(folder, 'results.json'))
+  const page = await bothsidesWarm('report', join(folder, 'results.json'))
   assert.equal(page.out.trim(), readFileSync(join(folder, 'results.md'), 'utf8').trim())
 
   for (const { ms } of kept.results) assert.ok(ms >= 0 && ms < 60_000, `${ms} ms`)
@@ -231,6 +318,51 @@ test('run against a gateway prints what to configure, reports, and exits with a 
   assert.equal(stale.code, 1)
   writeFileSync(baseline, '[{"case":"answers/text-is-kept"}]')
   assert.equal((await run(...same, '--baseline', baseline)).code, 2)
+})
+
+test('all that a run against a gateway prints is what test/conformance/printed has, but for port and time', async () => {
+  const port = await freePort()
+  const gateway = await startGateway(() => port)
+  const baseline = join(testFolder('bothsides'), 'baseline.json')
+  const why = 'It drops greetings.'
+  writeFileSync(
+    baseline,
+    JSON.stringify([
+      { case: 'answers/text-is-kept', pair: 'chat>chat', why },
+      { case: 'answers/text-is-kept', pair: 'chat>messages', why },
+      { case: 'errors/chat-wrong-key', why },
+      { case: 'money/money-failed-free', why },
+    ]),
+  )
+  const words = ['run', '--gateway', gateway, '--key', 'x', '--upstream-port', String(port), '--wires', 'chat,messages']
+  for (const id of ['text-is-kept', 'chat-wrong-key', 'chat-json-content-type', 'chat-stream-done'])
+    words.push('--only', id)
+  const ran = await bothsidesWarm(...words, '--baseline', baseline)
+  assert.equal(ran.out.replace(`:${port} `, ':PORT ').replace(/ in \d+ s;/, ' in N s;'), readPrinted('run.txt'))
+  assert.equal(ran.code, 1)
+})
+
+test('a gateway that keeps the model away from more than five cases gets advice', async () => {
+  const port = await freePort()
+  let left = 0
+  const model = `http://127.0.0.1:${port}/v1/messages`
+  const gateway = await serve(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    if (request.method !== 'POST' || left-- <= 0) return response.writeHead(503).end('{}')
+    response.end(await (await fetch(model, { method: 'POST', body: Buffer.concat(chunks) })).text())
+  })
+  const run = async (...only: string[]) => {
+    left = 1
+    const words = ['--gateway', gateway, '--key', 'k', '--upstream-port', String(port), '--wires', 'messages']
+    return (await bothsidesWarm('run', ...words, ...only.flatMap((text) => ['--only', `answers/chat-${text}`]))).out
+  }
+  const six = await run('answer-', 'json-content-type')
+  assert.equal(six.match(/^fail /gm)?.length, 6)
+  assert.ok(six.includes(`\n${advice}\n`), six)
+  const five = await run('answer-')
+  assert.equal(five.match(/^fail /gm)?.length, 5)
+  assert.ok(!five.includes('--lanes 120'), five)
 })
 
 test('an expectation that no wrong run can fail is called blind, and a run that differs proves nothing', () => {
@@ -271,7 +403,9 @@ const [, program, verb, ...words] = process.argv
 if (verb === '--version') console.log('7')
 else if (verb !== 'serve') console.log('{"key":"k","token":"t"}')
 else {
-  const { listen, admin_listen } = JSON.parse(readFileSync(words[words.indexOf('--config') + 1], 'utf8'))
+  const config = readFileSync(words[words.indexOf('--config') + 1], 'utf8')
+  writeFileSync(program + '.config', config)
+  const { listen, admin_listen } = JSON.parse(config)
   for (const address of [listen, admin_listen])
     createServer((_, response) => response.end('{}')).listen(Number(address.split(':')[1]), '127.0.0.1')
   process.once('SIGTERM', () => process.exit(writeFileSync(program + '.stopped', '')))
@@ -285,10 +419,37 @@ test('an adapter is run and stopped, and at most four reasons of its failures ar
   const reasons = ran.out.matchAll(/^fail .+\n((?: {14}.+\n)+)/gm).map(([, lines]) => lines!.trim().split('\n').length)
   assert.equal(Math.max(...reasons), 4)
   assert.equal(ran.code, 1)
-  const may = await bothsidesWith({ TRIWIRE: program }, 'run', '--adapter', 'triwire', '--level', 'MAY')
+  const [port, out] = [String(await freePort()), join(folder, 'out')]
+  const words = ['run', '--adapter', 'triwire', '--level', 'MAY', '--upstream-port', port, '--out', out]
+  const may = await bothsidesWith({ TRIWIRE: program }, ...words)
   assert.match(may.out, /\nfail +MAY /)
   assert.equal(may.code, 0)
   assert.equal(readFileSync(`${program}.stopped`, 'utf8'), '')
+
+  const { catalog, upstreams } = JSON.parse(readFileSync(`${program}.config`, 'utf8'))
+  const names = catalog.models.map((model: { id: string; upstream: string }) => [model.id, model.upstream])
+  const expected = ['chat', 'responses', 'messages'].flatMap((wire) =>
+    Array.from({ length: 120 }, (_, at) => `bothsides-${wire}${at === 0 ? '' : `-${at + 1}`}`),
+  )
+  assert.deepEqual(
+    names,
+    expected.map((name) => [name, name]),
+  )
+  assert.deepEqual(catalog.models[0].prices, { input: '2', cache_read: '0.5', cache_write: '2.5', output: '8' })
+  assert.deepEqual(upstreams['bothsides-chat'], {
+    base_url: `http://127.0.0.1:${port}`,
+    accounts: [{ name: 'main', key: 'bothsides-upstream-key' }],
+  })
+  const kept = readFileSync(join(out, 'results.json'), 'utf8')
+  const report = JSON.parse(kept)
+  assert.equal(kept, `${JSON.stringify(report, null, 1)}\n`)
+  assert.deepEqual(
+    [report.gateway, report.node, report.switchedOn.length],
+    [{ name: 'triwire', version: '7' }, process.versions.node, 5],
+  )
+  assert.equal(report.suite, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version)
+  assert.deepEqual([...new Set(report.results.map(({ level }: { level: string }) => level))], ['MAY'])
+  assert.ok(readFileSync(join(out, 'may.svg'), 'utf8').includes('>MAY '))
 })
 
 test('an adapter whose gateway does not start ends the run with its output, and leaves no files', async () => {
@@ -331,12 +492,12 @@ test('a gateway that asks no model ends the run before the cases, and its answer
     response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"this key is unknown"}}')
   })
   const port = `${await freePort()}`
-  const run = await bothsides('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
+  const run = await bothsidesWarm('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
   assert.match(run.out, /bothsides-messages +messages\n/)
   assert.match(run.out, /does not ask the model:\n {2}bothsides-chat on chat: 401 .*this key is unknown/)
   assert.match(run.out, /Check --key, and that the models above are configured\.\n$/)
   assert.equal(run.code, 3)
-  const endpoint = await bothsides('run', '--endpoint', '--gateway', gateway, '--key', 'k', '--model', 'm')
+  const endpoint = await bothsidesWarm('run', '--endpoint', '--gateway', gateway, '--key', 'k', '--model', 'm')
   assert.doesNotMatch(endpoint.out, /needs these models/)
   assert.match(endpoint.out, /The endpoint gives no answer:\n {2}m on chat: 401[\s\S]*Check --key and --model\.\n$/)
   assert.equal(endpoint.code, 3)
@@ -346,7 +507,7 @@ test('a gateway that asks no model ends the run before the cases, and its answer
 test('a port in use for the model ends the run with its number', async () => {
   const gateway = await serve((_, response) => response.end())
   const { port } = new URL(gateway)
-  const ran = await bothsides('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
+  const ran = await bothsidesWarm('run', '--gateway', gateway, '--key', 'k', '--upstream-port', port)
   assert.match(ran.out, new RegExp(`\nthe model cannot listen on port ${port}: .+EADDRINUSE`))
   assert.equal(ran.code, 3)
 })
@@ -411,7 +572,7 @@ test('a baseline that names no case of the suite is an error', async () => {
     ['[', /baseline\.json cannot be read as JSON/],
   ] as const) {
     writeFileSync(file, content)
-    const ran = await bothsides('run', '--gateway', 'http://127.0.0.1:9', '--key', 'k', '--baseline', file)
+    const ran = await bothsidesWarm('run', ...here, '--baseline', file)
     assert.match(ran.out, says)
     assert.equal(ran.code, 2)
   }
