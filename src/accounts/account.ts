@@ -1,7 +1,7 @@
 import type { LiveBounds } from './live-bounds.ts'
 
 /**
- * A customer, who pays for requests. Each account has one live object. Its balance and holds are kept by admission.ts.
+ * A customer, who pays for requests. All requests of an account share one object. admission.ts keeps balance and holds.
  */
 export type Account = {
   readonly id: string
@@ -9,7 +9,7 @@ export type Account = {
   state: 'active' | 'suspended'
   /** The account's limits over all its keys; undefined if it has none. */
   bounds?: LiveBounds | undefined
-  /** The month of the account's last grant. Empty before the first grant; undefined if the account gets no grants. */
+  /** The month of the last grant (monthly credit). Empty before the first grant; undefined if there are no grants. */
   grantMonth?: string | undefined
   /** The plan that sets the account's prices. Without a plan, the price lists of the models apply. */
   plan?: string | undefined
@@ -32,7 +32,7 @@ export type ApiKey = {
   readonly personBounds?: LiveBounds | undefined
 }
 
-/** Whether a key, token or similar has expired. At `endMs` itself it has. @param endMs undefined if it never expires */
+/** Whether a key, token or similar has expired. It expires at `endMs` itself. @param endMs undefined for never */
 export function hasEnded(endMs: number | undefined, nowMs: number): boolean {
   return endMs !== undefined && nowMs >= endMs
 }
@@ -55,8 +55,8 @@ export function keyIdOf({ id }: ApiKey): string | undefined {
  */
 export interface Directory {
   /**
-   * Whether the store has valid keys of another gateway, as last reported. If not, texts in the form of such keys are
-   * not looked up.
+   * Whether the store has valid keys made by another gateway, as last reported. Without them, texts in the form of such
+   * keys are not looked up.
    */
   readonly hasForeignKeys?: boolean
   /** Looks in memory only. Memory lacks revoked keys, unknown keys and keys that were just created. */
@@ -67,7 +67,7 @@ export interface Directory {
    * @throws StoreSilent if the store does not answer. Whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
-  /** Resolves once memory is as new as the store, if this process decides admission. @throws StoreSilent */
+  /** Resolves once memory is as new as the store. It may stay older if the store decides credit. @throws StoreSilent */
   readAgain?(): Promise<void>
   /** Finds an account in memory only. */
   findKnownAccount(id: string): Account | undefined
@@ -81,5 +81,5 @@ export interface Directory {
   touch(key: ApiKey): void
 }
 
-/** Thrown if the store does not answer in time and the answer is not known otherwise. */
+/** Thrown if the store does not answer in time and memory does not have the answer. */
 export class StoreSilent extends Error {}

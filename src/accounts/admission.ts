@@ -21,8 +21,8 @@ export type AdmissionRefusal = { ok: false } & (
     }
   | {
       /**
-       * The budget that is spent, or whose rest running requests hold: the account's, the person's or the key's
-       * (rulings R15, Y20).
+       * The budget that refuses the request: the account's, the person's or the key's (rulings R15, Y20). It is spent,
+       * or running requests hold its rest.
        */
       why: BudgetRefusal
       budget: Budget
@@ -47,7 +47,7 @@ export type BudgetRefusal = `${BudgetOwner}budget_${'spent' | 'held'}`
 /** Whose budget it is, as a prefix. A key's budget has no prefix. */
 type BudgetOwner = 'account_' | 'person_' | ''
 
-/** A request that may run. */
+/** A request that may run. Its estimated cost is on hold: set aside, so that no other request can spend it. */
 export type Admitted = {
   ok: true
   /**
@@ -57,7 +57,7 @@ export type Admitted = {
   release(keptNanos?: bigint): void
 }
 
-/** A request that has passed the checks of its head and does not hold credit yet. */
+/** A request that has passed the checks before its body is read. It does not hold credit yet. */
 export type Entered = Disposable & {
   ok: true
   /**
@@ -66,8 +66,8 @@ export type Entered = Disposable & {
    */
   admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal>
   /**
-   * Checks credit and rate, which are reported before a mistake in the body (ruling R1). Call this before rejecting a
-   * body. Uses a place in the rate window. @returns the refusal that `enter` would have returned.
+   * Checks credit and rate. Call this before rejecting a body: these refusals precede a mistake in the body (ruling
+   * R1). Uses a place in the rate window. @returns the refusal; undefined if the checks pass
    */
   judge(): Promise<AdmissionRefusal | undefined>
   /**
@@ -110,7 +110,7 @@ export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
   /** The unspent part of each budget. */
   bounds: Pick<BoundsBook, 'left' | 'of'>
-  /** The rate windows of accounts that are in force now. A reload may replace them. */
+  /** Returns the current rate windows of accounts. A reload may replace them. */
   windows(): Windows
   /** The rate windows of keys and people. Each has its own limit. */
   keyWindows: Windows

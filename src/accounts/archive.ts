@@ -5,7 +5,7 @@ import { type SumColumn, sumColumns } from './usage/rollup.ts'
 /*
  * Archives of closed months (docs/ledger.md). The entries of a month are moved to a file. The store keeps a sealed row
  * for each account, sums by key and person, and an index of request ids and references. An account's last entry always
- * stays in the store. The next entry builds on that entry, which also proves the sealed row before it.
+ * stays in the store, because the account's next entry builds on it. The last entry also proves the sealed row.
  */
 
 /**
@@ -13,21 +13,21 @@ import { type SumColumn, sumColumns } from './usage/rollup.ts'
  *
  *     sealing → removing → away → attaching → attached → removing …
  *
- * In `sealing`, readers see no change. From `removing` until `attached`, the entries count as away.
+ * In `sealing`, readers see no change. From `removing` until `attached`, the entries count as away: not in the store.
  */
 type ArchiveState = 'sealing' | 'removing' | 'away' | 'attaching' | 'attached'
 
 /** The states in which the store may lack entries of the month. */
 export const awayStates = ['removing', 'away', 'attaching'] as const satisfies readonly ArchiveState[]
 
-/** An archived month. It holds all entries that count before its end and are in no earlier archive. */
+/** An archived month. It holds all entries that are dated before its end and are in no earlier archive. */
 export type Archive = {
   /** The month by the days of the zone, such as `2026-01`. */
   month: string
   timeZone: string
   /**
-   * When the oldest entry of the archive counts, or the beginning of the month if that is earlier. An account's last
-   * entry stays in the store, so an archive may hold one from before its month.
+   * The beginning of the archive's time span: of its month, or of its oldest entry if that is from an earlier month. An
+   * account's last entry stays in the store when its month leaves, so a later archive may hold it.
    */
   fromMs: number
   untilMs: number
@@ -38,7 +38,7 @@ export type Archive = {
   fileDigest: string
   accounts: number
   entries: number
-  /** Covers all sealed rows with their sums, and the index: see `DigestSum`. */
+  /** `sealsDigest` covers all sealed rows with their sums. `indexDigest` covers the index. See `DigestSum`. */
   sealsDigest: string
   indexDigest: string
   /** Covers all fields above except the state and the path, and the digest of the previous archive. */
@@ -57,14 +57,14 @@ export type Seal = {
   balanceNanos: bigint
   firstDigest: string
   lastDigest: string
-  /** When the last entry counts. No later entry of the account counts before it. */
+  /** The time of the last entry, in Unix milliseconds. No later entry of the account has an earlier time. */
   postedMs: number
 }
 
 /** The sums of a seal's entries for a key and a person. An empty text means no key or no person. */
 export type SealedSums = { keyId: string; person: string; sums: Record<SumColumn, bigint> }
 
-/** An entry in the index, with the id by which the database finds it. */
+/** An entry in the index of an archive. The database finds it by `id`. */
 export type ArchivedEntry = {
   id: string
   kind: 'debit' | 'credit' | 'return'
@@ -117,14 +117,14 @@ export function digestArchive(archive: Omit<Archive, 'digest' | 'state' | 'file'
 }
 
 /**
- * Sums entries by key and person in the same way as reports. A return subtracts the request and the cost of its debit,
- * but not the tokens.
+ * Sums entries by key and person in the same way as reports. A return takes a debit back: it lowers the number of
+ * requests and the cost, but not the tokens.
  */
 export function createSealedSums() {
   const all = new Map<string, SealedSums>()
   return { add, list: () => [...all.values()] }
 
-  /** @param row an entry's values by column */
+  /** Adds an entry to its sums. @param row an entry's values by column */
   function add(row: Readonly<Record<string, unknown>>): void {
     const isDebit = row['kind'] === 'debit'
     if (!isDebit && row['usage_source'] === null) return

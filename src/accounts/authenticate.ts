@@ -24,7 +24,7 @@ type AuthenticationParts = {
  * failure. A key in memory is used at once, without querying the store about the other credential (ruling R16). The
  * caller checks whether the account is active, because a suspended account is not an authentication failure (ruling
  * R4).
- * @returns `ended` if all credentials are tokens of ended sessions; `expired` if at least one of them may be refreshed.
+ * @returns `ended` if all credentials are tokens of ended sessions; `expired` if at least one token can be refreshed.
  *   Neither is an authentication failure (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
  */

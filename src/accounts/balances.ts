@@ -4,13 +4,12 @@ import type { StoredFigures } from './poster.ts'
 /** Receives the balances of accounts, and the spending of keys with budgets, from the settlement. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
   /**
-   * Sets what a key, together with all keys of its line, has spent so far. Absent if this process does not track
-   * spending.
+   * Sets what a key and the keys that it replaced have spent so far. Absent if this process does not track spending.
    */
   spend?(scope: string, spend: Spend): void
 }
 
-/** Passes the figures that a store has reported to the listener. */
+/** Passes the figures of a store to the listener. */
 export function setFigures(listener: BalanceListener, { balances, spends = [] }: StoredFigures): void {
   for (const [accountId, storedNanos] of balances) listener.set(accountId, storedNanos)
   for (const [scope, spend] of spends) listener.spend?.(scope, spend)
@@ -70,8 +69,8 @@ export type Balance = {
 }
 
 /**
- * Whether the account may start another request. A positive balance always admits one if none is running, since nothing
- * is held then.
+ * Whether the account may start another request. With a positive balance, an account without running requests may
+ * always start one, because it holds nothing.
  */
 export function isAdmitted(balance: Balance): boolean {
   return balance.balanceNanos - balance.heldNanos > 0n

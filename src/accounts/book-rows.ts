@@ -11,8 +11,8 @@ import {
 import { type BookRow, readFields, registers } from './registers.ts'
 
 /**
- * @property balanceNanos the sum of the account's entries @property spend the spending of the account's budget, in the
- *   same form as a key's
+ * The row of an account. @property balanceNanos the sum of the account's entries @property spend the amount that counts
+ * against the account's budget; undefined without a budget
  */
 export type AccountRow = BookRow<'accounts'> & { balanceNanos: bigint; bounds: AccountBounds; spend: Spend | undefined }
 
@@ -27,7 +27,7 @@ export type KeyRow = BookRow<'keys'> & {
   personName: string | undefined
   scope: string
   bounds: KeyBounds
-  /** The spending of its budget, in the window of the last entry. Undefined without a budget. */
+  /** The amount that counts against the key's budget, in the period of the last entry. Undefined without a budget. */
   spend: Spend | undefined
   /** The limits of the key's person over all their keys, and what these keys have spent and hold (ruling Y20). */
   personBounds: PersonBounds
@@ -113,7 +113,7 @@ export const keysNamedMax = 1_000
 /** A row as a database returns it, by column name. */
 export type StoreRow = Readonly<Record<string, unknown>>
 
-/** @param row the account's columns, with its balance and its spending */
+/** Reads an account from a row of the database. @param row the account's columns, with its balance and its spending */
 export function readAccountRow(row: StoreRow): AccountRow {
   const fields = readFields(registers.accounts, row)
   return { ...fields, balanceNanos: row.balance as bigint, bounds: accountBounds.read(row), spend: readSpent(row) }
@@ -145,7 +145,7 @@ function readPersonOf(row: StoreRow): Pick<KeyRow, keyof typeof noPerson> {
   return { personBounds: personBounds.read(person), personSpend: readSpent(person), personHeldNanos: heldNanos }
 }
 
-/** @param row of a key, an account or a person, with the columns of its spending */
+/** Reads what counts against a budget; undefined without a budget. @param row of a key, an account or a person */
 export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend | undefined {
   if (budget === null || from_ms === null) return undefined
   return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
@@ -153,7 +153,7 @@ export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend
 
 /**
  * Counts of data that the second release of triwire does not know. @property isClosed whether that release refuses the
- * store because of entries of form 3
+ * store, because entries have a digest of form 3 (chain.ts)
  */
 export type NewerContent = {
   [Name in

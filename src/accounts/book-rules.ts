@@ -51,13 +51,13 @@ export type ChangeScope = {
   reporting?: true
   /** The change writes an entry, so it needs `clock`: the facts about the clock that dates entries. */
   isDated?: true
-  /** People by id, external id, e-mail address or name, with their second identities; or all people. */
+  /** People by id, external id, e-mail address or name, with the identities linked to them; or all people. */
   persons?: 'all' | readonly string[]
   /** Accounts by their ids or names. */
   accounts?: readonly string[]
   /**
-   * Entries that are ahead of the clock, the budgets of their accounts, and budgets whose windows begin ahead. No debit
-   * is posted until the change ends.
+   * Entries that are dated ahead of the clock, the budgets of their accounts, and budgets whose current windows begin
+   * ahead of it. No debit is posted until the change ends.
    */
   ahead?: true
   /** A session by its digest. */
@@ -68,11 +68,11 @@ export type ChangeScope = {
   references?: readonly string[]
   /** An earlier creation by the same actor with the same idempotency key. */
   once?: { actor: string; key: string }
-  /** A sign-in that has begun. It includes the account of the grant, unless the change names another account. */
+  /** A grant: a program's sign-in. It includes the account of the grant, unless the change names another account. */
   oauthGrant?: { id: string } | { digest: string }
   /** A session with its key, account and person. */
   signIn?: SessionName
-  /** The person with this identity. If it is a second identity, the person that it belongs to. */
+  /** The person with this identity, or the person to whom this identity is linked. */
   identity?: { issuer: string; subject: string }
 }
 
@@ -99,9 +99,9 @@ export type Facts = {
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
-  /** `servers`: the names of the servers that use the store now. For a file, its lock keeps servers out. */
+  /** `servers`: the names of the servers that use the store now. Empty for a file, whose lock keeps servers out. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
-  /** The time of the store. Debits are assigned to windows by it, because the caller's clock may differ. */
+  /** The store's time. It decides the window of a debit, because the caller's clock may differ. */
   nowMs: number
   clock: ClockFacts | undefined
   oauthGrant?: GrantRow | undefined
@@ -124,9 +124,9 @@ export type BookWrite =
       createdMs?: number
       effectiveMs?: number
     }
-  /** Moves entries of an account to their effective times, up to and including the correction that names them. */
+  /** Moves entries of an account to the times that a correction states. `toSeq` is the number of the correction. */
   | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
-  /** Figures for reports are computed again, and the moment of the last head is no longer ahead. */
+  /** Computes the figures for reports again. If the moment of the last head is ahead of the clock, it is set back. */
   | { kind: 'count_anew'; nowMs: number }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
@@ -162,7 +162,7 @@ export type BookWrite =
 
 /**
  * The spending of a window before its row is written: `spentNanos` is the sum of entries up to and including
- * `throughSeq`. The store adds later entries. If `throughSeq` is undefined, the key is new and has no ledger entries,
+ * `throughSeq`. The store adds the entries after `throughSeq`. If it is undefined, the key is new and has no entries,
  * so nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
@@ -195,7 +195,7 @@ type Decision<T> = {
   result: T
   /** The record for the audit trail, if something is written. */
   trail?: Trail
-  /** Whether the audit trail records the act even if nothing is written here, because it took effect elsewhere. */
+  /** Whether the audit trail records an act that writes nothing here because it took effect elsewhere. */
   isAct?: boolean
 }
 
@@ -239,7 +239,7 @@ export function createAccount(
   }
 }
 
-/** The initial spending of a budget that starts with a new key, account or person: zero. */
+/** Returns the write that starts a budget of a new key, account or person: nothing is spent yet. */
 export function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
   const span = spanOf(calendar, per, nowMs)
   return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
@@ -251,7 +251,7 @@ export function beginSpend(accountId: string, scope: string, { per }: Budget, ca
  */
 type Seen = { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined }
 
-/** @param calendar of the reporting zone, because budgets follow its days */
+/** Changes an account. @param calendar of the reporting zone, because budgets follow its days */
 export function updateAccount(
   idOrName: string,
   { name, state, ...wishes }: AccountWishes,
@@ -398,7 +398,7 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
 }
 
 /**
- * Bounds apply to all keys of the key's line of rotations. The label and the expiry belong to this key alone.
+ * Bounds apply to the key's whole line of rotations: its predecessors and successors too. Label and expiry do not.
  * @param calendar of the reporting zone, because budgets follow its days
  */
 export function updateKey(
@@ -440,7 +440,6 @@ function aboutPerson({ person }: KeyWishes): ChangeScope {
   return typeof person === 'string' ? { persons: [person] } : {}
 }
 
-/** Returns the wishes with the id of the named person. */
 function withPerson(wishes: KeyWishes, facts: Facts, accountId: string): KeyWishes {
   const { person } = wishes
   return typeof person === 'string' ? { ...wishes, person: personOfKey(facts, person, accountId) } : wishes
@@ -493,8 +492,8 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 }
 
 /**
- * Computes the new expiry of a key. A rotated key can only end earlier than its grace period, because its owner has a
- * successor. If an operator shortens a key that its person made for an agent, the key keeps the earlier end.
+ * Computes the new expiry of a key. After a rotation, it can only move to before the end of the grace period, because
+ * the owner has a successor. If an operator shortens a key that a person made for an agent, the earlier end stays.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
@@ -562,7 +561,7 @@ export function checkLabel(label: string, accountId: string): void {
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
 }
 
-/** @param like the previous key of the line, or the wanted fields of the line's first key */
+/** Makes a new key. @param like the previous key of the line, or the wanted fields of the line's first key */
 export function issueKey(
   like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
   nowMs: number,

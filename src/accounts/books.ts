@@ -131,7 +131,7 @@ export type Principal =
       expiresMs: number
       operatorId: string | undefined
     }
-  /** @property role the role of a person in a browser; undefined if a key or a session token was shown (Y22) */
+  /** A key's owner. @property role only of a person in a browser, not if a key or a session token was shown (Y22) */
   | { kind: 'owner'; key: KeyRow; account: AccountRow; role?: OwnerRole | undefined }
 
 /** Queries that the books pass on to the store unchanged. */
@@ -189,7 +189,7 @@ export interface Books extends BookReadings {
   as(act: Act): Books
   /** Creates an account. Initial credit is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint, wishes?: BoundWishes<AccountBounds>): Promise<AccountRow>
-  /** Changes an account. If the act has a version, only that version is changed. The id, keys and entries stay. */
+  /** Changes an account; id, keys and entries stay. If the act (`as`) names a version, no other version is changed. */
   updateAccount(account: string, changes: AccountWishes): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
   /**
@@ -198,14 +198,15 @@ export interface Books extends BookReadings {
    */
   credit(account: string, amountNanos: bigint, reference: string): Promise<'posted' | 'exists'>
   /**
-   * Posts the grant of the current month if it is due, and the lapse of the previous grant. @returns whether it was due
+   * Posts the grant of the current month if it is due, and takes back the unspent rest of the previous one.
+   * @returns whether it was due
    */
   grant(accountId: string): Promise<boolean>
-  /** @param wishes the label and bounds of the key, which its successors keep */
+  /** Creates a key. @param wishes its label and bounds, which its successors keep */
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Lists the keys of an account, or of all accounts by default. */
   listKeys(account?: string): Promise<KeyRow[]>
-  /** Changes a key. If the act has a version, only that version is changed. */
+  /** Changes a key. If the act (`as`) names a version, no other version is changed. */
   updateKey(key: string, changes: KeyWishes): Promise<KeyRow>
   /** Revokes a key for good. Repeating the call does no harm. */
   revokeKey(key: string): Promise<KeyRow>
@@ -220,7 +221,7 @@ export interface Books extends BookReadings {
    */
   importForeign(plan: ForeignImport): Promise<ForeignCounts>
   createPerson(wishes: PersonWishes): Promise<{ id: string }>
-  /** Changes a person. If the act has a version, only that version is changed. */
+  /** Changes a person. If the act (`as`) names a version, no other version is changed. */
   updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
   /** Finds a person by id or external id, or by an e-mail address or name that only one person has. */
   findPerson(person: string): Promise<PersonRow>
@@ -253,29 +254,29 @@ export interface Books extends BookReadings {
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
   signInPerson(whose: PersonSession): Promise<IssuedSession>
-  /** Makes a token that signs in one browser as an admin. It is valid for ten minutes. */
+  /** Makes the token of a link that signs in one browser as an admin. It is valid for ten minutes. */
   makeLinkToken(): Promise<IssuedSession>
   /**
-   * Signs in with the token of a link, which is then used up. @returns undefined if the token is not of a link, or is
-   * no longer valid
+   * Signs in with the token of a sign-in link, which is then used up. @returns undefined if the token is not of a link,
+   * or is no longer valid
    */
   openLink(digest: string): Promise<IssuedSession | undefined>
   /** Finds the person with an identity, or creates a new person. */
   identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
-  /** Keeps a late answer of the provider about a session that is still open. */
+  /** Stores the identity provider's answer about a session, encrypted. It came late, and the session is still open. */
   keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
   /** Ends a browser session. If it is a person's session, its key ends too. @returns the session before it ended */
   signOut(digest: string): Promise<SessionRow | undefined>
   /** Begins the sign-in of a program. The program redeems `code` once a person has approved the sign-in. */
   beginGrant(wishes: GrantWishes): Promise<BegunGrant>
   /**
-   * @param asked the user code as a person types it, or the id @returns undefined if the grant is unknown or has
-   *   expired; it may be in any state
+   * Finds the grant of a program's sign-in. @param asked the user code as a person types it, or the id @returns
+   * undefined if the grant is unknown or has expired; otherwise the grant in any state
    */
   findGrant(asked: string | { id: string }): Promise<GrantRow | undefined>
   /** Stores the person who is about to sign in, encrypted, while the grant is pending. */
   holdGrant(id: string, sealed: string): Promise<void>
-  /** Decides a grant once, by the person who has signed in at the provider. @returns the person of the session */
+  /** Records what a person, signed in at the provider, decides about a grant. @returns the person of the session */
   decideGrant(id: string, decision: SignedIn | 'denied'): Promise<{ personId: string | undefined }>
   pollGrant(code: string, lives: SessionLives): Promise<Redemption>
   redeemCode(code: string, shown: { verifier: string; redirectUri: string }, lives: SessionLives): Promise<Redemption>
@@ -292,8 +293,8 @@ export interface Books extends BookReadings {
   /** Confirms that the store's clock is right now (ruling Y15). The audit trail records the confirmation. */
   confirmClock(): Promise<{ time: string }>
   /**
-   * Corrects the times of all entries that are ahead of the clock (amends ruling C15). @param lastMs when the last of
-   * these entries will count
+   * Corrects the times of all entries that are dated ahead of the clock (amends ruling C15). @param lastMs when the
+   * last of these entries will count
    */
   correctAhead(lastMs: number): Promise<Correction>
   /** Adds a record to the audit trail for an act that changes nothing in the books. */
@@ -305,7 +306,7 @@ export interface Books extends BookReadings {
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
 
-/** The keys of one line of rotations. If the scope is the id of an account or a person, all its keys. */
+/** The keys whose spending is summed. `scope` is the id of a line of rotations, an account or a person. */
 type SpendScope = { accountId: string; scope: string }
 
 /**
@@ -334,8 +335,8 @@ export interface BookStore {
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
   /**
-   * Lists the models of the ledger's folded entries. While reports leave out unfolded entries, models of those are
-   * missing here too.
+   * Lists the models of entries that are folded: summed into rows for reports. While reports leave out unfolded
+   * entries, the models of those entries are missing here too.
    */
   listModels(): Promise<string[]>
   /** Returns the zone by whose days figures are kept, and the time from which they are kept. */
@@ -347,7 +348,7 @@ export interface BookStore {
    * more than `unfoldedMax` entries are unfolded, only folded entries count.
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
-  /** Returns names of lines of rotations, by the ids of their first keys. A line has the name of its newest key. */
+  /** Returns names of lines (a key with its successors) by the ids of their first keys: the newest key's name. */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
    * Finds people by the ids in entries. An identity is replaced by the person that it belongs to. Erased people are
@@ -357,25 +358,25 @@ export interface BookStore {
   /** Returns the first key of the line of each given key. Keys that are the first of their line are left out. */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * Returns those of the given lines that have a key of ours which is not revoked. A line is given by the id of its
-   * first key.
+   * Returns those of the given lines that have an unrevoked key that this gateway made. A line is given by the id of
+   * its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of the keys of a line of rotations. */
   listLine(scope: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no other entries. */
   sumMonth(month: StatementMonth): Promise<StatementSums>
-  /** Makes the head of a past moment, as `audit` would have made it then. */
+  /** Makes the head of a past moment: the digest that `audit` would have made then of all entries. */
   makeHead(momentMs: number): Promise<string>
-  /** Finds the head in a stored statement of a month, by the days of a zone. */
+  /** Finds the head in a stored statement of the month. The statement's days are those of the zone. */
   findHead(month: string, timeZone: string): Promise<string | undefined>
   /** Returns the header of a closed month's statement. */
   readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
   /** Stores a header for good. @returns the stored header, which is the earlier one if there was one */
   keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
   /**
-   * Ranks by spending, highest first; equal amounts are sorted by id. Like `readUsage`, it omits unfolded entries while
-   * there are too many.
+   * Ranks accounts or keys by spending, highest first. Equal amounts are sorted by id. Like `readUsage`, it omits
+   * unfolded entries while there are too many.
    */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** Returns the total cost of a key in nano-credits, minus the amounts given back. */
@@ -393,7 +394,7 @@ export interface BookStore {
   /** Lists sessions of people, the newest first. */
   pageSessions(page: SessionPage): Promise<ListedSession[]>
   findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
-  /** Sets the limits of which the store warns from now on (ruling X15), for entries of every server. */
+  /** Sets the limits at which the store warns from now on (ruling X15), for the entries of every server. */
   watch(what: Watched): Promise<void>
   /** Takes warnings that are due. For `leaseMs`, no other server is given these warnings. */
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
@@ -405,13 +406,13 @@ export interface BookStore {
    *   Unix milliseconds
    */
   noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
-  /** Lists entries that are ahead of the clock and that no correction names. */
+  /** Lists entries that are dated ahead of the clock and that no correction names. */
   listAhead(): Promise<AheadAccount[]>
-  /** Lists some entries that are, or were before their correction, ahead of the clock in one account. */
+  /** Lists a page of one account's entries that are ahead of the clock, or were ahead until a correction named them. */
   pageAhead(page: AheadPage): Promise<AheadEntry[]>
-  /** Lists detached months, the oldest first (src/accounts/archive.ts). */
+  /** Lists the archives (files of closed months), the oldest first (src/accounts/archive.ts). */
   listArchives(): Promise<Archive[]>
-  /** Finds a request's debit in the index of archived entries. The debit is, or was, away. */
+  /** Finds a request's debit in the index of archived entries. The debit is in an archive's file, or was once. */
   findArchived(requestId: string): Promise<ArchivedEntry | undefined>
   /** Lists records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
@@ -424,7 +425,7 @@ export interface BookStore {
   readNowMs(): Promise<number>
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
-  /** Sums what the keys of a scope have spent in the span, up to the last entry of their account by now. */
+  /** Sums what the keys of a scope have spent in the span, up to the entry that is now the last of their account. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
   /** Sums what people have spent in an account in the span, by the ids in its entries. */
   sumPersons(of: { accountId: string } & TimeSpan): Promise<Pick<PersonSums, 'spent' | 'throughSeq'>>
@@ -443,7 +444,7 @@ export interface BookStore {
 /** The act of triwire itself, which makes some changes without an operator. */
 const nobody: Act = { actor: 'triwire' }
 
-/** @param nowMs Unix milliseconds @param calendar of the reporting zone, whose days budgets follow */
+/** Creates the books of a store. @param nowMs Unix milliseconds @param calendar of the zone that budgets follow */
 export function createBooks(
   store: BookStore,
   nowMs: () => number,
@@ -516,7 +517,7 @@ export function createBooks(
     }
   }
 
-  /** Sums what the change needs before anything is locked. Then makes the change. */
+  /** Makes a change. If sums are missing, it reads them while nothing is locked, and makes the change again. */
   async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
     const sums = new Map<string, PersonSums>()
     const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`
@@ -539,8 +540,8 @@ export function createBooks(
   }
 
   /**
-   * Sums spending before anything is locked, because a budget without a period covers everything that its key or
-   * account has ever spent.
+   * Sums spending before anything is locked. The sum may take long, because a budget without a period covers everything
+   * that its key or account has ever spent.
    */
   async function sumBefore(of: Parameters<typeof beginsAnew>[0] & SpendScope, budget: Budget | null | undefined) {
     if (!budget || !beginsAnew(of, budget)) return undefined
@@ -643,7 +644,7 @@ function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | un
   return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
 }
 
-/** Returns the person who has signed in at the provider, unless the person was erased. */
+/** Returns the person of a session who has signed in at the provider. Undefined if the person was erased. */
 async function asPerson(
   store: BookStore,
   { personId, keyId, role, expiresMs }: SessionRow & { personId: string },

@@ -1,7 +1,7 @@
 /** A value of a column that stores a bound. */
 type BoundValue = string | number | bigint | null
 
-/** How a bound is stored and shown. @property name the bound's name in the audit trail and for operators */
+/** How a bound, such as a limit, is stored and shown. @property name its name in the audit trail and for operators */
 export type BoundForm<T> = {
   name: string
   columns: Readonly<Record<string, 'text' | 'integer'>>
@@ -25,7 +25,7 @@ export function createBounds<B extends object>(forms: Forms<B>) {
     none: ofEach(() => undefined),
     /** The columns that store the bounds, with their kinds. */
     columns,
-    /** @param row the values by column */
+    /** Reads the bounds of a row. @param row the values by column */
     read: (row: Readonly<Record<string, unknown>>): B => ofEach((_, { read }) => read(row)),
     /** Converts bounds to column values. The inverse of `read`. */
     values: (bounds: B): Record<string, BoundValue> =>

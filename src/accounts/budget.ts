@@ -16,8 +16,8 @@ export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
- * The amount that all keys of a line have spent in one window, by the ledger's entries in that span. The last entry
- * falls into this window. A later window replaces it.
+ * The amount that all keys of a line have spent in one window, by the ledger's entries. It is the window of the line's
+ * last entry. An entry in a later window begins a new amount.
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 

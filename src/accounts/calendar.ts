@@ -106,8 +106,8 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
   }
 
   /**
-   * Returns the first moment at which the zone's clock shows a time or a later one. The clock never shows a skipped
-   * time.
+   * Returns the first moment at which the zone's clock shows the given time. If clocks skip that time, it is the moment
+   * at which they first show a later one.
    */
   function firstAt(shownMs: number): number {
     const offsets = [offsetAt(shownMs - dayMs), offsetAt(shownMs + dayMs)]

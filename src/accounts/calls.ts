@@ -12,7 +12,7 @@ export function countCalls(calls: Calls): number {
   return Object.values(calls).reduce((sum, count) => sum + count, 0)
 }
 
-/** @returns undefined if there are no calls. */
+/** Formats the counts as one text. @returns undefined if there are no calls */
 export function formatCalls(calls: Calls | undefined): string | undefined {
   const kinds = Object.keys(calls ?? {}).sort()
   return kinds.length === 0 ? undefined : kinds.map((kind) => `${kind}:${calls![kind]}`).join(',')

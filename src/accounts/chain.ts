@@ -194,13 +194,13 @@ export class HeadHash {
   #accountId: string | undefined
   #last: string | null = null
   readonly #cutMs: number | undefined
-  /** The last digest before the cut, as far as the account's entries show where the cut was. */
+  /** The account's last digest up to `#cutMs`. It counts if the account has no correction entry that marks the cut. */
   #lastBeforeCut: string | null = null
   #isCut = false
 
   /**
-   * @param cutMs when a correction ended the clock fault under which the head was made; the head covers nothing posted
-   *   from then on
+   * @param cutMs the moment of a correction, if the head was made while the clock was wrong and the correction ended
+   *   that. The head covers nothing that was posted from this moment on.
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
@@ -208,8 +208,8 @@ export class HeadHash {
   }
 
   /**
-   * @param correctedMs for an entry that corrects times, the moment of the correction. A later head covers all entries
-   *   up to the correction, whatever times they were posted at (amends ruling C15).
+   * Adds the next entry. @param correctedMs for a correction of times, its moment. A later head covers all entries up
+   * to the correction, whatever times they were posted at (amends ruling C15).
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()

@@ -10,8 +10,8 @@ import { formatTime } from './calendar.ts'
 /** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
 /**
- * If a clock is further than this past the newest entry, it is in doubt, in ms. This applies at a start and at the
- * command line.
+ * A clock that is more than this many ms past the newest entry is in doubt. This applies at a start and at the command
+ * line.
  */
 const restMaxMs = 366 * 86_400_000
 /** How often the store is read, in ms: normally, and while the clock is in doubt. */
@@ -47,9 +47,7 @@ const problems = {
 export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
-  /**
-   * The least time by which this server's clock is ahead of the store's, in ms. Undefined if both use the same clock.
-   */
+  /** How far this server's clock is ahead of the store's at least, in ms. Undefined if both use the same clock. */
   aheadMs?: number
 }
 
@@ -66,7 +64,7 @@ export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): 
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
 
-/** Whether an entry is ahead of the clock by more than clocks may differ. */
+/** Whether an entry is dated ahead of the clock by more than two clocks may differ. */
 export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }

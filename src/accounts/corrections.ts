@@ -12,8 +12,8 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  */
 
 /**
- * A correction of all entries that are ahead. @property shiftMs by how many ms the entries that were also created ahead
- * are moved back
+ * A correction of all entries dated ahead of the clock. @property shiftMs by how many ms the correction moves back
+ * those of them whose creation was dated ahead too
  */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
@@ -21,7 +21,6 @@ export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shi
 export type CorrectedEntry = Omit<AheadEntry, 'effectiveMs'> &
   Pick<AheadAccount, 'accountId' | 'accountName'> & { effectiveMs: number }
 
-/** The number of entries that are read at once. */
 const entriesAtOnce = 1_000
 
 /**
@@ -44,23 +43,23 @@ export async function* eachCorrected(
 }
 
 /**
- * The time that no later entry of the account may precede. After a correction this is earlier, so `posted` steps back
- * once.
+ * Returns the earliest time for the next entry of the account. After a correction, that is the time at which the
+ * correction was made. So `posted` steps back once.
  */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
 }
 
 /**
- * Computes the time at which an entry counts. @param shiftMs by how many ms entries that were created ahead are moved
- * back
+ * Computes the time at which an entry counts. @param shiftMs by how many ms entries are moved back that were created
+ * after `nowMs`
  */
 function effectiveMsOf({ createdMs }: { createdMs: number }, nowMs: number, shiftMs: number): number {
   return createdMs > nowMs ? createdMs - shiftMs : createdMs
 }
 
 /**
- * Computes by how many ms the entries that were created ahead are moved back, so that the last of them counts at
+ * Computes by how many ms entries that were created after `nowMs` are moved back, so that the last of them counts at
  * `lastMs`.
  */
 function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, lastMs: number): number {
@@ -69,8 +68,8 @@ function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, las
 }
 
 /**
- * Finds when entries will count. An entry that was not created ahead counts when it was created. All others are moved
- * by the same number of ms.
+ * Finds the times at which entries will count. An entry that was created before `nowMs` counts at its creation. All
+ * others are moved back by the same number of ms.
  * @param lastMs when the last of the moved entries will count
  * @throws BookError if `lastMs` is ahead of the clock or precedes a correctly dated entry, or if an entry would move
  *   before 1970
@@ -89,8 +88,8 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
 }
 
 /**
- * Corrects all entries that are ahead. Each account gets one entry without an amount. Budgets whose windows are ahead
- * are counted again.
+ * Corrects all entries that are dated ahead of the clock. Each account gets one correction without an amount. Budgets
+ * whose windows begin ahead of the clock are counted again.
  * @param lastMs see `correctTimes`; not ahead of the store's clock
  */
 export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Correction> {
@@ -137,14 +136,14 @@ function writesOf({ accountId, fromSeq, toSeq, moved, keptMs }: AheadAccount, co
 type ReadAccount = { id: string; shifted: { entry: Entry; shiftedMs: number }[]; latestMs: number }
 
 /**
- * Verifies that corrections name the entries that were ahead, and that these count at the stated times. Entries come
- * account by account.
+ * Verifies that corrections name the entries that were dated ahead of the clock, and that the named entries count at
+ * the stated times. Entries come account by account.
  */
 export function createCorrectionCheck(findings: string[]) {
   let account: ReadAccount = { id: '', shifted: [], latestMs: 0 }
   return { check, end: finish }
 
-  /** @param shiftedMs when the store counts the entry, if not at its posting time */
+  /** Checks an entry. @param shiftedMs when the store counts the entry, if not at its posting time */
   function check(entry: Entry, shiftedMs: number | undefined): void {
     if (entry.accountId !== account.id) {
       finish()

@@ -12,8 +12,8 @@ const dayMs = 86_400_000
 const firstMs = Date.UTC(2020, 0)
 
 /**
- * Makes the shifts with which a database without time zones finds the day of an entry (ruling X12). Each year has a
- * few. Before the first shift, the first shift applies. @param sinceMs, untilMs the span to cover
+ * Makes the shifts with which a database without time zones finds the day of an entry (ruling X12). A year needs a few
+ * shifts. Before the first shift, the first shift applies. @param sinceMs, untilMs the span to cover
  */
 export function dayShifts(
   calendar: Pick<Calendar, 'periodOf' | 'dateOf'>,

@@ -10,7 +10,7 @@ import type { KeyBounds } from './key-bounds.ts'
 export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
   /** The id under which the limits are counted. All keys of a line, or of a person, share it. */
   id: string
-  /** The most that may be spent in a window. The store knows the current window. */
+  /** The most that may be spent in a window of the budget. The store knows the current window. */
   budgetNanos: bigint | undefined
 }
 
@@ -31,7 +31,7 @@ export type DeskQuestion = {
   place: 'take' | PlaceTaken
 }
 
-/** The start of each window in which a place was taken, as the store reported it. */
+/** The start of each rate window in which a place was taken, as the store reported it. */
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined; personMs?: number | undefined }
 
 /** The account that holds or owes an amount, and its key and person if they count it too. */
@@ -43,7 +43,7 @@ export type DeskOrder =
   | ({ say: 'release'; holdNanos: bigint } & ClaimScopes)
   /** Reports a debit that is due but not in the store yet. Sent with the negative amount once the store has it. */
   | ({ say: 'owe'; amountNanos: bigint } & ClaimScopes)
-  /** Asks whether the store has answered anything in this time. If so, the next answers are an empty list. */
+  /** Asks whether the store answered any query in the last `forMs`. If so, the desk sends an empty list of answers. */
   | { say: 'silent'; forMs: number }
 
 export type DeskVerdict = 'admitted' | Exclude<AdmissionRefusal['why'], 'unwritable' | 'busy'>
@@ -52,11 +52,11 @@ export type DeskAnswer = {
   id: number
   /** The store's decision. `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
-  /** With `silent`: whether the store has answered no question since. If so, the cause is more than a locked row. */
+  /** With `silent`: whether the store has answered no other question since. A locked row delays only one question. */
   isStoreSilent?: boolean
   /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined
-  /** The places that were taken. Undefined if none was taken. */
+  /** The places in rate windows that were taken. Undefined if none was taken. */
   place: PlaceTaken | undefined
 }
 
@@ -78,7 +78,7 @@ export type KeyFigures = {
   budget: BudgetLeft | undefined
 }
 
-/** @property renewsMs Unix milliseconds; undefined if nothing was spent in the current window */
+/** The rest of a budget. @property freeNanos what no request holds @property renewsMs undefined in an unused window */
 export type BudgetLeft = { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined }
 
 /** The figures of a rate window, counted over all servers. */

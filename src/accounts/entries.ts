@@ -25,7 +25,7 @@ export type Entry = {
   bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices' | keyof DetailedDebit> | undefined
   /** For a credit that gives a debit back because the client was refused: the origin of that debit (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
-  /** The columns of form 3; undefined in entries of forms 1 and 2. */
+  /** The columns that only entries with a digest of form 3 have (chain.ts); undefined in other entries. */
   details: EntryDetails | undefined
 }
 
@@ -42,7 +42,7 @@ export type ListedEntry = Entry & {
 /** A debit with everything that its amount is computed from, and whether it was given back. */
 export type FoundDebit = {
   entry: ListedEntry & { bill: NonNullable<Entry['bill']> }
-  /** The prices of its version. Undefined only in a ledger that was tampered with. */
+  /** The prices of the debit's price version. Undefined only in a ledger that was tampered with. */
   prices: Debit['prices'] | undefined
   /** Whether the debit was given back (ruling C13). */
   isReturned: boolean
@@ -122,7 +122,7 @@ export type VerifyOptions = {
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
   /**
    * Reads a price list that the ledger stores, and returns the price versions that it has for an answer. Without this
-   * function, entries that name a list are findings. @throws if the text does not match the digest
+   * function, every entry that names a list is reported as a finding. @throws if the text does not match the digest
    */
   readList?: (
     digest: string,
@@ -135,7 +135,7 @@ export type VerifyOptions = {
   }) => ReadonlySet<string>
   /** The requests of the access log, if it is to be compared. The log must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
-  /** A head from an earlier audit of the same store. Everything that it covered must still be there (ruling C15). */
+  /** A head (digest of all entries) of an earlier audit of the store. All that it covered must still be there (C15). */
   against?: Head | undefined
   /** Called from time to time with the progress of the verification, in words. */
   progress?: ((words: string) => void) | undefined
@@ -174,11 +174,11 @@ export type AheadAccount = {
   fromSeq: number
   toSeq: number
   /**
-   * When the first and the last of the entries that were also created ahead were created. Undefined if none was created
+   * The first and the last creation time that is ahead of the clock. Undefined if none of the entries was created
    * ahead.
    */
   moved: { firstMs: number; lastMs: number } | undefined
-  /** When the last of the entries that were not created ahead was created. */
+  /** The latest creation time that is not ahead of the clock. */
   keptMs: number | undefined
   /** The time that the first entry may not precede: the time of the entry before it, or of the account's creation. */
   afterMs: number
@@ -186,7 +186,7 @@ export type AheadAccount = {
   hasGrant: boolean
 }
 
-/** One of the entries that are ahead. @property effectiveMs when the entry counts, once a correction names it */
+/** An entry dated ahead of the clock. @property effectiveMs when the entry counts, once a correction names it */
 export type AheadEntry = {
   seq: number
   createdMs: number

@@ -27,7 +27,7 @@ type ColumnValue = null | number | bigint | string
 /** All columns except the id. Each store assigns its own ids. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
 
-/** The number of columns before those of form 3. */
+/** The number of columns before those that only entries of form 3 use (chain.ts). */
 const plainCount = fieldColumns.length - detailColumns.length
 
 type Prepare = (sql: string) => { run(...values: ColumnValue[]): { changes: number | bigint } }
@@ -42,7 +42,7 @@ export function createInsert(prepare: Prepare) {
     return prepare(`INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
   }
   const [plain, detailed] = [create(plainCount), create(fieldColumns.length)]
-  /** @param values in the order of `fieldColumns`. @returns whether the row is new */
+  /** Inserts a row. @param values in the order of `fieldColumns` @returns whether the row is new */
   return (values: readonly ColumnValue[], digest: string): boolean => {
     const { changes } = digest.startsWith('3')
       ? detailed.run(...values, digest)
@@ -62,10 +62,10 @@ export function valuesOf(row: Readonly<Record<string, unknown>>): ColumnValue[] 
   return fieldColumns.map((column) => (row[column] ?? null) as ColumnValue)
 }
 
-/** A row without its place in the chain. The place is assigned when the row is posted. */
+/** A row without its place in the chain (number, balance and time), which is assigned when the row is posted. */
 export type UnplacedRow = typeof blankRow
 
-/** @param effectiveMs makes the credit a correction, see corrections.ts */
+/** Makes the row of a credit. @param effectiveMs makes the credit a correction, see corrections.ts */
 export function creditRow(
   amountNanos: bigint,
   reference: string,
@@ -109,7 +109,7 @@ function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   return Object.fromEntries(details)
 }
 
-/** The columns of a debit that its return repeats, so that sums by these columns come to zero. */
+/** The columns of a debit that are repeated in the entry that gives it back. So sums by these columns come to zero. */
 const returnedColumns = [
   'outcome',
   'list',
@@ -166,7 +166,7 @@ export function debitRow(debit: Debit): UnplacedRow {
 /** Columns whose values depend on the entry's place in the chain. */
 const placeColumns: readonly string[] = ['seq', 'balance_after', 'posted_ms']
 
-/** All other columns, whose values come from the debit or credit itself. */
+/** All columns except `placeColumns`. Their values come from the debit or credit itself. */
 export const givenColumns = fieldColumns.filter((column) => !placeColumns.includes(column))
 
 const givenKinds = fieldColumns.map((column) => (placeColumns.includes(column) ? undefined : entryKinds[column]))

@@ -18,7 +18,7 @@ import { type PersonRow, refuseElsewhere } from './persons.ts'
 
 /*
  * Keys of another gateway, of which only the digests are known. They work like our own keys, so clients need no change
- * on the day of the move. A rotation creates an ordinary key of the same line.
+ * when they move to triwire. A rotation replaces such a key by an ordinary key with the same bounds and spending.
  */
 
 /** An account for imported keys: the existing account of that name, or a new one. */
@@ -86,7 +86,7 @@ export type ForeignCounts = {
 /** The most keys in one import. During the import, no other change of the books can be made. */
 export const foreignKeysMax = 10_000
 
-/** With more people than this, all people are read: listing each would exceed the values of one statement. */
+/** With more people than this, all people of the store are read, because a statement may have only so many values. */
 const namedPersonsMax = 1_000
 
 /**

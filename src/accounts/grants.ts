@@ -2,7 +2,7 @@ import type { Calendar } from './calendar.ts'
 
 /**
  * The last grant of an account, and the number of its entry. `spentNanos` is the part spent up to and including entry
- * `throughSeq`. If `throughSeq` is undefined, the part was not summed because the grant does not lapse.
+ * `throughSeq`. If `throughSeq` is undefined, the part was not summed: the account keeps what it does not spend.
  */
 export type GrantBase = {
   reference: string
@@ -14,7 +14,7 @@ export type GrantBase = {
 
 export type GrantEntryKind = 'grant' | 'lapse'
 
-/** The prefix of the references of an account's grants or lapses. */
+/** The prefix of the references of an account's grants or lapses. A lapse takes the unspent rest of a grant back. */
 export function grantPrefix(kind: GrantEntryKind, accountId: string): string {
   return `${kind}:${accountId}/`
 }

@@ -34,8 +34,8 @@ export type Origin = {
 }
 
 /**
- * The part of an entry that only form 3 has (docs/ledger.md). After the first such entry, older triwires can no longer
- * read the store. A server therefore sets these fields only if its configuration uses the feature that needs them.
+ * The part of an entry that needs a digest of form 3 (docs/ledger.md). After the first such entry, older triwires
+ * cannot read the store. A server sets these fields only if its configuration uses the feature that needs them.
  */
 export type EntryDetails = {
   /** The digest of the price list from which the prices were chosen, if the list has bands, tiers or geographies. */
@@ -55,7 +55,7 @@ export type EntryDetails = {
   costReported?: string | undefined
   /** The name of the chain of models that the client requested. */
   alias?: string | undefined
-  /** The first entry of the chain that was skipped, and why. */
+  /** The first model of that chain that was skipped, and why. */
   fellBackFrom?: string | undefined
   fellBackCause?: string | undefined
   /** Why the conversation moved to another upstream account. */
@@ -82,7 +82,7 @@ export type Debit = Origin &
     usageSource: UsageSource
     /** The number of hosted tool calls that have a price (ruling C9). */
     pricedCalls: number
-    /** The same calls, counted by kind (ruling C11). Undefined without such calls. */
+    /** The hosted tool calls that have a price, counted by kind (ruling C11). Undefined without such calls. */
     calls: Calls | undefined
     priceVersion: string
     /**

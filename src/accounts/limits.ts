@@ -28,15 +28,15 @@ type Window = { endsMs: number; taken: number }
 export type Windows = ReturnType<typeof createWindows>
 
 /**
- * Counts for each key in fixed windows. The key's first request opens a window. When the window ends, its count is
- * forgotten (spec 8).
+ * Counts the requests of each key in fixed windows (spec 8). A key is any text that stands for a client. Its first
+ * request opens a window. When the window ends, its count is forgotten.
  */
 export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions) {
   // Windows in the order in which they opened, which is also the order in which they end.
   const windows = new Map<string, Window>()
   return { take, look, isFull }
 
-  /** @param most the limit for this key; by default the common limit */
+  /** Takes a place in the key's window. @param most the limit for this key; by default the common limit */
   function take(key: string, most = limit): WindowPlace {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs) ?? open(key, nowMs)
@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Wraps an object that depends on a limit. If the limit has changed, a new object is opened. Otherwise the same object
- * continues counting.
+ * Returns a function that returns the object for the current limit. It makes a new object only if the limit has changed
+ * since the last call; otherwise the same object continues counting.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()

@@ -2,8 +2,8 @@ import { type Budget, type Spend, spentAt } from './budget.ts'
 import { type KeyBounds, keyBounds } from './key-bounds.ts'
 
 /**
- * The limits of a line of keys, an account or a person, as the store last reported them. All requests share one live
- * object.
+ * The limits of an account, a person or a line of keys (a key and its rotations), as the store last reported them. All
+ * requests share one object.
  */
 export type LiveBounds = KeyBounds & {
   /** The id of the line of keys whose requests are counted together (ruling R15). */
@@ -18,7 +18,7 @@ export type LiveBounds = KeyBounds & {
   readonly keyIds: Set<string>
 }
 
-/** A key as the store reports it. For an account or a person, `scope` equals `id`. */
+/** A key, an account or a person as the store reports it. For an account or a person, `scope` equals `id`. */
 type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
 export type BoundsBook = ReturnType<typeof createBoundsBook>
@@ -35,7 +35,7 @@ export function createBoundsBook() {
   const leaving = new Set<string>()
   return { note, forget, of, set, owe, left }
 
-  /** @returns undefined for a key without limits of its own */
+  /** Notes the limits of a key. @returns undefined for a key without limits of its own */
   function note({ id, scope, bounds, spend }: BoundKey): LiveBounds | undefined {
     leaving.delete(id)
     const known = byScope.get(scope)
@@ -54,7 +54,7 @@ export function createBoundsBook() {
 
   /**
    * Forgets keys that no longer exist. A key is kept while requests of its line run, or while a debit of it is not in
-   * the store. Call this again from time to time, also without keys.
+   * the store. Such a key is forgotten by a later call, so call this from time to time, also with an empty list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)

@@ -71,7 +71,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // The digest does not matter here. Either everything new is read, or the store decides credit itself.
+    // No key is looked up. A store of this server alone reads everything new; a shared store decides credit itself.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
@@ -142,7 +142,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** Forgets a sixteenth of the maximum at once, because the order must be updated before each call. */
+  /** Forgets a sixteenth of the maximum at once, so that `noteOrder`, which must run before each call, seldom runs. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break

@@ -132,8 +132,8 @@ export function makeLinkToken(actor: string, nowMs: number) {
 }
 
 /**
- * Opens the session of a link, with the role of an admin. The link is then used up. @returns undefined if the link has
- * expired, was used, or does not exist
+ * Opens the session of a sign-in link, with the role of an admin. The link is then used up. @returns undefined if the
+ * link has expired, was used, or does not exist
  */
 export function openLink(digest: string, nowMs: number): BookChange<IssuedSession | undefined> {
   return {
@@ -148,7 +148,7 @@ export function openLink(digest: string, nowMs: number): BookChange<IssuedSessio
   }
 }
 
-/** Whether a session is a link that no browser has opened yet. */
+/** Whether a session is a sign-in link that no browser has opened yet. */
 export function isLink({ kind, role }: Pick<SessionRow, 'kind' | 'role'>): boolean {
   return kind === 'command' && role === linkRole
 }
@@ -238,7 +238,7 @@ export function createToken(): NewToken {
   return { token, prefix: token.slice(0, scheme.length + 6), digest: digestKey(token) }
 }
 
-/** @returns the digest of a text that has the form of a token; garbage costs no digest and no lookup */
+/** Returns the digest of a text in the form of a token; undefined for any other text, so garbage costs no lookup. */
 export function readToken(text: string): string | undefined {
   return form.test(text) ? digestKey(text) : undefined
 }

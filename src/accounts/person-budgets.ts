@@ -15,8 +15,8 @@ export type PersonSums = TimeSpan & { spent: ReadonlyMap<string, bigint>; throug
 export type UncountedBudget = { accountId: string; per: BudgetPeriod | undefined }
 
 /**
- * The result of a change that wrote nothing, because it needs these sums. Summing would take too long while accounts
- * are locked.
+ * The result of a change that wrote nothing because the sums for these budgets are missing. The caller reads the sums
+ * and makes the change again. Summing within the change would keep accounts locked for too long.
  */
 export class Uncounted {
   readonly budgets: readonly UncountedBudget[]
@@ -26,7 +26,7 @@ export class Uncounted {
   }
 }
 
-/** Returns the sums that the caller has read so far. */
+/** Returns the sums of the budget's account and period; undefined if the caller has not read them yet. */
 type SumsOf = (budget: UncountedBudget) => PersonSums | undefined
 
 /** The calendar of the reporting zone, by which budgets begin, and the sums that were read so far. */
@@ -45,8 +45,8 @@ export function identitiesOf({ persons }: Facts, { id }: PersonRow): string[] {
 }
 
 /**
- * Begins, moves or ends the counting of people's budgets in a change. A person's budget counts their entries in their
- * account.
+ * Begins, moves or ends the counting of people's budgets in a change. The budget of a person counts their entries in
+ * the account that they belong to.
  */
 export class BudgetCount {
   readonly #facts: Facts
@@ -67,7 +67,7 @@ export class BudgetCount {
     return { writes: [], result: new Uncounted(this.#missing) }
   }
 
-  /** @param ids the ids by which entries name the person from now on */
+  /** Makes the writes for a changed person. @param ids the ids by which entries name the person from now on */
   move(after: PersonRow, before: PersonRow, ids: readonly string[]): BookWrite[] {
     const accountId = (after.accountId ?? before.accountId)!
     const { budget } = after.bounds
@@ -90,8 +90,8 @@ export class BudgetCount {
   }
 
   /**
-   * @returns the writes, preceded by the locks of all accounts that they count in; locks are always taken in the same
-   *   order
+   * Puts locks before writes. @returns the locks of all accounts in which they count, always in the same order, and
+   * then the writes
    */
   locking(writes: readonly BookWrite[]): BookWrite[] {
     const counted = writes.filter(isOfBudget)

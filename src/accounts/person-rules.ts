@@ -47,7 +47,7 @@ export function createPerson(wishes: PersonWishes, { nowMs, calendar }: Moment):
   }
 }
 
-/** @param seen the version that the caller has seen, if any */
+/** Changes a person. @param seen the version that the caller has seen, if any */
 export function updatePerson(
   asked: string,
   wishes: PersonWishes,
@@ -84,8 +84,8 @@ export type ImportCounts = { created: number; changed: number; unchanged: number
 /**
  * Imports a list of people, either all or none. A line is matched to a person by external id. If the line has none, or
  * nobody has it, the line is matched by e-mail address, and last by name. A line never matches a person who has another
- * external id or another address. A line that matches a second identity changes nothing. An empty field keeps its
- * value.
+ * external id or another address. A line that matches an identity linked to another person changes nothing. An empty
+ * field keeps its value.
  * @throws BookError with the number of the line
  */
 export function importPersons(
@@ -265,7 +265,7 @@ export function isPersonField(field: IdentityField, text: string): boolean {
   return forms[field].isRight(text)
 }
 
-/** @returns the wanted fields, checked and in the form of a row */
+/** Checks the wanted fields, and returns them in the form of a row. */
 function fieldsOf(
   { account, budget, requestsPerMinute, ...texts }: PersonWishes,
   { accounts }: Pick<Facts, 'accounts'>,
@@ -301,7 +301,7 @@ export function newPerson(fields: PersonFields, nowMs: number): PersonRow {
   return person
 }
 
-/** @throws BookError if the person has bounds but no account */
+/** Applies fields to a person. @throws BookError if the person has bounds but no account */
 function changedPerson(person: PersonRow, { wishes, ...fields }: PersonFields): PersonRow {
   const after = { ...person, ...fields, bounds: personBounds.after(person.bounds, wishes) }
   refuseUnbound(after)

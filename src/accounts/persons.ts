@@ -9,8 +9,8 @@ import { type BookRow, readFields, registers } from './registers.ts'
  */
 
 /**
- * @property spend the spending of the person's budget, in the same form as a key's @property heldNanos the holds of
- *   running requests, if the store knows them
+ * A person with bounds. @property spend the amount that counts against the person's budget; undefined without a budget
+ * @property heldNanos the holds of running requests, if the store knows them
  */
 export type PersonRow = BookRow<'persons'> & {
   bounds: PersonBounds
@@ -18,7 +18,7 @@ export type PersonRow = BookRow<'persons'> & {
   heldNanos: bigint | undefined
 }
 
-/** @param row the person's columns, with the columns of their spending */
+/** Reads a person from a row. @param row the person's columns, with the columns of their spending */
 export function readPersonRow(row: StoreRow): PersonRow {
   const heldNanos = (row.held as bigint | null) ?? undefined
   return { ...readFields(registers.persons, row), bounds: personBounds.read(row), spend: readSpent(row), heldNanos }

@@ -12,13 +12,13 @@ export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn
 
 /** The figures that a store reports after some debits. */
 export type StoredFigures = {
-  /** The balances of their accounts, in nano-credits. */
+  /** The balances of the debits' accounts, in nano-credits. */
   balances: readonly (readonly [accountId: string, storedNanos: bigint])[]
   /** The spending of keys with budgets, by their scopes. Only if the server keeps spending in memory. */
   spends?: readonly (readonly [scope: string, spend: Spend])[] | undefined
 }
 
-/** @property postings one for each debit, in the order of the debits */
+/** The result of `post`. @property postings one for each debit, in the order of the debits */
 export type Posted = StoredFigures & { postings: readonly Posting[] }
 
 /**
@@ -27,10 +27,10 @@ export type Posted = StoredFigures & { postings: readonly Posting[] }
  */
 export type WithdrawalFate = 'booked' | 'absent' | 'unknown'
 
-/** @property fates one for each debit, in the order of the debits */
+/** The result of `withdraw`. @property fates one for each debit, in the order of the debits */
 export type Withdrawn = StoredFigures & { fates: readonly WithdrawalFate[] }
 
-/** @property returned the requests whose debits were in the ledger */
+/** The result of `giveBack`. @property returned the requests whose debits were in the ledger */
 export type GivenBack = StoredFigures & { returned: readonly string[] }
 
 /** Writes debits into a ledger. A request id is booked once, however often it is posted (ruling R5). */

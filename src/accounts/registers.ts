@@ -39,7 +39,7 @@ function column<T>(kind: 'text' | 'integer', read: (value: unknown) => T): Regis
 }
 
 export const registers = {
-  /** Customers. The columns of their bounds are added to these. */
+  /** Customers. The columns of their bounds are added to these columns. */
   accounts: {
     id: text(),
     name: text(),
@@ -84,7 +84,7 @@ export const registers = {
     cache_write: amount(),
     cache_write_1h: amount(),
     output: amount(),
-    /** Steps and calls as text, see `formatTerms`. */
+    /** The prices of steps and calls as text, see `formatTerms`. */
     terms: optional(text()),
   },
   /** The texts of price lists to which entries of form 3 refer. */
@@ -104,7 +104,7 @@ export const registers = {
     account_id: optional(text()),
     created_ms: number(),
     erased_ms: optional(number()),
-    /** If this row is a second identity, the person that it belongs to. */
+    /** If this row is a second identity of a person, the id of that person. */
     linked_id: optional(text()),
     /** The person's identity at the provider, if they have signed in: a subject of an issuer. */
     issuer: optional(text()),
@@ -213,7 +213,7 @@ export const registers = {
     account_id: text(),
     month: text(),
     person: text(),
-    /** The person as whom this identity counted. */
+    /** The person to whom the statement assigned this identity. */
     counts_as: text(),
     name: text(),
   },
@@ -263,7 +263,7 @@ export function registerColumns(name: RegisterName): Readonly<Record<string, { k
   return { ...registers[name], ...Object.fromEntries(added) }
 }
 
-/** @param row a database row with all columns of the register */
+/** Converts a database row to fields. @param row with all columns of the register */
 export function readFields<C extends Columns>(columns: C, row: Readonly<Record<string, unknown>>): RegisterFields<C> {
   const read = Object.entries(columns).map(([name, column]) => [fieldOf(name), column.read(row[name])])
   return Object.fromEntries(read) as RegisterFields<C>

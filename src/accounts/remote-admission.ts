@@ -27,16 +27,17 @@ const standingsMax = 100_000
 
 /**
  * The server's side of admission by a store that several servers share. The store decides, and is queried through a
- * desk. Its answers are remembered for three purposes only. A full window stays full until it ends. For an account that
- * had credit, no query is made at the head of a request, because the hold makes one anyway. Responses show clients
- * their balance and window (ruling R13).
+ * desk. Its answers are remembered for three purposes only:
+ * - A full window stays full until it ends.
+ * - For an account that had credit, the start of a request needs no query. The query for the hold follows anyway.
+ * - Responses show clients their balance and window (ruling R13).
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** Holds that are not released, and debits that are due but not in the store yet. A new desk receives them first. */
+  /** Credit held for running requests, and debits that are not in the store yet. A new desk receives them first. */
   readonly #claims = new Map<string, Claim>()
-  /** For each key or person with such debits, the budget against which the debits count. */
+  /** For each key or person with debits that are not in the store yet: the budget against which these debits count. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
@@ -95,7 +96,7 @@ export class RemoteAdmission {
     this.#waiting.clear()
   }
 
-  /** Receives the desk's answers. An empty list means that the store has answered another server. */
+  /** Receives the desk's answers. An empty list only means that the store does answer. */
   hear(answers: readonly DeskAnswer[]): void {
     this.isStoreSilent = answers.some((answer) => answer.isStoreSilent)
     for (const answer of answers) {
@@ -106,7 +107,7 @@ export class RemoteAdmission {
     }
   }
 
-  /** Called when a query of another part had no answer for this time, until the desk knows better (BRK-14). */
+  /** Called when another part's query had no answer for `forMs`. A later answer to the desk corrects this (BRK-14). */
   noteSilence(forMs: number): void {
     if (!this.#send) return
     this.isStoreSilent = true
@@ -251,8 +252,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Changes a claim. A claim on a key or a person is stored separately from claims on the account alone. A new desk
-   * therefore receives each claim once.
+   * Changes a claim: the amount that an account holds or owes. A claim on a key or a person is stored separately from
+   * claims on the account alone. A new desk therefore receives each claim once.
    */
   #claim(scopes: ClaimScopes, nanos: bigint): void {
     const { accountId, keyId = accountId, personId } = scopes
@@ -319,8 +320,8 @@ function claimOf(accountId: string, keyId: string | undefined, personId: string 
 }
 
 /**
- * @property own the limits of the account @property bounds the limits of the key @property person the limits of its
- *   person
+ * A question about a hold. @property own the limits of the account @property bounds the limits of the key
+ * @property person the limits of its person
  */
 type HoldQuestion = {
   accountId: string
@@ -378,10 +379,10 @@ type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } 
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: Admitted['release'] }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
-/** The place of a question that takes none and had none before. */
+/** Stands for no place: the question takes none, and no earlier question took one. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
-/** A request that holds no credit yet. The first question that the store answers takes its place in the window. */
+/** A request that holds no credit yet. The first question that the store answers takes its place in the rate window. */
 class RemoteEntry implements Entered {
   readonly ok = true
   readonly #ask: AskStore

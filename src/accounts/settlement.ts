@@ -25,7 +25,7 @@ import type { Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
 type SettlementOptions = {
-  /** Starts the poster: at first, and once more after it has died (faults F-P15). */
+  /** Starts the poster, which writes debits to the store: at first, and again after its death (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
   balances: BalanceListener
@@ -293,7 +293,7 @@ export class Settlement implements Ledger {
     this.#opening?.proceed()
   }
 
-  /** Restarts the poster once. A second death is not treated as an accident (faults F-P15). */
+  /** Restarts the poster once. After a second death the ledger counts as lost (faults F-P15). */
   #replacePoster(error: Error): void {
     this.#poster = undefined
     if (this.#isClosed) return
@@ -386,7 +386,7 @@ export class Settlement implements Ledger {
     if (this.#isSafe()) this.#closing?.proceed()
   }
 
-  /** Refuses the clients of the debits that were not posted while the spool failed. */
+  /** Withdraws debits that were neither posted nor spooled, so that their clients are refused. */
   #withdraw(late: readonly WaitingDebit[], cause: Error): void {
     const open = late.filter(({ row }) => this.#overdue.delete(row.requestId))
     this.#tellUnsettled(late, { unspooled: open.length, error: cause.message })
@@ -398,7 +398,7 @@ export class Settlement implements Ledger {
     this.#withdrawals.withdraw(open, new Error('neither database nor spool can be written', { cause }))
   }
 
-  /** Continues work that waited for something else to end. */
+  /** Empties the spool once no debit needs it, and lets `close` end once the process may exit. */
   #moveOn(): void {
     if (this.#hasCaughtUp()) this.#clearSpool()
     if (this.#isSafe()) this.#closing?.proceed()

@@ -10,7 +10,7 @@ import type { Prices } from '../catalog/model.ts'
  * They depend only on the entries and on a header, which is stored with the month's first statement.
  */
 
-/** The time after the end of a month at which no entry of the month is still being posted, in ms. */
+/** So long after the end of a month, in ms, no entry of the month is being posted any more. */
 export const closingMs = 60_000
 
 /** The words for credits on statements, and the name of the seller. */
@@ -27,7 +27,7 @@ export type StatementHeader = {
   buyer: string
   words: CreditWords
   timeZone: string
-  /** A head that covers all entries of the store up to the end of the month (ruling C15). */
+  /** A head (a digest of all chains) that covers all entries up to the end of the month (ruling C15). */
   head: string
   /** For each key that was used: its line of rotations, and the name of the line. */
   keys: [id: string, line: { id: string; name: string }][]
@@ -35,7 +35,7 @@ export type StatementHeader = {
   persons: [id: string, person: { id: string; name: string }][]
 }
 
-/** The sums of entries with equal words and prices. For returns, amounts and counts are negative. */
+/** The sums of entries with the same names and prices. For returns, amounts and counts are negative. */
 export type StatementGroup = {
   isReturn: boolean
   keyId: string
@@ -75,8 +75,8 @@ export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
 }
 
 /**
- * Sums groups that share some of their words, and sorts the rows by these words. @param wordsOf returns the words of a
- * group, and more values that separate rows
+ * Sums groups that share some of their names, and sorts the rows by these names. @param wordsOf returns these names of
+ * a group, and more values that separate rows
  */
 export function sumLines(
   groups: readonly StatementGroup[],

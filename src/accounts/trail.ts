@@ -43,14 +43,14 @@ export type ActDetails = Readonly<Record<string, string | number | boolean | nul
 /** A record of the audit trail. */
 export type AuditRow = BookRow<'audit'>
 
-/** A record without its place in the chain. */
+/** A record without its place in the chain: its number, time and digest. */
 export type NewAuditRow = Omit<AuditRow, 'seq' | 'atMs' | 'digest'>
 
 const chained = ['actor', 'address', 'operation', 'object', 'before', 'after'] as const
 
 /**
- * Computes a digest like `digestEntry`, but of form a1. @param previous the digest of the previous record; null for the
- * first record
+ * Computes the digest of a record, like `digestEntry` for an entry. Its form is `a1`. @param previous the digest of the
+ * previous record; null for the first record
  */
 export function digestAudit(row: Omit<AuditRow, 'digest'>, previous: string | null): string {
   let text = field('a1') + field(previous) + field(row.seq) + field(row.atMs)

@@ -30,7 +30,7 @@ export type StoredEvent = (typeof storedEvents)[number]
 export type Watched = {
   /** The balances below which the store warns of an account, in nano-credits. */
   lowNanos: readonly bigint[]
-  /** Whether an account with limits of its own is warned of at those instead. */
+  /** Whether the limits of an account that has its own replace `lowNanos`. */
   ownLows: boolean
   /** Whether to warn of a key, an account or a person that has spent four fifths of its budget, or all of it. */
   budgets: boolean
@@ -53,11 +53,11 @@ export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 /** Ids, periods and times, and nano-credits as decimal digits. Both stores write the same values. */
 type WarningData = Readonly<Record<string, string | number | null>>
 
-/** A line of the list of needs, as a store remembers it. @property data of the message to webhooks */
+/** A line of the list of needs (what operators should act on), as a store remembers it. @property data for webhooks */
 export type NoticedNeed = { id: string; data: WarningData }
 
 /**
- * If no server finds a line for this long, in ms, the line is over; if it returns later, it is new. A line near its
+ * A line is over if no server has found it for this long, in ms. If it returns later, it is new. A line near its
  * threshold comes and goes, and replicas do not see the same upstreams at the same time.
  */
 export const needKeptMs = 3_600_000
@@ -69,7 +69,8 @@ export const needKeptMs = 3_600_000
 export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }
 
 /**
- * @param ownLows the account's own limits, as in its column `warn` @param seq the number of the account's last entry
+ * Returns the warning of low credit. @param ownLows the account's own limits, as in its column `warn` @param seq the
+ * number of the account's last entry
  */
 export function warnOfCredit(
   { lowNanos, ownLows: areOwnWanted }: Watched,
@@ -125,7 +126,7 @@ export function kindOfScope(scope: string): keyof typeof levels {
   return scope.startsWith('per_') ? 'person' : 'key'
 }
 
-/** @param warned the highest threshold already warned of in this window */
+/** Returns the warning of a budget. @param warned the highest threshold already warned of in this window */
 export function warnOfBudget({
   scope,
   budget,

@@ -144,7 +144,7 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /** @returns whether the debit's client must be refused */
+  /** Decides about a debit by the poster's answer. @returns whether the debit's client must be refused */
   #decide(debit: WaitingDebit, fate: WithdrawalFate): boolean {
     const { requestId, accountId, amountNanos, keyId, details } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)

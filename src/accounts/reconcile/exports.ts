@@ -41,7 +41,7 @@ export function isRefund({ tokens, requests = 0 }: ExportRow): boolean {
 type ExportFormat = {
   /** Whether the export has one count for the whole prompt. */
   isWhole: boolean
-  /** @throws Error with a message for the person whose file it is */
+  /** Reads the text of an export. @throws Error with a message for the person whose file it is */
   read(text: string): ExportRow[]
 }
 
@@ -134,7 +134,7 @@ function sharedBy(row: ExportObject, input: number, read: number, write: number)
   }
 }
 
-/** @throws Error for a row without a model, which cannot be compared */
+/** Reads the names in a row. @throws Error for a row without a model, which cannot be compared */
 function naming(row: ExportObject): Pick<ExportRow, 'model' | 'owners'> {
   if (typeof row['model'] !== 'string') throw new Error('A row has no `model`: export it grouped by model')
   const owners = ['api_key_id', 'project_id', 'workspace_id', 'user_id'].map((name) => row[name])

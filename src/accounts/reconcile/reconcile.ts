@@ -8,7 +8,7 @@ import { type ExportProvider, type ExportRow, exportFormats, isRefund, type Kind
  *
  *     export − billed = the sum of the classes + unexplained
  *
- * A class needs evidence, and explains no more than its evidence supports.
+ * A class is a named reason for a difference. It explains no more than its evidence supports.
  */
 
 /** Named reasons for a difference, in the order in which they are applied. */
@@ -71,10 +71,10 @@ type ReconcileOptions = {
   attempts?: ReadonlyMap<string, number> | undefined
 }
 
-/** How far from the edge of a window an answer may be and still be counted in the next window, in ms. */
+/** An answer within this many ms of a window's edge may count in the window beyond the edge. */
 const edgeMs = 15 * 60_000
 
-/** The most output tokens that one answer that was not read to its end can explain. */
+/** An answer that was not read to its end can explain at most this many output tokens. */
 const cutTokensMax = 8_192
 
 type Use = {
@@ -89,7 +89,7 @@ type Use = {
 }
 
 /**
- * @property natural the uses that belong here by their own times
+ * @property natural the uses (debits) that belong to this window by their own times
  * @property uses the uses after some were moved over an edge
  * @property left the tokens of the export minus those of `uses`
  */
@@ -104,7 +104,7 @@ type WindowGroup = {
   natural: Use[]
 }
 
-/** @param entries of the export's time span, extended by `edgeMs` at both ends */
+/** Compares an export with entries. @param entries of the export's time span, extended by `edgeMs` at both ends */
 export async function reconcile(
   rows: readonly ExportRow[],
   entries: AsyncIterable<Entry> | Iterable<Entry>,
@@ -235,7 +235,7 @@ function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, 
   }
 }
 
-/** Assigns each use to its window. A use just outside the export is added if it makes a difference smaller. */
+/** Assigns each use (a debit) to its window. A use just outside the export is added if a difference shrinks by it. */
 function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: Cover): void {
   const outside: Use[] = []
   for (const use of uses) {

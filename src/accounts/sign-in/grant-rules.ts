@@ -40,8 +40,8 @@ export type GrantWishes = {
 }
 
 /**
- * @property code the device code or authorization code, shown only once @property userCode the code that a person
- *   compares
+ * A sign-in that has begun. @property code the device code or authorization code, shown only once @property userCode
+ * the code that a person compares
  */
 export type BegunGrant = { id: string; code: string; userCode: string | undefined; expiresMs: number }
 

@@ -28,7 +28,7 @@ export type SignedIn = {
 /** A session of a person on a machine. Its tokens are computed from it (tokens.ts). */
 export type SignInRow = BookRow<'sign_ins'>
 
-/** A sign-in that has begun. */
+/** A grant: the sign-in of a program that a person approves in a browser. */
 export type GrantRow = BookRow<'oauth_grants'>
 
 /** The prefix of the labels of keys that people made for their agents (own-keys.ts). */

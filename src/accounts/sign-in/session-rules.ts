@@ -191,7 +191,7 @@ function judge(facts: Facts, generation: number, lives: SessionLives): SignInFac
   if (generation >= signIn.generation) return found
   const isPrevious = generation === signIn.generation - 1
   if (isPrevious && nowMs < signIn.refreshedMs + graceMs) return { answer: answered(issue(signIn, lives)) }
-  // Nobody has used the successor token, so its answer was lost, for example because the machine slept.
+  // Nobody has used the successor token, so the response with it was lost, for example because the machine slept.
   if (isPrevious && (key.lastUsedMs ?? 0) < signIn.refreshedMs) return found
   return { answer: ended(found, 'reuse', nowMs) }
 }

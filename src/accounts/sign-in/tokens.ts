@@ -3,7 +3,8 @@ import { base62, randomText } from '../../ids/base62.ts'
 import { digestKey } from '../keys.ts'
 
 /*
- * The tokens of a session (rulings Y20, Y28). Both are computed whenever they are needed, and stored nowhere:
+ * The access token and the refresh token of a session (rulings Y20, Y28). Both are computed whenever they are needed,
+ * and stored nowhere:
  *
  *     tri-at-  secret  generation  end in seconds  check value        tri-rt-  secret  generation  check value
  *
@@ -38,12 +39,12 @@ export function createSecret(): { secret: string; digest: string; prefix: string
   return { secret, digest: digestKey(secret), prefix: schemes.access + secret.slice(0, 6) }
 }
 
-/** @param sealKey the same on all replicas */
+/** Makes the functions for tokens. @param sealKey the same on all replicas */
 export function createTokens(sealKey: Uint8Array) {
   const key = createHmac('sha256', sealKey).update('triwire session tokens 1').digest()
   return { issue, readAccess, readRefresh }
 
-  /** @param expiresMs when the access token expires, in Unix milliseconds */
+  /** Makes the tokens of a generation. @param expiresMs when the access token expires, in Unix milliseconds */
   function issue(secret: string, generation: number, expiresMs: number): { access: string; refresh: string } {
     const begin = secret + spell(generation, generationChars)
     return {
@@ -52,7 +53,7 @@ export function createTokens(sealKey: Uint8Array) {
     }
   }
 
-  /** @returns undefined if we did not make the token; a returned token may have expired */
+  /** Reads an access token, even if it has expired. @returns undefined if we did not make the text */
   function readAccess(text: string): { digest: string; expiresMs: number } | undefined {
     // Most requests have a key, which costs only this comparison.
     if (!text.startsWith(schemes.access)) return undefined
@@ -60,7 +61,7 @@ export function createTokens(sealKey: Uint8Array) {
     return secret === undefined ? undefined : { digest: digestKey(secret), expiresMs: read(end!) * 1000 }
   }
 
-  /** @returns undefined if we did not make the token; the session of a returned token may have ended */
+  /** Reads a refresh token, even if its session has ended. @returns undefined if we did not make the text */
   function readRefresh(text: string): { digest: string; secret: string; generation: number } | undefined {
     const [, secret, generation] = (isOurs(text) && forms.refresh.exec(text)) || []
     return secret === undefined ? undefined : { digest: digestKey(secret), secret, generation: read(generation!) }

@@ -10,8 +10,8 @@ import {
 } from './rollup.ts'
 
 /**
- * One day of figures: sums, by quarter hour, of the entries below their accounts' watermarks, and the stored rows of
- * that day.
+ * One day of figures: the stored rows of the day, and its entries summed by quarter hour. Entries above the watermark
+ * of their account (its last folded entry) are left out.
  */
 type UsageDay = {
   /** The day's first quarter hour, and the one after its last. */
@@ -42,7 +42,7 @@ export function findDifferences(
 
 /**
  * Compares the total cost of each key of one account with the ledger, since the keys were created.
- * @param entries sums of the entries below the watermark @param mark the watermark, and the number of the account's
+ * @param entries sums of the entries up to the watermark @param mark the watermark, and the number of the account's
  *   last entry
  */
 export function findKeyDifferences(
@@ -63,8 +63,8 @@ export function findKeyDifferences(
 }
 
 /**
- * Returns the accounts whose rows differ between the two lists. Returns an empty text if the table has no account
- * column.
+ * Returns the accounts whose rows differ between the two lists. For a table without an account column, an empty text
+ * stands for all accounts.
  */
 function differing(table: UsageTable, expected: readonly SumRow[], rows: readonly SumRow[]): string[] {
   const hasAccounts = (usageTables[table] as readonly string[]).includes('account')

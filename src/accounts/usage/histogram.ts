@@ -28,7 +28,7 @@ export function addCounts(to: BucketCounts, from: readonly number[], sign: 1 | -
   for (const [at, count] of from.entries()) to[at]! += sign * count
 }
 
-/** @param share the share of all counted times, such as 0.95 @returns ms; undefined if nothing was counted */
+/** Computes a percentile. @param share of all counted times, such as 0.95 @returns ms; undefined without counts */
 export function percentileOf(counts: readonly number[], share: number): number | undefined {
   const all = counts.reduce((sum, count) => sum + count, 0)
   if (all <= 0) return undefined

@@ -19,7 +19,7 @@ export type Grain = 'h' | 'd' | 't'
 /** The queries that a store makes for one answer, all of the same snapshot. `S` is the type that its steps yield. */
 type UsageReader<S> = {
   state(): Generator<S, UsageState, unknown>
-  /** Sums the entries that are not in any row yet. A row has `quarter` and all columns that distinguish figures. */
+  /** Sums the entries that no stored row contains yet. A row has `quarter` and all columns that distinguish figures. */
   tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
   /** Computes the same rows as `rows`, but from the entries themselves. */
@@ -30,7 +30,7 @@ type UsageReader<S> = {
   persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
 }
 
-/** @property folding set if there are too many entries to read; `rows` is then empty */
+/** The entries that are in no row. @property folding set if there are too many to read; `rows` is then empty */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
 /** A query for rows of a table, summed by bucket and group. Rows with times are not summed. */
@@ -46,11 +46,11 @@ export type RowReading = {
   times: readonly TimeName[]
 }
 
-/** @property bucket counted from 0 */
+/** A row that a query has found. @property bucket the number of its bucket, from 0 */
 export type FoundRow = {
   bucket: number
   of: readonly string[]
-  /** The words of the row before keys and identities were joined. */
+  /** The values of the row, before keys were joined to lines and identities to people. */
   own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
@@ -61,8 +61,8 @@ const ofTraffic: readonly SumName[] = ['requests', 'errors', 'moved']
 
 /**
  * Makes the queries, one after the other, and computes the answer. It adds up the stored rows and the entries above the
- * watermarks. Figures are therefore as exact as the ledger at any moment. The named groups and `other` add up to the
- * total.
+ * watermarks, which are in no row yet. So figures are as exact as the ledger at any moment. The named groups and
+ * `other` add up to the total.
  */
 export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): Generator<S, UsageAnswer, unknown> {
   const { by, only, sums, times, sort, isWhole = false } = question
@@ -192,7 +192,7 @@ function isOfTraffic(name: SumName): boolean {
 /** The unprocessed rows of a group. Figures by bucket are made only for groups that the answer names. */
 type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: FigureColumns }[] }
 
-/** The columns for the figures of a row, in the order of the question's figures. */
+/** The positions of a row's figures, in the order of the question's figures. */
 type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
 /** Adds up figures by group and bucket. */
@@ -229,7 +229,7 @@ class Groups {
     }
   }
 
-  /** @param within the keys of the wanted groups; without it, all groups */
+  /** Adds unfolded entries to the groups. @param within the keys of the wanted groups; without it, all groups */
   addTail(rows: readonly TailRow[], within?: ReadonlySet<string>): void {
     const { only, bounds } = this.#question
     if (this.sums.length === 0) return
@@ -244,7 +244,7 @@ class Groups {
     this.add(found, this.sums, [])
   }
 
-  /** Returns the named groups, those with the highest amounts first. Equal groups are sorted by their words. */
+  /** Returns the named groups, those with the highest amounts first. Equal groups are sorted by their values. */
   first(): Group[] {
     return this.#sorted().slice(0, this.#question.top)
   }
@@ -304,7 +304,7 @@ function addRow(to: Series, { bucket, sums, times }: FoundRow, places: FigureCol
   for (let at = 0; at < times.length; at++) addEncoded(to.times[places.times[at]!]![bucket]!, times[at]!)
 }
 
-/** Joins words into a key for lookups only, with line breaks between them. Words contain no line breaks. */
+/** Joins values into a key for lookups only, with line breaks between them. Values contain no line breaks. */
 function keyOf(of: readonly string[]): string {
   return of.join('\n')
 }
@@ -316,7 +316,7 @@ function join(to: Series, from: Series, sign: 1 | -1 = 1): void {
     for (const [bucket, counts] of times.entries()) addCounts(to.times[at]![bucket]!, counts, sign)
 }
 
-/** @param row a row of unfolded entries @param name if `errors`, the row's requests count only for a failed outcome */
+/** Returns a sum of a row of unfolded entries. @param name if `errors`, requests count only for a failed outcome */
 function tailSum(row: SummedEntries, name: SumName, outcome: string): bigint {
   if (name === 'errors') return soundOutcomes.includes(outcome) ? 0n : BigInt(row['requests'] as bigint)
   return BigInt((row[name] as bigint | string | null) ?? 0n)

@@ -3,8 +3,8 @@ import type { BucketCounts } from './histogram.ts'
 import { dimensions, paidDimensions, type SumColumn } from './rollup.ts'
 
 /**
- * A sum that a group has in a bucket. `errors` counts the failed requests. `moved` counts requests whose conversation
- * moved to another upstream account (ruling Y24), as counted by servers.
+ * A kind of sum in a report: each group has one sum for each bucket of time. `errors` counts the failed requests.
+ * `moved` counts requests whose conversation moved to another upstream account (ruling Y24), as counted by servers.
  */
 export type SumName = SumColumn | 'errors' | 'moved'
 
@@ -24,14 +24,14 @@ export type UsageQuestion = {
   /** The start of each bucket and the end of the last one, as numbers of quarter hours. */
   bounds: readonly number[]
   /**
-   * Whether to count all entries, even if no figures are stored for them, and no requests that cost nothing. Otherwise
-   * see `folding` and `keptFrom`.
+   * If true, all entries count, also those without stored figures, and requests that cost nothing do not. If false,
+   * `folding` and `keptFrom` of the answer say which entries count.
    */
   isWhole?: boolean
   /** The zone in which each bound begins a day. It may be the store's zone. */
   daysOf: Zone | undefined
   by: readonly UsageGrouping[]
-  /** Only entries with one of these words in each of these groupings. */
+  /** Only entries that have, in each of these groupings, one of these values. */
   only: Partial<Record<UsageGrouping, readonly string[]>>
   sums: readonly SumName[]
   times: readonly TimeName[]
@@ -42,13 +42,13 @@ export type UsageQuestion = {
 
 /** Figures by bucket. */
 export type Series = {
-  /** Sums in the order of the question's sums. */
+  /** The sums of each bucket, in the order of the question's `sums`. */
   sums: bigint[][]
   times: BucketCounts[][]
 }
 
 export type UsageAnswer = {
-  /** The listed groups. `of` has the group's words in the order of `by`. */
+  /** The listed groups. `of` has the group's values in the order of `by`. */
   groups: (Series & { of: string[] })[]
   /** The sum of all groups that are not listed. @property count the number of these groups */
   other: (Series & { count: number }) | undefined
@@ -68,12 +68,12 @@ export type FoldProgress = { folded: number; entries: number }
  */
 export const unfoldedMax = 20_000
 
-/** @returns whether reports leave out unfolded entries */
+/** Whether reports leave out unfolded entries. */
 export function isFolding({ folded, entries }: FoldProgress): boolean {
   return entries - folded > unfoldedMax
 }
 
-/** How a store keeps its figures: the zone of its days, and the first quarter hour that is kept. */
+/** How a store keeps figures: the zone of their days, and the first quarter hour for which figures are kept. */
 export type UsageState = Zone & { keptFrom: number }
 
 /**
@@ -96,5 +96,5 @@ export type SpendRanking = {
   top: number
 }
 
-/** @property nanos the cost in nano-credits, minus the amounts given back */
+/** A row of a ranking. @property nanos the cost in nano-credits, minus the amounts given back */
 export type RankedSpend = { id: string; nanos: bigint }

@@ -11,7 +11,7 @@ import {
   type Zone,
 } from '../calendar.ts'
 
-/** The zone by whose days figures are kept, and for how many whole months before the current one. */
+/** The zone by whose days figures are kept, and for how many whole months before the current one they are kept. */
 export type Reporting = Zone & { keepMonths: number }
 
 export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
@@ -32,7 +32,7 @@ export type NewZone = Pick<Zone, 'timeZone'> & Partial<Pick<Zone, 'weekStarts'>>
 /** The most entries that are folded in one commit, and the longest that entries wait for others, in ms. */
 export const [foldedMax, foldEveryMs] = [500, 5_000]
 
-/** Returns the first quarter hour that is kept. */
+/** Returns the first quarter hour for which figures are kept. */
 export function firstKept(calendar: Calendar, keepMonths: number, nowMs: number): number {
   let { startMs } = calendar.periodOf(nowMs, 'month')
   for (let month = 0; month < keepMonths; month++) ({ startMs } = calendar.periodOf(startMs - 1, 'month'))
@@ -50,8 +50,8 @@ export function rezoned(
 }
 
 /**
- * Returns the first quarter hour that is kept after the days of another zone are counted. It begins the first day of
- * which all quarter hours are kept. The previous day would be incomplete.
+ * Returns the first quarter hour for which figures are kept after a change of the zone. It begins the first day that
+ * has figures for all its quarter hours. The previous day would be incomplete.
  * @param calendar of the new zone @param keptFrom the first quarter hour that was kept under the old zone
  */
 function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
@@ -59,7 +59,7 @@ function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
   return (startMs === keptFrom * quarterMs ? startMs : endMs) / quarterMs
 }
 
-/** @property before undefined if no server had recorded a zone */
+/** A change of a store's zone. @property before undefined if no server had recorded a zone */
 export type ZoneChange = { before: string | undefined; after: string }
 
 /**

@@ -9,7 +9,7 @@ import { type Calendar, quarterMs } from '../calendar.ts'
 /** The dimensions of figures. An empty text means unknown, as in entries of the first release. */
 export const dimensions = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
 
-/** The dimensions of form 3 entries. Requests that cost nothing do not have them. */
+/** The dimensions that only entries of form 3 have (../chain.ts). Requests that cost nothing do not have them. */
 export const paidDimensions = ['tier', 'band', 'person', 'labels'] as const
 
 const all = [...dimensions, ...paidDimensions] as const
@@ -49,12 +49,12 @@ export type UsageTable = keyof typeof usageTables
 
 export const tableNames = Object.keys(usageTables) as UsageTable[]
 
-/** A row of a table, or of any grouping of entries: its place as words, and sums in the order of `sumColumns`. */
+/** A row of a table or of a grouping of entries: the values that identify it, and sums in the order of `sumColumns`. */
 export type SumRow = { place: Readonly<Record<string, string | number>>; sums: bigint[] }
 
 /**
- * Entries of one quarter hour with equal words, summed by the store. Summing there is worthwhile because reading an
- * entry costs more than all further work on it. A row has `quarter`, the columns of the words, and the summed columns.
+ * Entries of one quarter hour with the same values in all dimensions, summed by the store. Reading an entry would cost
+ * more than all further work on it. A row has `quarter`, the columns of the dimensions, and the summed columns.
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 
@@ -62,7 +62,7 @@ export type SummedEntries = Readonly<Record<string, unknown>>
 export const placeColumns = ['hour', 'day', ...all] as const
 
 /**
- * Converts entries to a row that is placed by all columns.
+ * Converts entries to a row with all columns that identify rows.
  * @param keptFrom rows of earlier quarter hours are deleted, except in `sums_k`; for such entries, only account and key
  *   are used
  */
@@ -81,7 +81,7 @@ export function sumRowOf(
   }
 }
 
-/** A row of entries with its words as numbers. @property place in the order of `placeColumns` */
+/** A row of entries, with numbers for the values that identify it. @property place in the order of `placeColumns` */
 type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
 
 /**
@@ -114,7 +114,7 @@ export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf
   return { hour: startOf('hour'), day: startOf('day') }
 }
 
-/** @param row a row with the columns of an entry */
+/** Returns the values of the dimensions. @param row a row with the columns of an entry */
 export function wordsOf(row: SummedEntries): Record<Dimension, string> {
   const text = (column: string) => (row[column] as string | null) ?? ''
   return {

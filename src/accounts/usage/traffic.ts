@@ -29,8 +29,8 @@ export type TrafficRecord = {
 }
 
 /**
- * The counts of one place. @property requests the number of requests without a debit @property moved the number of
- * conversations that moved
+ * The counts of requests with the same values in all dimensions (`place`). @property requests the number of requests
+ * without a debit @property moved the number of conversations that moved
  */
 export type TrafficCell = {
   place: Readonly<Record<string, string | number>>
@@ -50,7 +50,7 @@ export const trafficTables = {
   traffic_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'code'],
 } as const satisfies Record<(typeof trafficTableOf)[Grain], readonly string[]>
 
-/** The columns of counts, which follow those of the place. */
+/** The columns of counts, which follow the columns that identify a row. */
 export const countedColumns = ['requests', 'moved', 'first_byte', 'total'] as const
 
 export type TrafficTable = keyof typeof trafficTables
@@ -65,14 +65,14 @@ type TrafficCount = {
 }
 
 /**
- * The most places between two writes; further places are counted together. No real service has so many keys in use
- * within ten seconds.
+ * The most rows of counts between two writes; further ones are counted together. No real service has so many keys in
+ * use within ten seconds.
  */
 const cellsMax = 20_000
 
 const columns = [...dimensions, 'code'] as const
 
-/** @param nowMs the current time in Unix milliseconds */
+/** Creates the counters of this process. @param nowMs the current time in Unix milliseconds */
 export function createTraffic(nowMs: () => number) {
   let cells = new Map<string, TrafficCount>()
   return { note, take }

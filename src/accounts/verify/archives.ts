@@ -20,7 +20,7 @@ export type SealOfAccount = { seal: Seal; sums: readonly SealedSums[] }
 
 /**
  * Checks archives of closed months: sealed rows must be unchanged and continue the chains of their accounts. Entries
- * that are away must not be in the store.
+ * that are away, which means in the file of an archive, must not be in the store.
  * @param onPassed called for each sealed row whose entries are away, in the order of the entries
  */
 export function createArchiveCheck(
@@ -58,7 +58,7 @@ export function createArchiveCheck(
     return !isAway(archive)
   }
 
-  /** @returns whether the sealed row is in force */
+  /** Adds a sealed row to the digest of its archive. @returns whether the sealed row is in force */
   function note({ seal, sums }: SealOfAccount): boolean {
     const month = months.get(seal.month)
     if (!month) {

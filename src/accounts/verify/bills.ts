@@ -102,7 +102,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
     return bill !== undefined && returns.has(bill.requestId)
   }
 
-  /** Matches a return with its debit, which is away. */
+  /** Matches a return, which gives a debit back, with its debit. The debit is in the file of an archive. */
   function pair(requestId: string, accountId: string, amountNanos: bigint): void {
     const given = returns.get(requestId)
     if (given?.accountId === accountId && given.amountNanos === amountNanos) unpaired.delete(requestId)

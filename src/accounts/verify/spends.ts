@@ -6,7 +6,7 @@ import { kindOfScope } from '../warnings.ts'
 /** The recorded spending of a line of keys (ruling R15), or of an account or a person, whose scope is its id. */
 export type SpendRow = Spend & {
   scope: string
-  /** Undefined if the key, account or person does not exist. */
+  /** The account of the key or person, or the account itself. Undefined if that does not exist any more. */
   accountId: string | undefined
   keyIds: readonly string[]
   /** The ids by which entries name the person (ruling Y20). */
@@ -44,8 +44,8 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 
   /**
-   * Adds the sums of entries that are away. A window that is only partly in the archive can be compared once the
-   * entries are back.
+   * Adds the sums of entries that are away: in the file of an archive. A window that is only partly in the archive can
+   * be compared once the entries are back.
    */
   function addAway(accountId: string, { untilMs }: Archive, sealed: readonly SealedSums[]): void {
     for (const { keyId, person, sums } of sealed)
@@ -56,7 +56,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
       }
   }
 
-  /** @param ends the rows, read again; rows that have another window by now are left out */
+  /** Compares the sums with the rows. @param ends the rows, read again; rows with another window now are left out */
   function end(ends: Iterable<SpendEnd>): void {
     for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
       const sum = sums.get(scope)
@@ -68,7 +68,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 }
 
-/** @property isPartial whether some entries of the window are away */
+/** The sum of a row's entries. @property isPartial whether some entries of the window are in an archive's file */
 type Sum = { row: SpendRow; nanos: bigint; lastSeq: number; isPartial: boolean }
 
 function isOfAccount({ scope, accountId }: SpendRow): boolean {

@@ -32,7 +32,7 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // A clock that was ahead may have been used for the head before any of the corrections.
+  // The head `against` may have been made by a clock that was ahead, before any of these corrections.
   for (const cutMs of new Set(facts.correctedMs))
     if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
@@ -46,13 +46,13 @@ export function createVerification(
     ...{ isRead: archives.isRead, checkIndex: archives.checkIndex },
   }
 
-  /** Continues with a sealed row, which stands for entries that are away. */
+  /** Continues with a sealed row. It stands for entries that are away: in the file of an archive. */
   function pass({ seal, sums }: SealOfAccount, archive: Archive): void {
     spends.addAway(seal.accountId, archive, sums)
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
   }
 
-  /** Lists requests that were named but whose debits were not read. The debits may be away. */
+  /** Lists requests that a return or the log names, and whose debits were not read. The debits may be away. */
   function listUnread(): string[] {
     return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
   }
