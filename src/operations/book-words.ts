@@ -237,7 +237,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   },
 }
 
-/** Makes a problem of a rule's refusal, or of a store that does not respond. Returns any other error as it is. */
+/** Converts a rule's refusal, or the error of a silent store, to a problem. Returns any other error as it is. */
 export function problemOf(error: unknown): unknown {
   if (error instanceof StoreSilent)
     return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })

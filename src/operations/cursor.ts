@@ -10,12 +10,12 @@ type CursorKey = readonly (string | number)[]
 
 const digestChars = 10
 
-/** @param asked all fields of the query except `limit` and `cursor` */
+/** Makes a cursor. @param asked all fields of the query except `limit` and `cursor` */
 export function formatCursor(operation: string, asked: object, place: CursorKey): string {
   return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
 }
 
-/** @returns the place in the cursor @throws ProblemError for an invalid cursor, or one of another list */
+/** Reads the place in a cursor. @throws ProblemError for an invalid cursor, or one of another list */
 export function readCursor(operation: string, asked: object, cursor: string): CursorKey {
   let read: unknown
   try {

@@ -1,7 +1,7 @@
 import { demoShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
 
-/** Operations on the demo of the console. It has a store of its own; the real store only has audit records of these. */
+/** Operations on the console's demo, which has its own store. The real store has only audit records of them. */
 export const demoOperations = [
   operation({
     id: 'demo.show',

@@ -35,7 +35,7 @@ export const limit = count(1, pageMax, 50).describe('how many at most')
 
 export const cursor = z.string().optional().describe('`next` of the page before')
 
-/** The part of the ledger that figures include, while much of it is not folded yet. */
+/** The part of the ledger that figures include, while many entries are not yet folded (summed up for reports). */
 export const folding = z
   .object({
     folded: z.number().describe('entries that figures of reports are made of'),
@@ -75,14 +75,14 @@ export const outcome = someOf(outcomes, outcomes.length, `must be any of ${outco
 export const account = text('must be the name or id of an account').describe('name or id')
 export const key = text('must be the id of a key').describe('id or first characters')
 
-/** @returns nano-credits */
+/** An amount of credits. @returns nano-credits */
 export const credits = text('must be a text such as "12.5"').transform((value, context) =>
   tryTo(context, () => parseCredits(value)),
 )
 
 const unitsMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** @returns milliseconds */
+/** A length of time. @returns milliseconds */
 export const duration = text('must be a text such as "24h"').transform((value, context) =>
   tryTo(context, () => readDuration(value)),
 )
@@ -124,7 +124,7 @@ export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): 
   return 'ms' in said ? said.ms : calendar.startOf(said.date)
 }
 
-/** Converts an inclusive end to an exclusive one: a day to the next day. A moment stays. @throws RangeError */
+/** Makes an inclusive end exclusive: a day becomes the next day, and a moment stays as it is. @throws RangeError */
 export function nextDay(value: string): string {
   const startMs = readDay(value)
   if (startMs === undefined) return value
@@ -215,7 +215,7 @@ function askable<S extends z.ZodType>(shape: S): S {
   return z.strictObject(Object.fromEntries(members)) as unknown as S
 }
 
-/** Returns a converter for a list in a request that uses the converter of the text with commas. */
+/** Makes a converter for lists in requests from the converter for texts with commas. */
 function fromList<T>(read: (text: string) => T): (list: readonly string[]) => T {
   return (list) => {
     if (list.some((one) => one.includes(','))) throw new RangeError('A member of the list must not contain a comma.')
@@ -231,7 +231,7 @@ export const budget = orShape<Budget, typeof budgetShape>(
   ({ credits, per }) => parseBudget(per ? `${credits}/${per}` : credits),
 ).describe('what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away')
 
-/** A filter of lists. */
+/** A filter of lists by person. */
 export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
 
 /** The person whose key it is. */
@@ -260,7 +260,7 @@ export const plan = orNone('must be a text such as "gold"', (text) => {
   return text
 })
 
-/** The monthly grant of an account. @returns nano-credits; for a text without `lapses`, which is a field of its own */
+/** A monthly grant. @returns nano-credits; `lapses` only from an object, since for a text it is a field of its own */
 export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantShape>(
   'must be a text such as "100/month"',
   readGrant,
@@ -290,7 +290,7 @@ export const mayChoose = orShape(
   'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
 )
 
-/** The limit distinguishes the component from that of labels, which would otherwise be the same schema. */
+/** `maxProperties` keeps this schema different from that of labels. Equal schemas would become one component. */
 export const metadataShape = z
   .record(z.string(), z.string())
   .meta({ title: 'Metadata', description: 'words of yours', maxProperties: metadataMax })
@@ -308,7 +308,7 @@ export const externalId = orNone('must be a text', checkExternalId).describe(
   'the id in a system of yours; several may have the same; `none` takes it away',
 )
 
-/** A filter of lists. */
+/** A filter of lists by external id. */
 export const ofExternalId = text('must be a text').optional().describe('only those with this id in a system of yours')
 
 /** The ids of models that a key may use. */

@@ -33,12 +33,12 @@ export async function readFilter(
   return { accountId, keyIds, model, sinceMs, untilMs }
 }
 
-/** @throws ProblemError if a span does not end after it begins */
+/** Checks that a span ends after it begins. @throws ProblemError */
 export function refuseBackwards(fromMs: number, toMs: number): void {
   if (fromMs >= toMs) throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
 }
 
-/** @throws ProblemError for an invalid span of time */
+/** Reads a span of time. @throws ProblemError if it is invalid */
 export function readSpan(
   calendar: Calendar,
   { from, to }: Pick<FilterInput, 'from' | 'to'>,
@@ -49,7 +49,7 @@ export function readSpan(
   return { sinceMs, untilMs }
 }
 
-/** @throws ProblemError if there is no such account */
+/** Finds the id of an account. @throws ProblemError if there is no such account */
 export async function findAccountId(books: Books, account: string): Promise<string> {
   try {
     return (await books.findAccount(account)).id
@@ -58,7 +58,7 @@ export async function findAccountId(books: Books, account: string): Promise<stri
   }
 }
 
-/** @throws ProblemError if no person has this name or id, or several have */
+/** Finds the id of a person. @throws ProblemError if no person has this name or id, or if several have it */
 export async function findPersonId(books: Books, person: string): Promise<string> {
   try {
     return (await books.findPerson(person)).id
@@ -82,7 +82,7 @@ async function findKeyIds(books: Books, key: string, accountId: string | undefin
 
 async function refuseUnknownModel(books: Books, model: string): Promise<void> {
   const models = await books.listModels()
-  // The list of models is incomplete while much of the ledger is not folded.
+  // The list lacks models while much of the ledger is not folded (summed into rows for reports).
   if (models.includes(model) || isFolding(await books.readFolding())) return
   const those = models.length ? `it has ${models.join(', ')}` : 'it has no debits yet'
   throw wrongField('model', `The ledger has no entry of "${model}": ${those}`)

@@ -24,7 +24,7 @@ export const filterFields = {
   to: field.dayOrTime.optional().describe('posted before then'),
 }
 
-/** The options for these fields. On the command line an end day is inclusive. */
+/** The options for `filterFields`. On the command line an end day is inclusive. */
 export const filterFlags = {
   options: {
     account: '--account <account>',
@@ -71,7 +71,6 @@ const totalShape = field.named('LedgerTotal', {
 
 export type TotalRow = z.output<typeof totalShape>
 
-/** One row of `ledger margin`. */
 const marginShape = field.named('LedgerMargin', {
   ...groupShape,
   requests: z.number().describe('debits that were not given back'),

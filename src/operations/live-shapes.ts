@@ -122,7 +122,7 @@ export type DemoState = z.output<typeof demoShape>
 /** The demo of a running server. */
 export type DemoDesk = {
   state(): Promise<DemoState>
-  /** @throws ProblemError if no demo is offered */
+  /** Makes the demo. @throws ProblemError if no demo is offered */
   make(): Promise<DemoState>
   remove(): Promise<DemoState>
 }

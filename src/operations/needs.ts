@@ -22,7 +22,7 @@ export const needLimits = {
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
-  /** The least failures in a row. An account that failed once may get its next request only days later. */
+  /** An upstream account is listed after this many failures in a row. After a single one it may be unused for days. */
   failuresMin: 3,
   certificateMs: 21 * dayMs,
   certificateSoonMs: 3 * dayMs,
@@ -33,7 +33,7 @@ export const needLimits = {
 
 type NamedKey = { id: string; name: string; accountName: string }
 
-/** A budget that is spent. @property untilMs when it renews, in Unix ms; undefined: never */
+/** A budget that is spent. @property untilMs when it renews, in Unix ms; undefined if it never renews */
 type SpentBudget = { id: string; name: string; fromMs: number; untilMs: number | undefined; budgetNanos: bigint }
 
 export type NeedFacts = {
@@ -98,7 +98,7 @@ type FoundNeed = {
   command: string
 }
 
-/** A rule. Finance sees those about money too (Y22). `rest` has the page and the text for lines beyond `linesMax`. */
+/** A rule. The role finance sees only rules about money (Y22). `rest` has page and text for lines beyond `linesMax`. */
 type NeedRule = {
   about: 'money' | 'operation'
   rest?: readonly [link: string, words: string]
@@ -340,7 +340,7 @@ function worstFirst(lines: readonly Need[]): Need[] {
   return severities.flatMap((severity) => lines.filter((one) => one.severity === severity))
 }
 
-/** Returns the lines that a role sees (Y22). For finance all link to its only page. */
+/** Returns the lines that a role sees (Y22). For finance, every line links to the only page of that role. */
 export function needsFor(role: OperatorRole | undefined, needs: readonly Need[]): Need[] {
   if (role !== 'finance') return [...needs]
   return needs.filter(({ rule }) => rules[rule].about === 'money').map((one) => ({ ...one, link: 'finance' }))
@@ -382,7 +382,7 @@ function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean
   return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
 }
 
-/** Selects one service of each upstream account: that of the model which is not ready for the longest time. */
+/** Selects one service of each upstream account: the one that has not been ready for the longest time. */
 function byAccount(services: readonly NeedyService[]): NeedyService[] {
   const groups = Map.groupBy(services, nameOf)
   return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))
@@ -396,7 +396,7 @@ function count(many: number, word: string): string {
   return `${many} ${word}${many === 1 ? '' : 's'}`
 }
 
-/** Formats credits with two decimal places, and an amount below 0.01 with all. */
+/** Formats credits with two decimal places, and amounts below 0.01 with all decimal places. */
 function sayCredits(nanos: bigint): string {
   const cent = nanosPerCredit / 100n
   return nanos > -cent && nanos < cent ? formatCredits(nanos) : (Number(nanos) / Number(nanosPerCredit)).toFixed(2)

@@ -327,7 +327,7 @@ function problemResponses(one: Operation): Described['responses'] {
   }
   const content = {
     'application/problem+json': { schema: problemSchema },
-    // A wire's errors have its own form, with the same statuses.
+    // Errors in a wire's own form have no schema here. Their statuses are the same.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
   return Object.fromEntries(

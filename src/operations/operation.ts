@@ -39,7 +39,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   /** The operation in one sentence, which is also its help on the command line. */
   text: string
   cli: readonly Face[]
-  /** The media types of an answer that is not the JSON of `output`. A wire also has its own errors. */
+  /** The media types of an answer that is not the JSON of `output`. A wire also makes its own errors. */
   media?: readonly string[]
   /** Whether the body may be as large as a client's request, because it may contain one. */
   isLarge?: boolean
@@ -51,15 +51,15 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   atOnce?: number
   /** The source of the answer if it is not the store. These operations work while the store does not respond. */
   asks?: 'server' | 'configuration'
-  /** The answer combines all servers of the store that can be reached. A header names the others. */
+  /** The answer combines all servers of the store that can be reached. A header names the servers that cannot. */
   isOfAll?: true
   run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
 
 /**
  * Callers that may use an operation (Y22). `anyone`: also without a token. `owner`: owners of a key, for their own
- * data, and operators. `own`: only owners of a key, because operators have it for all. `lead`: leads, for the people of
- * their account. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
+ * data, and operators. `own`: only owners of a key; operators have operations for all keys. `lead`: leads, for the
+ * people of their account. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
  */
 type Role = 'anyone' | 'owner' | 'own' | 'lead' | 'reader' | 'viewer' | 'finance' | 'admin'
 
@@ -152,17 +152,17 @@ export type Running = {
   demo: DemoDesk
   /** The nano-credits of a key's or its person's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
-  /** The nano-credits of people's budgets that running requests hold, by person id. Some without holds are missing. */
+  /** Nano-credits of people's budgets that running requests hold, by person id. People without holds may be missing. */
   heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether the store has keys of another gateway, as far as this process knows. */
   hasForeignKeys(): boolean
-  /** Whether no other server uses the store. Then the memory of this one has all last requests. */
+  /** Whether no other server uses the store. If so, the memory of this server has all last requests. */
   isAlone: boolean
   /** The time from which memory has all billed requests of this server, in Unix milliseconds. */
   rememberedSinceMs(): number
   /** Returns the last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
-  /** Returns those of the ids that are in memory. */
+  /** Returns those of the request ids whose requests are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
   /** Yields events as they occur, until the reader ends it. @param lastEventId the last event that was read before */
   watch(lastEventId: string | undefined): AsyncIterable<string>
@@ -175,11 +175,11 @@ export type Running = {
    * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>
-  /** @returns the new state of the selected accounts; an empty list if none matches */
+  /** Applies a command to the selected accounts. @returns their new state; an empty list if none matches */
   steer(steering: SteeringWord, place: UpstreamPlace): Promise<readonly UpstreamState[]>
   translate(asked: TranslationAsked): Promise<TranslationTold>
   listClients(): Promise<readonly ClientRow[]>
-  /** @throws ProblemError for an unknown client or model */
+  /** Returns the settings of a client. @throws ProblemError for an unknown client or model */
   setUp(client: string, asked: SetupAsked): Promise<Setup>
 }
 
@@ -198,13 +198,13 @@ export type SetupAsked = {
   url: string | undefined
   /** Whether an owner of a key asks, who may not see the wire of a model (ruling X14). */
   isOwner: boolean
-  /** The models that the owner's key may name; undefined: every model. */
+  /** The models that the owner's key may name; undefined if it may name every model. */
   models: readonly string[] | undefined
 }
 
 /**
  * A request that the gateway serves for an account without a key in the request.
- * @property keyDigest the key that is billed and whose limits apply; undefined: none
+ * @property keyDigest the key that is billed and whose limits apply; undefined if there is no such key
  */
 export type Play = {
   account: { id: string; name: string; state: 'active' | 'suspended' }
@@ -219,7 +219,7 @@ export type OperationResult<T> =
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /**
    * @property next the place after which the next page begins; undefined on the last page
-   * @property away on the last page: detached months whose rows would follow
+   * @property away on the last page: months whose rows would follow, but are in the files of archives
    */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined; away?: readonly string[] | undefined }
   /** A text that is not JSON. @property name a file name for it */
@@ -257,7 +257,7 @@ export function operation<Input extends z.ZodObject = typeof usual.input, Output
   return { ...usual, ...entry, method, path } as unknown as Operation
 }
 
-/** Returns the detached months whose entries would follow the last page of a list. Undefined if there are none. */
+/** Returns the archived months (entries in files) that would follow a list's last page; undefined if there are none. */
 export async function awayOf(
   books: Pick<Books, 'listArchives'>,
   { sinceMs, untilMs }: { sinceMs?: number | undefined; untilMs?: number | undefined },

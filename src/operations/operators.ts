@@ -11,7 +11,7 @@ import { keyShape, tellKey } from './keys.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/* Operations on operators and the audit, and the one that describes the caller. */
+/* Operations on operators and the audit, and an operation that describes the caller. */
 
 const role = z.enum(operatorRoles).meta({ title: 'OperatorRole' })
 

@@ -95,13 +95,12 @@ async function keysOf(books: Books, accountId: string, personId: string | undefi
   return keys.map(({ id }) => id)
 }
 
-/** @throws ProblemError if the caller is an operator */
+/** Returns the owner. @throws ProblemError if the caller is an operator */
 function ownerOf(who: Principal | undefined): Extract<Principal, { kind: 'owner' }> {
   if (who?.kind !== 'owner') throw new ProblemError('forbidden', 'This is for the owners of keys.')
   return who
 }
 
-/** Selects the named fields of a row. */
 function select<Name extends string, Row extends Record<Name, unknown>>(
   shape: { shape: Record<Name, unknown> },
   row: Row,
@@ -110,7 +109,7 @@ function select<Name extends string, Row extends Record<Name, unknown>>(
   return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Row, Name>
 }
 
-/** The callers of the operations below: an owner for their own data, and a lead for the whole account. */
+/** The operations below are made twice: for an owner and their own data, and for a lead and the whole account. */
 type Audience = {
   group: 'own' | 'people'
   http: '/me' | '/me/people'
@@ -360,7 +359,6 @@ export const ownOperations = [
   }),
 ]
 
-/** The most sessions in a list for an owner. */
 const sessionsShownMax = 100
 
 function tellSession(

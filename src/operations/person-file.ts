@@ -20,7 +20,6 @@ const bounds = { budget, rpm: rate } as const
 /** The most people in a list. All are changed in one transaction, which blocks other changes of the books. */
 const linesMax = 10_000
 
-/** The most mistakes that are reported together. */
 const mistakesMax = 5
 
 /** Reads a list of people as CSV (RFC 4180). Each mistake is added to `context` with its line. */

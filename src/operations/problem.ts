@@ -32,7 +32,7 @@ type Mistake = { pointer: string; detail: string }
 /** An error of an operation. Programs get it as a problem object, and people get its message. */
 export class ProblemError extends Error {
   readonly problem: ProblemName
-  /** The status of the problem, or another one if the HTTP server refused the request with it. */
+  /** The HTTP status: that of the problem, or the status with which the HTTP server refused the request. */
   readonly status: number
   readonly mistakes: readonly Mistake[]
   /** The current version, for a client that edited an older one. */

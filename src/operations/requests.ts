@@ -166,7 +166,7 @@ async function lastRequests(
 ): Promise<RequestPage> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
-  // Memory keeps requests without an account separately. They may be older than billed ones that it has dropped.
+  // Memory keeps requests without an account separately. They may be older than the oldest billed request in memory.
   const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
   if (context.running.isAlone && isWhole && recent.length > limit)
     return { rows: recent.slice(0, limit), end: placeOf(last) }
@@ -184,7 +184,7 @@ async function lastRequests(
   return { rows, end: edge }
 }
 
-/** @returns the last matching requests of the ledger; `edge` is where the search stopped, or undefined at the end */
+/** Finds the last matching requests of the ledger. `edge` is where the search stopped, or undefined at the end. */
 async function readLedger(
   context: Context,
   filter: RequestFilter,
@@ -228,7 +228,7 @@ async function readLedger(
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 
-/** Whether a page that ends here makes progress, without which paging would not end. */
+/** Whether a page that ends at this place gets further than the previous page. Otherwise paging would never end. */
 function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }

@@ -58,7 +58,7 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The tolerance for the store's clock and for late debits, in ms. A later debit is listed at another place. */
+/** How far `at` may be from a debit's posting time, in ms, because clocks differ and debits may be posted late. */
 export const lateMs = 5_000
 
 /** Returns when a request ended by the server's clock, within `lateMs` of the time at which its entry was posted. */

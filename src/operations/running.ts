@@ -40,7 +40,6 @@ const texts: Record<SteeringWord, string> = {
   enable: 'end that an upstream was disabled',
 }
 
-/** Returns the role of an operator; undefined for any other caller. */
 function roleOf(who: Principal | undefined): OperatorRole | undefined {
   return who?.kind === 'operator' ? who.role : undefined
 }
@@ -178,7 +177,7 @@ export const runningOperations = [
   ),
 ]
 
-/** A list of its own, because the table has it after the operations on requests. */
+/** Separate from the operations above, because the table lists these after the operations on requests. */
 export const webhookOperations = [
   operation({
     id: 'webhook.list',

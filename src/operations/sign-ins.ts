@@ -46,7 +46,7 @@ function tellSession(row: ListedSession): SessionDetails {
   }
 }
 
-/** Operations on people's sessions, for operators. People have `own.sessions`. */
+/** Operations on people's sessions, for operators. The people themselves use `own.sessions`. */
 export const signInOperations = [
   operation({
     id: 'session.list',

@@ -27,7 +27,7 @@ function* eachLine(
 
 /**
  * Formats a statement as CSV. `closing` is the sum of the amounts before it, with those of `use` subtracted. Lines that
- * begin with `by` divide use less returns in other ways. The last lines have the digests that prove it.
+ * begin with `by` divide use minus returns in other ways. The digests in the last lines prove the statement.
  */
 export function formatStatementCsv(told: ToldStatement): string {
   const row = (cells: readonly (string | number | null | undefined)[], numbersFrom = cells.length) =>

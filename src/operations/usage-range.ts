@@ -18,7 +18,7 @@ export const rangeFields = {
   month: field.month.optional().describe('instead of all of them: a calendar month such as 2026-10'),
 }
 
-/** The options for these fields. On the command line an end day is inclusive. */
+/** The options for `rangeFields`. On the command line an end day is inclusive. */
 export const rangeFlags = {
   from: '--since <time>',
   to: '--until <time>',

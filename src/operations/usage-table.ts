@@ -13,7 +13,7 @@ import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, word
 /** The most accounts in one read of figures, and the number of accounts in one read of ledger entries. */
 const [accountsMax, accountsOfEntries] = [500, 5_000]
 
-/** The number of accounts in the first read, and the rows that each later read aims at. More rows only use more memory. */
+/** The number of accounts in the first read, and the number of rows at which later reads aim. More only take memory. */
 const [accountsAtFirst, rowsAtOnce] = [10, 200]
 
 /** Columns that can have very many values. Their figures are read account by account. */
@@ -133,7 +133,7 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
   )
 }
 
-/** @property place sorts rows, and distinguishes those with the same words */
+/** The sums of a row. @property place sorts rows, and distinguishes rows with the same words */
 type RowSums = { words: readonly string[]; ids: readonly string[]; place: string; sums: bigint[] }
 
 function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {

@@ -69,7 +69,7 @@ export const usageInput = z.strictObject({
 
 type Input = z.output<typeof usageInput>
 
-/** The part of the query that is not `only`. The caller of `showUsage` determines `only`. */
+/** The query without the fields that select figures: the caller of `showUsage` passes those as `only`. */
 type FigureInput = Pick<Input, 'from' | 'to' | 'last' | 'month' | 'bucket' | 'tz' | 'top' | 'by' | 'measures'>
 
 export const usageOperations = [
@@ -110,7 +110,7 @@ async function showAll(context: Context, input: Input): Promise<z.output<typeof 
   return showUsage(context, input, await readOnly(context.books, context.calendar, input))
 }
 
-/** @param only selects figures by their groupings. @throws ProblemError for a range that is too long */
+/** Answers a usage query. @param only selects figures by their groupings @throws ProblemError for too long a range */
 export async function showUsage(
   { books, running, nowMs }: Context,
   input: FigureInput,
@@ -158,7 +158,7 @@ const lengthsMs: Record<PeriodName, number> = {
   month: 30 * 86_400_000,
 }
 
-/** Figures are kept by hours of one zone. @throws ProblemError for a range with too many entries to sum */
+/** Refuses long ranges that must be summed from entries: figures are kept by hours of one zone. @throws ProblemError */
 function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone: string): void {
   if (toMs - fromMs <= entriesMs) return
   const instead = name === 'tz' ? 'leave `tz` out' : 'name a longer `bucket`'
