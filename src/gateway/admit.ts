@@ -71,7 +71,7 @@ function explainSilentKeys(error: Error): never {
     : error
 }
 
-/** Checks credit and the window before the body is read, if the store decides them so early. @throws GatewayError 402, 429, 500. */
+/** Checks credit and rate window before the body is read; some stores do it later. @throws GatewayError 402, 429, 500 */
 export async function enter(admission: Admission, key: ApiKey): Promise<Entered> {
   const answer = await admission.enter(key).catch(explainSilence)
   if (answer.ok) return answer
@@ -83,15 +83,15 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
  * after the body. Such a store is asked now, because its refusal takes precedence over a fault of the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
-  // Only a GatewayError reaches the client in its own words; a bug needs no such order.
+  // The client does not see the words of a bug, so a bug need not give way to the store's refusal.
   if (!(error instanceof GatewayError)) return error
   const refused = await entered.judge().catch(explainSilence)
   return refused ? explain(refused, key) : error
 }
 
 /**
- * Holds the estimated cost of the answer (ruling C2) and records it. For a chain, this is the cost at its dearest entry
- * (ruling Y23).
+ * Holds the estimated cost of the answer (ruling C2): sets this credit aside and records it. For a fallback chain, this
+ * is the cost at its dearest model (ruling Y23).
  * @returns the release. @throws GatewayError 402, 429, 500
  */
 export async function takeHold(
@@ -133,7 +133,7 @@ export function holdOf(
   return priceNanos(prices, usage) + callNanos
 }
 
-/** The tiers that may serve a request besides the base: those that it asks for, and those that its accounts may choose. */
+/** The tiers, besides the base, that may serve a request: those that it asks for, and those that accounts may choose. */
 function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readonly Tier[] {
   return service === undefined ? expectedTiers : [...expectedTiers, ...askedTiers(service, wire)]
 }
@@ -175,7 +175,7 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   }
 }
 
-/** A retry makes sense only if running requests hold the rest of the credit. */
+/** Makes the error for a lack of credit. A retry makes sense only if running requests hold the rest of the credit. */
 function lacking(message: string, reason: 'spent' | 'held' | BudgetRefusal): GatewayError {
   return new GatewayError('insufficient_credits', message, { shouldRetry: reason.endsWith('held'), reason })
 }
@@ -248,7 +248,7 @@ export type ToldStanding = {
   balance: string
 }
 
-/** @returns undefined if the store cannot give the figures without a wait */
+/** Returns the figures for response headers; undefined if the store cannot give them without a wait. */
 export function standingOf(
   { admission }: Gateway,
   accountId: string,

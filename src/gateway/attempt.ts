@@ -29,14 +29,14 @@ const lingerMs = 1_000
 
 /** Receives the events of an attempt. `onWhole` and `onFailure` are the last ones. */
 export interface AttemptListener {
-  /** A success status came. Another attempt may still follow, if the first event refuses sealed items or is an error (ruling U13). */
+  /** A success status came. If the first event is an error or refuses sealed items, another attempt may follow (ruling U13). */
   onAnswer(): void
   /** The first byte of a body came, or the first event of a stream; blanks, comments and pings do not count (ruling Y25). */
   onFirstByte(): void
-  /** A piece of a stream as text for the client, which may be empty. `relay.state` is the progress of the answer. */
+  /** A piece of a stream as text for the client, which may be empty. `relay.state` says how far the answer has come. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
-  /** We ended an answer that is being folded at a stop sequence. Reading goes on until `conclude` or the end. */
+  /** An answer that is being folded into JSON ended at a stop sequence. Reading goes on until `conclude` or an end. */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
   /** Our own code threw while it handled bytes of the upstream. */
@@ -53,7 +53,7 @@ type AttemptParts = {
   flow: Flow
   /** Unix milliseconds, to interpret dates in an upstream's headers. */
   nowMs: () => number
-  /** Monotonic. */
+  /** A monotonic clock in ms. */
   clockMs: () => number
 }
 
@@ -72,7 +72,7 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
   waiting: ['refusing', 'reading', 'streaming', 'over'],
   refusing: ['over'],
   reading: ['streaming', 'lingering', 'over'],
-  // A body may come under the media type of a stream.
+  // An upstream may send a plain body under the media type of a stream.
   streaming: ['reading', 'lingering', 'over'],
   lingering: ['over'],
   over: [],
@@ -83,7 +83,7 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
  * this try. An attempt knows no client and no bill: it decodes the bytes by the model's wire and reports to its listener.
  */
 export class Attempt implements UpstreamListener, Ticking, Held, Listed {
-  /** The index in the `Roster`. */
+  /** The index of this attempt in its `Roster`. */
   place: number | undefined
   readonly target: Target
   /** The tier of service that the head of the answer names (ruling Y17). */
@@ -101,16 +101,16 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #exchange: Exchange | undefined
   #listener: AttemptListener | undefined
   #flight: Flight | undefined
-  /** The last value of `flight.isSent()`, kept when the flight ends. */
+  /** The last value of `flight.isSent()`, kept when the flight (the request on its connection) ends. */
   #isSent = false
   #state: AttemptState = 'waiting'
   #relay: StreamRelay | undefined
   #fold: StreamFold | undefined
   #chunks: Buffer[] = []
   #bytes = 0
-  /** The text of a refusal still has a content coding, so it cannot be read. */
+  /** Whether the text of a refusal is still compressed, so that it cannot be read. */
   #isPacked = false
-  /** The first bytes have shown whether a stream or one body comes (ruling Y1). */
+  /** Whether the first bytes have shown if the answer is a stream or one body (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
   /** The AWS exception that the head of a refusal names. */
@@ -120,7 +120,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #lastEventMs: number
   #lastEvents = 0
   #isPaused = false
-  /** The stream brought more than its share of this turn of the ticker and is paused for it. */
+  /** Whether the stream is paused because it brought more than its share in this turn of the ticker. */
   #isHeldBack = false
   #broughtBytes = 0
   #turn: number
@@ -198,7 +198,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#flight?.pause()
   }
 
-  /** Reads on. The client caused the pause, so the measurement of the upstream's silence starts again. */
+  /** Continues to read. The client caused the pause, so the time of the upstream's silence starts again. */
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
@@ -220,14 +220,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return true
   }
 
-  /** Ends the attempt with the answer that was folded so far, which we ended at a stop sequence. */
+  /** Ends the attempt, whose answer we ended at a stop sequence. The listener gets the answer as folded so far. */
   conclude(): void {
     if (this.#fold) this.#finish(this.#fold.whole())
   }
 
   /**
    * Ends the attempt if the events so far show that the answer is complete (ruling T19). The listener then receives it.
-   * @returns false if they do not
+   * @returns false if the events do not show that
    */
   endByEvidence(): boolean {
     const text = this.#relay?.breakOff() ?? ''
@@ -245,7 +245,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     flight?.abort()
   }
 
-  /** Whether the answer is complete but the upstream has not closed. The owner ticks the attempt until that ends. */
+  /** Whether the answer is complete but the upstream has not closed. The owner calls `tick` as long as this is true. */
   get isLingering(): boolean {
     return this.#state === 'lingering'
   }
@@ -515,10 +515,10 @@ const broken: Fault = { kind: 'broken', text: '' }
 /** The texts with which a line of an event stream can begin. A colon begins a comment. */
 const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 
-/** This many bytes are always enough to find the form. */
+/** This many bytes are always enough to see whether events or a body come. */
 const startBytes = 64
 
-/** Finds the form by the first bytes after a byte order mark and blanks. @returns undefined if more bytes are needed */
+/** Finds the form of an answer by its first bytes after a byte order mark and blanks; undefined if more are needed. */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
   // Nearly every body begins with `{`. This check saves decoding it as text.
   if (bytes[0] === 0x7b) return 'body'

@@ -31,7 +31,7 @@ export type AttemptsParts = {
   affinity: string | undefined
   /** Picks the upstream account for a request without a conversation key (ruling Y24). */
   likeness?: Likeness | undefined
-  /** The memory that the body counts for, until the body is released. */
+  /** The counted memory of the request body. It is given back when the body is released. */
   share: BodyShare
 }
 
@@ -57,11 +57,11 @@ export class Attempts {
   #isForgotten = false
   /** The time at which the only account is asked once more (ruling Y26), by the monotonic clock. */
   #againMs: number | undefined
-  /** The credential whose renewal is waited for, and until when, by the monotonic clock. */
+  /** The credential whose renewal the request waits for, and the end of the wait by the monotonic clock. */
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
-  /** The record's entry of the newest attempt. */
+  /** The entry of the newest attempt in the request's record. */
   #tried: Try | undefined
-  /** The refusal of the current entry of a chain, if none of its targets takes the request. */
+  /** The refusal by the current entry of a chain, if none of its targets takes the request. */
   #refusal: GatewayError | undefined
 
   /** @param asking is kept only while the request may have to be sent */
@@ -198,7 +198,7 @@ export class Attempts {
 
   /**
    * Asks further entries of the chain after one has failed, until one can be tried.
-   * @returns the failure to report if none follows. @throws GatewayError the first refusal if no entry takes the request after all
+   * @returns the failure if none follows. @throws GatewayError the first refusal if no entry takes the request
    */
   #fallBack(failed: Failed): Failed | undefined {
     const { chain } = this.#parts
@@ -286,7 +286,7 @@ export class Attempts {
     return choice !== undefined && this.#try(choice, true)
   }
 
-  /** @returns false if no target is left or may be tried. @throws GatewayError if no target takes the request */
+  /** Tries the next target. @returns false if there is none. @throws GatewayError if no target takes the request */
   #tryElsewhere(): boolean {
     let refusal: GatewayError | undefined
     for (let choice = this.#failover.next(); choice !== undefined; choice = this.#failover.next()) {
@@ -396,7 +396,7 @@ class Failover {
   stopped: Stopped | undefined
   /** The attempt under way at the chosen target, or the last one. */
   stay: Stay | undefined
-  /** Whether no other request that was under way at the account had failed before this one. */
+  /** Whether this request was the first to fail of those that were under way at the account. */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -406,12 +406,10 @@ class Failover {
   #worst: Failed | undefined
   /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
-  /**
-   * The newest failure was that of a credential that is renewed, once per request. The account does not cool for it.
-   */
+  /** The newest failure was that of an expired credential, which is renewed once per request. It cools no account. */
   isRenewed = false
   #hasRenewed = false
-  /** A reused connection was closed while the request was sent. Only a second time counts as a failure. */
+  /** A reused connection was closed while the request was sent. Only the second such closing counts as a failure. */
   #hasRaced = false
 
   readonly #attemptsMax: number
@@ -433,14 +431,14 @@ class Failover {
     }
   }
 
-  /** Call before the first attempt. @param request has the history in which a sealed item is looked for */
+  /** Call before the first attempt. @param request its history is searched for the last sealed item */
   continues(request: { lastSealed(): string | undefined }): void {
     this.#search.sealed = this.#nameBySeal(request)
   }
 
   /**
    * The time until the only account of the model may be asked once more, on a fresh connection, in ms (ruling Y26).
-   * @returns undefined if it may not
+   * @returns undefined if the account may not be asked again
    */
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
@@ -568,8 +566,8 @@ class Failover {
   }
 
   /**
-   * Names a conversation without a conversation key by the item that was sealed last. If several upstream accounts
-   * serve the model, the name finds the one that sealed the item (ruling U13). The name contains the id of the
+   * Names a conversation that has no conversation key, by the item that was sealed last. Only the account that sealed
+   * an item can open it, and the name finds this account among several (ruling U13). The name contains the id of the
    * customer's account, so that no other customer can share it.
    */
   #nameBySeal(said: { lastSealed?(): string | undefined }): string | undefined {

@@ -13,7 +13,7 @@ export class ChainStays {
     this.#clockMs = clockMs
   }
 
-  /** The stays of one conversation. @param name of the chain and of the conversation, scoped to the account */
+  /** Finds where one conversation stays. @param name of the chain and of the conversation, scoped to the account */
   of(name: string): Stays {
     return {
       find: () => {
@@ -32,7 +32,7 @@ export class ChainStays {
 /** The most conversations that are remembered; the one that was answered longest ago is forgotten first. */
 const staysMax = 100_000
 
-/** @property cause why the conversation left the first entry */
+/** The entry with which a conversation stays. @property cause why the conversation left the first entry */
 type Stay = { entryId: string; cause: PassedOverFor }
 
 export type Stays = { find(): Stay | undefined; note(stay: Stay | undefined, forMs: number): void }

@@ -8,8 +8,8 @@ import type { CallRecord } from './record.ts'
 import type { Failed } from './refuse.ts'
 
 /*
- * This module decides which entries of a fallback chain may answer a request, and in which order (ruling Y23). If none
- * does, it chooses the error. Entries that do not take the request are passed over before anything is sent.
+ * This module decides which entries of a fallback chain may answer a request, and in which order (ruling Y23). If no
+ * entry answers, it chooses the error. Entries that do not take the request are passed over before anything is sent.
  */
 
 /** An entry that takes the request. @property holdNanos the estimated cost of the request at this entry */
@@ -18,9 +18,7 @@ type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests
 /** The failure of an entry, with the facts that its error is made of. */
 type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
 
-/**
- * The factor by which the estimated input is increased for the comparison with the window, because it may be too low.
- */
+/** The estimated input may be too low, so it is increased by this factor before it is compared with the window. */
 const estimateMargin = 1.1
 
 /** The entries of a chain that may still answer one request. */
@@ -31,9 +29,9 @@ export class ChainWalk {
   readonly #stays: Stays | undefined
   /** The number of entries that take the request. */
   readonly size: number
-  /** Reduces the hold to an amount. Until an entry begins to answer, the hold is that of the dearest entry. */
+  /** Lowers the hold (credit set aside). Until an entry begins to answer, the hold is that of the dearest entry. */
   release: ((keptNanos: bigint) => void) | undefined
-  /** The estimated cost at the entry that is asked. */
+  /** The estimated cost of the request at the entry that is asked. */
   #nanos: bigint
   #first: FailedEntry | undefined
   #waitSeconds: number | undefined
@@ -100,7 +98,7 @@ export class ChainWalk {
 
 function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor, { entries }: Chain): void {
   record.hops!.push({ from: from.entryId, to: to.entryId, cause })
-  // If a conversation had stayed with a further entry, the first entry may come after it. It was then not passed over.
+  // A conversation that stays with a later entry tries that one before the first. The first was then not passed over.
   if (to.entryId === entries[0]!.entryId) delete record.fellBack
   else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId
@@ -108,8 +106,8 @@ function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFo
 }
 
 /**
- * Returns the cause for which a chain may go on after a failure. Undefined if the model rejected the request, unless it
- * was too long, and if the answer broke off after its head.
+ * Returns the cause for which a chain may go on after a failure. Undefined if the answer broke off after its head, or
+ * if the model rejected the request for any reason except its length.
  * @param hadHead whether the upstream had begun to answer
  */
 export function causeOf({ failure, verdict }: Failed, hadHead: boolean): FallbackCause | undefined {
@@ -123,7 +121,7 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 
-/** @property asked the request for it */
+/** An entry, with the request that was made for it. */
 type AskedChoice = EntryChoice & { asked: UpstreamRequests }
 
 type ChainParts = {
@@ -187,7 +185,7 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
   return { first, walk: new ChainWalk(chain, record, first, further.map(withoutRequest), stays) }
 }
 
-/** Leaves out entries whose estimated cost is more than is left of the budget. If all are, none is left out. */
+/** Leaves out entries whose estimated cost exceeds what is left of the budget. If these are all entries, all stay. */
 function withinBudget<Entry extends EntryChoice>(
   entries: readonly Entry[],
   leftNanos: bigint | undefined,
@@ -205,7 +203,7 @@ function withoutRequest({ model, holdNanos, asking }: EntryChoice): EntryChoice 
   return { model, holdNanos, asking }
 }
 
-/** @param cause why the first entry of the chain is passed over, if it is */
+/** Records the first entry that is asked. @param cause why the first entry of the chain is passed over, if it is */
 function noteStart(record: CallRecord, chain: Chain, first: Model, cause: PassedOverFor | undefined): void {
   const from = chain.entries[0]!
   record.model = from.entryId

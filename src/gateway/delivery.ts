@@ -67,13 +67,13 @@ export type DeliveryParts = AttemptsParts & {
 }
 
 /**
- * The client's side of one request: it shows the client what the attempts bring, and ends exactly once.
- * Every end goes through `#over`, and through `#settle` before that if there is something to bill (reliability §1.1).
- * Every entry point catches exceptions, so that a bug ends this request and no other (faults F-P7). The methods that
- * the client and the ticker call do so here. `Attempt` does so for those that the upstream calls.
+ * The client's side of one request: it shows the client what the attempts bring, and ends exactly once. Every end goes
+ * through `#over`, and through `#settle` before that if there is something to bill (reliability §1.1). Every entry
+ * point catches exceptions, so that a bug ends this request and no other (faults F-P7). This class catches those of the
+ * client's and the ticker's calls. `Attempt` catches those of the upstream's calls.
  */
 export class Delivery implements AttemptListener, CallListener, Ticking, Recorded, Listed {
-  /** The index in the `Roster`. */
+  /** The index of this delivery in its `Roster`. */
   place: number | undefined
   readonly #parts: DeliveryParts
   /** Operations that show running requests read it while the request runs. */
@@ -258,7 +258,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /** Handles text of a stream. The text is kept until there is something to show, and then written as it comes. */
   #show(text: string, isVisible: boolean): void {
-    // After the client has left, only the end of the answer counts, for its usage.
+    // After the client has left, only the usage figures at the end of the answer matter.
     if (this.#isGone()) return
     const relay = this.#relay!
     if (this.#state === 'held' && isVisible) this.#open(relay, text)
@@ -282,7 +282,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #write(relay: StreamRelay, text: string): void {
     this.#lastWriteMs = this.#parts.gateway.clockMs()
     const isTaken = this.#parts.call.write(text, relay.encoding)
-    // An upstream that is read on does not wait for the client.
+    // An upstream that is read only for its figures does not wait for the client.
     if (isTaken || this.#stalledMs !== undefined || this.#readingOn) return
     this.#stalledMs = this.#lastWriteMs
     this.#attempt?.pause()
@@ -328,7 +328,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else this.#depart('client_abort')
   }
 
-  /** The client is gone. The upstream is read on for its figures, or the answer so far is billed (rulings C4, C12). */
+  /** The client is gone. The upstream is still read for figures, or the answer so far is billed (rulings C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.record.outcome = end
     if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {
@@ -342,7 +342,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /**
    * Reads the upstream on although the answer is over for its client.
-   * @param answer undefined if the client has nothing of it. @returns false if the upstream is not read on
+   * @param answer undefined if the client has nothing of it. @returns false if the upstream is not read any further
    */
   #readOn(end: EarlyEnd, answer: StreamRelay | StreamFold | undefined): boolean {
     const attempt = this.#attempt!

@@ -34,7 +34,7 @@ export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 's
     markRuns(text, searched, reading, isEcho, isEscaped)
   }
   markEchoes(body, 'collapsed')
-  // The other readings find more only if the text has such characters.
+  // If the text has a backslash, the other readings may find more.
   if (text.includes('\\')) {
     markEchoes(body, 'json')
     for (const reading of ['collapsed', 'strings', 'scrubbed'] as const) markEchoes(body, reading, true)
@@ -55,7 +55,7 @@ let top = 1
 for (let at = 1; at < runCharacters; at++) top = Math.imul(top, base)
 
 /**
- * Looks for all runs of the text at once, by rolling hashes (Rabin and Karp).
+ * Looks for all runs (20 characters in a row) of the text at once, by rolling hashes (Rabin and Karp).
  * @param isEscaped whether to decode escapes in the text as well, because many servers escape what they quote
  */
 function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Array, isEscaped: boolean): void {
@@ -112,7 +112,7 @@ function isOtherControl(code: number): boolean {
   return (code >= 0x7f && code < 0xa0) || code === 0x2028 || code === 0x2029
 }
 
-/** @returns the characters as they are compared, and where each of them begins in the text */
+/** Reads a text for the comparison. @returns its characters as compared, and where each of them begins in the text */
 function readText(text: string, collapses: boolean, isEscaped: boolean): { codes: number[]; places: number[] } {
   const codes: number[] = []
   const places: number[] = []

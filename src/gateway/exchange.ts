@@ -50,15 +50,15 @@ export type Exchange = Outgoing & {
   /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]
   /**
-   * The tier, speed and geography that the model is asked for, by the name of the field (ruling Y17); undefined if
-   * none.
+   * The tier, speed and geography that the model is asked for, by the name of the field (ruling Y17). Undefined if the
+   * request asks for none of them.
    */
   service: ServiceWords | undefined
   stream: boolean
   asksForStream: boolean
-  /** The cap that was sent, or the model's maximum. */
+  /** The cap on output tokens that was sent, or the model's maximum. */
   outputTokensCap: number
-  /** The number of answers asked for; the cap is that of all of them (ruling C7). */
+  /** The number of answers asked for. The cap on output tokens is for all of them together (ruling C7). */
   choices: number
   /** Whether the answer may contain reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: HiddenReasoning
@@ -72,10 +72,10 @@ export type Exchange = Outgoing & {
   cacheWrites: CacheWrites
   /** The estimated input tokens of the whole request. */
   inputTokensEstimate: number
-  /** Returns a new relay; each attempt needs its own. */
+  /** Returns a new relay (the answer on its way to the client); each attempt needs its own. */
   openStream(): StreamRelay
   readWhole(body: Buffer): WholeAnswer
-  /** Folds an event stream for a client that wants JSON (ruling Y1). */
+  /** Combines the events of a stream into one answer, for a client that wants JSON (ruling Y1). */
   openFold(): StreamFold
   /** Rewrites the text of a refusal in the client's terms, if the model speaks another wire. */
   inClientWords?: (text: string) => string
@@ -87,7 +87,7 @@ export type Exchange = Outgoing & {
 export type UpstreamRequests = {
   exchange: Exchange
   /**
-   * Undefined if all targets have the same quirks.
+   * Makes the request again for a model with other quirks; undefined if all targets have the same quirks.
    * @throws GatewayError if the request cannot be made for that model
    */
   exchangeFor: ((model: Model) => Exchange) | undefined
@@ -110,7 +110,7 @@ export class Outgoing {
   /**
    * @param body the body, with the model's name as it is in the catalog entry
    * @param sealing undefined if nothing is sealed
-   * @param betas for targets that want them in the body
+   * @param betas the beta features of the request, for targets that want them in the body
    */
   constructor(body: Buffer, { upstreamModel }: Model, sealing?: Sealing, betas?: string) {
     this.#body = body
@@ -230,7 +230,7 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
  */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
-/** The exchange within one wire: the request's bytes with the edits of ruling P1, the answer's with those of P2. */
+/** The exchange within one wire: the bytes of request and answer pass with few edits (rulings P1, P2). */
 export function exchangeNatively({ gateway, call, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
   const { native, model: source } = wires[call.wire]
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
@@ -276,7 +276,7 @@ function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, 
   return isHidden || body.holdsString('1h') || body.holdsString('12h') ? 'long' : 'short'
 }
 
-/** @param bytes the client's body as it is sent */
+/** Returns a test for cache marks in the body. @param bytes the client's body as it is sent */
 function isMarked({ profile }: Model, body: ClientBody, bytes: Buffer): () => boolean {
   return () =>
     body.holdsString('cache_control') || (profile.messages.autoCacheSameWire && bytes.includes('"cache_control"'))
@@ -384,9 +384,9 @@ function withTier(
 }
 
 /**
- * Opens only the last envelopes if there are very many, because a model may need those for its next turn. They are counted
- * at the first call, which most requests never make. The closure is made here so that no exchange keeps the body in
- * memory.
+ * Opens only the last envelopes (sealed signatures) if there are very many, because a model may need the last ones for
+ * its next turn. They are counted at the first call, which most requests never make. The closure is made here so that
+ * no exchange keeps the body in memory.
  */
 function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
   let tooMany: number | undefined

@@ -21,9 +21,9 @@ type SentToModel = {
 }
 
 /**
- * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one wire
- * the two bodies are compared. `null` counts as absent (ruling R7). A loss inside a field gets a row of its own at the
- * end if it has none yet, so that each loss is listed.
+ * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one
+ * wire the two bodies are compared. `null` counts as absent (ruling R7). A loss is dropped or changed content. A loss
+ * inside a field gets a row of its own at the end, unless it has one already.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)

@@ -109,7 +109,7 @@ export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: M
 
 /**
  * The evidence of an answer that ended for its client before the model had reported its figures (ruling C12).
- * @param readingOn undefined if it was not read on
+ * @param readingOn undefined if the upstream was not read on
  */
 export function evidenceOfCut(
   answer: Pick<StreamRelay, 'report' | 'estimateOutput' | 'spoken'>,

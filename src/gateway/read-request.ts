@@ -25,7 +25,7 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 export type ReadRequestParts = {
-  /** A rehearsal has no admission, stays or digest: no one pays for it, and nothing is remembered. */
+  /** A rehearsal (no payer, no upstream) has no admission, stays or digest: nothing is paid for or remembered. */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -159,6 +159,7 @@ function implicitKeyOf(
 }
 
 /**
+ * Finds the model that a body names.
  * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
  * @param plan of the account. The returned model has the prices of this plan, or its usual prices if the plan has none.
  * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use

@@ -20,7 +20,7 @@ type ChainHop = { from: string; to: string; cause: PassedOverFor }
 
 /** One try at one upstream account for logs and reports: names, fixed words and times. */
 export type Try = {
-  /** The entry of the chain; undefined for a plain model. */
+  /** The id of the model in a fallback chain; undefined for a plain model. */
   readonly model?: string
   /** The names of the upstream and its account in the configuration. */
   readonly upstream: string
@@ -91,7 +91,7 @@ export type CallRecord = {
   stream?: boolean
   /** The cap on output tokens that the model got, for all choices together. */
   outputTokensCap?: number
-  /** The hold while the request ran (ruling C2). */
+  /** The credit that was held while the request ran (ruling C2). */
   holdNanos?: bigint
   /** The upstream that was tried last, and its account, by their names in the configuration. */
   upstream?: string
@@ -102,7 +102,7 @@ export type CallRecord = {
   moved?: MovedFor | undefined
   /** All tries in their order. The last one is in the fields above too. */
   tries?: Try[]
-  /** Set if the last attempt failed. */
+  /** Why no other attempt followed; set if the last attempt failed. */
   stopped?: Stopped
   status?: number
   /** The code of the error that the client got, or of a fault in a started stream. */
@@ -114,7 +114,7 @@ export type CallRecord = {
   param?: string | null
   /** The media type of an answer that could not be read, as its upstream sent it; `''` if it sent none. */
   contentType?: string | undefined
-  /** The cause as far as we know it, in fixed words without upstream text. */
+  /** The cause of the outcome as far as we know it, in fixed words without upstream text. */
   cause?: string
   /** Times since the start, by the monotonic clock, so that setting the wall clock changes nothing (faults F-S20). */
   firstByteMs?: number
@@ -127,7 +127,7 @@ export type CallRecord = {
   prices?: Prices
   priceVersion?: string
   settled?: Settled
-  /** Set by the first part that decides it; `ok` if none does. */
+  /** Set by the first part that decides it; `ok` if no part does. */
   outcome?: RequestOutcome
   /** Why the model ended its answer; only for translated answers. */
   finishReason?: FinishReason
@@ -156,7 +156,7 @@ export function contain(
 export interface Tracing {
   /** A request begins. @param traceparent the caller's header @returns undefined if nothing is to be kept */
   begin(traceparent: string | string[] | undefined): Trace | undefined
-  /** A try begins. @returns the `traceparent` for its upstream, if that is to get one */
+  /** A try begins. @returns the `traceparent` header for its upstream; undefined if the upstream gets no header */
   enter(record: CallRecord, tried: Try): string | undefined
 }
 
@@ -164,8 +164,8 @@ export interface Tracing {
 const [answersMax, answersMin] = [20, 5]
 
 /**
- * Whether an outcome is a failure. Unlisted ones say nothing about the model: its client left, was refused or was cut
- * by our drain.
+ * Whether an outcome is a failure. An outcome that is not listed says nothing about the model: the client left, was
+ * refused, or was cut by our drain.
  */
 const isFailure: Partial<Record<RequestOutcome, boolean>> = {
   ok: false,
@@ -178,10 +178,10 @@ const isFailure: Partial<Record<RequestOutcome, boolean>> = {
 type AnswerBits = { bits: number; count: number }
 
 /**
- * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of them
- * failed. Cooldowns do not show this: a model's only account does not cool for failures that may pass. It stays ready
- * although no client gets an answer. A model is judged by what its clients got, an account by its own attempts. Only
- * answers of this process count.
+ * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of its last
+ * answers failed. Cooldowns do not show this: a model's only account does not cool for failures that may pass. It stays
+ * ready although no client gets an answer. A model is judged by what its clients got, an account by its own attempts.
+ * Only answers of this process count.
  */
 export class LastAnswers {
   /** Answers by model, and then by upstream and account. The model itself has the key `''`. */
@@ -197,7 +197,7 @@ export class LastAnswers {
       const after = tries[at + 1]
       // Tries in a row at the same account count as one answer.
       if (after && after.upstream === upstream && after.account === account) continue
-      // An attempt that another one followed has failed.
+      // An attempt counts as failed if another one followed it.
       const isBad = at < tries.length - 1 || hasFailed
       if (isBad !== undefined) add(answers, keyOf(upstream, account), isBad)
     }

@@ -15,7 +15,7 @@ export type Failed = {
   failure: Failure
   verdict: Verdict
   target: Target | undefined
-  /** Set if another entry of a chain was asked after it. */
+  /** The entry of a chain that failed, set if another entry was asked after it. */
   of?: { model: Model; exchange: Exchange }
 }
 

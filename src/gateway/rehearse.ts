@@ -37,7 +37,7 @@ type Rehearsal = {
 
 export type PlayedAnswer = { status: number; contentType: string; body: Buffer }
 
-/** `refused` before anything was sent, or `sent`, with an answer if one was played. */
+/** `refused`: a check failed before anything was sent. `sent`: there is an answer if one was played. */
 export type Rehearsed =
   | { state: 'refused'; refusal: ToldError }
   | { state: 'sent'; model: Model; sent: SentRequest; record: CallRecord; answer: ClientAnswer | undefined }
@@ -58,7 +58,7 @@ export type ClientAnswer = {
   status: number
   contentType: string
   body: Buffer
-  /** The connection would close before the end of the answer. */
+  /** Whether the connection would close before the end of the answer. */
   isCut: boolean
   /** The debit that would be made; undefined if nothing is billed. */
   debit: Debit | undefined
@@ -102,7 +102,7 @@ function tell(error: GatewayError, wire: ClientWire): ToldError {
   return { status, code, param, message, body }
 }
 
-/** @throws GatewayError as a delivery does */
+/** Delivers the played answer. @throws GatewayError as a delivery does */
 async function deliver(
   rehearsal: Rehearsal,
   stage: RehearsalStage,

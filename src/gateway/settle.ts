@@ -121,7 +121,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   bill: Bill
   /** The person and the labels of the request (ruling Y21), and its way through a chain. */
   who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack' | 'moved'>
-  /** The ledger form that is configured; undefined: form 3 only if the entry needs it. */
+  /** The configured form of ledger entries (docs/ledger.md). If undefined, only entries that need form 3 have it. */
   form: 3 | undefined
 }
 
@@ -150,7 +150,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   }
 }
 
-/** @returns the details of an entry in form 3; undefined if the entry does not need that form */
+/** Returns the details of an entry in form 3; undefined if the entry does not need that form. */
 function detailsOf(
   kept: Model['prices']['kept'],
   { set: { band, tier, geo }, cost, costReported }: Bill,

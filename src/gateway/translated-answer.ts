@@ -31,7 +31,7 @@ export type AnswerPlan = {
   wire: ModelWire
   profile: Profile
   filters: Omit<FilterOptions, 'profile'>
-  /** The tools that the model was given, as it knows them. */
+  /** The names of the tools that the model was given, as the model knows them. */
   toolNames?: ReadonlySet<string>
 }
 
@@ -197,7 +197,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
         this.#finish = event
       } else if (event.type === 'fail') this.fault = event.fault
       else {
-        // An empty text block shows nothing yet; a call does (translation 4.1).
+        // A text block without text shows nothing yet. The start of a tool call does show something (translation 4.1).
         const isShown =
           event.type === 'block_delta' || (event.type === 'block_start' && event.block.kind === 'tool_call')
         if (isShown && this.state === 'unseen') {

@@ -8,7 +8,7 @@ export class Tally {
     return this.#numbers.get(accountId) ?? 0
   }
 
-  /** @param change is added to the number of the account, which must not become negative */
+  /** Changes the number of an account. @param change is added; the number must not become negative */
   add(accountId: string, change: number): void {
     const left = this.of(accountId) + change
     if (left === 0) this.#numbers.delete(accountId)
@@ -16,11 +16,11 @@ export class Tally {
   }
 }
 
-/** The most upstreams that are read on at the same time, in all and of one account (ruling C12). */
+/** The most upstreams that are read for figures after the client's end, at once: in all, and of one account (C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
 
-/** The places for upstreams that are read on. */
+/** The places for upstreams that are read on: read for their figures after the answer is over for its client. */
 export class Readers {
   count = 0
   readonly #ofAccount = new Tally()
@@ -39,7 +39,7 @@ export class Readers {
   }
 }
 
-/** The largest number of token counts of one account at a time (ruling R18). */
+/** The most requests to count tokens that one account may run at a time (ruling R18). */
 const countsAtOnceMax = 2
 
 /** The allowance for counting while paid requests are served: bytes of bodies a second, and the most that can be saved up. */
@@ -64,7 +64,7 @@ export function createCounting(clockMs: () => number, isServing: () => boolean) 
       counting.add(accountId, 1)
       return { [Symbol.dispose]: () => counting.add(accountId, -1) }
     },
-    /** @returns false if counting a body of this size would slow paid requests down */
+    /** Whether tokens of a body may be counted now. @returns false if that would slow paid requests down */
     mayCount(bytes: number): boolean {
       const nowMs = clockMs()
       left = Math.min(bytesAtOnce, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
@@ -85,7 +85,7 @@ const shareOfAccount = 0.25
  * again (ruling R18). Without a limit, slow clients could fill the memory with bodies that never end.
  */
 export class Bodies {
-  /** Bytes of all requests together. */
+  /** The bytes of the bodies of all requests together. */
   held = 0
   readonly #bytesMax: number
   readonly #ofAccount = new Tally()
@@ -98,7 +98,7 @@ export class Bodies {
     return new BodyShare(this, accountId)
   }
 
-  /** @returns false if that is more memory than is left */
+  /** Counts bytes of a body. @returns false if that is more memory than is left */
   take(accountId: string, bytes: number): boolean {
     const own = this.#ofAccount.of(accountId) + bytes
     if (this.held + bytes > this.#bytesMax || own > this.#bytesMax * shareOfAccount) return false
@@ -125,7 +125,7 @@ export class BodyShare implements Disposable {
     this.#accountId = accountId
   }
 
-  /** @returns false if that is more memory than is left */
+  /** Counts bytes of the body. @returns false if that is more memory than is left */
   take(bytes: number): boolean {
     const isTaken = this.#bodies.take(this.#accountId, bytes)
     if (isTaken) this.#taken += bytes
@@ -162,7 +162,7 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 /** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
 const turnBytes = 2 * 1_048_576
 
-/** Bytes of requests that may be searched in one turn, on average: it takes 8 ms, 3 % of the time. */
+/** Bytes of requests that may be searched in one turn, on average. Searching them takes 8 ms, 3 % of the time. */
 const searchedBytes = 524_288
 
 /** Bytes that every stream may bring in a turn, however many run: twice what the fastest models write. */
