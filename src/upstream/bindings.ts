@@ -1,4 +1,4 @@
-/** The most conversations that are remembered. The one without a request for the longest is forgotten first (reliability §3). */
+/** The most conversations that are remembered. The one that was idle for longest is forgotten first (reliability §3). */
 const conversationsMax = 100_000
 
 /** The number of answers in a row from another account after which a conversation moves to that account. */
@@ -10,7 +10,7 @@ const slowMax = 2
 /** The account that answers a conversation. */
 type Binding = {
   readonly place: string
-  /** Whether another account sealed a part of the history (ruling U13). */
+  /** Whether another account sealed a part of the history, which only that account can open (ruling U13). */
   readonly isMixed: boolean
   readonly slow: number
 }
@@ -36,8 +36,8 @@ export class Bindings {
   }
 
   /**
-   * @param lifeMs the life of the prompt cache, after which an account is not worth returning to; undefined for no
-   *   limit
+   * @param lifeMs the life of the prompt cache. A conversation without a request for longer is not found, because no
+   *   account has its cache any more. Undefined for no limit
    */
   find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
     const kept = this.#kept.get(conversation)
@@ -45,8 +45,8 @@ export class Bindings {
   }
 
   /**
-   * @param isUnsealed the request was sent without the items that another account had sealed
-   * @param isSlow whether the account is slow and this first byte was too
+   * Notes which account answered. @param isUnsealed whether the request was sent without the items that another account
+   * had sealed @param isSlow whether the account is slow and this first byte was too
    */
   answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean): void {
     const kept = this.#kept.get(conversation)
@@ -62,7 +62,7 @@ function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean,
   if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0, slow: Number(isSlow) }
   const isAway = kept.place !== place
   if (isAway && mayLeave(kept)) return { place, isMixed: true, misses: 0, slow: Number(isSlow) }
-  // The account cannot open items that others sealed while the conversation was away.
+  // The account cannot open items that others sealed while they answered the conversation.
   kept.isMixed ||= isAway || isUnsealed
   kept.misses = isAway ? kept.misses + 1 : 0
   if (!isAway) kept.slow = isSlow ? kept.slow + 1 : 0

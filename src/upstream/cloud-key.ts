@@ -16,8 +16,8 @@ const retryMs = 5_000
 const retryMaxMs = 60_000
 
 /**
- * A credential is renewed at this share of its life, at the latest this many ms before its end, and never before half
- * of it.
+ * A credential is renewed at this share of its life, or this many ms before its end if that is earlier. It is never
+ * renewed before half of its life.
  */
 const renewShare = 0.8
 const renewBeforeMs = 300_000
@@ -216,7 +216,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     report('error', 'key_failed', { account: label, why, in_use: this.value !== undefined })
   }
 
-  /** A minted key is kept for half of the longest life, or until the credentials change. */
+  /** Makes a bearer key from AWS credentials. It is kept for half its longest life, or until the credentials change. */
   #mint(use: AwsCredentials, region: string): string {
     const nowMs = this.#parts.clockMs()
     if (this.#minted?.token !== this.#token || this.#minted!.untilMs <= nowMs) {
@@ -270,7 +270,7 @@ function renewAfterMs(lifeMs: number): number {
   return Math.max(lifeMs / 2, Math.min(lifeMs * renewShare, lifeMs - renewBeforeMs))
 }
 
-/** The secret words of a credential. The id of a key of AWS is one too: it names the account. */
+/** The secret words of a credential. The id of an AWS key is secret too, because it names the account. */
 function wordsOf(token: CloudToken | undefined): string[] {
   if (!token) return []
   const { use } = token

@@ -5,7 +5,7 @@ import { informationalMax } from './target.ts'
 
 /** Receives what a connection reads, from the moment it is ready for a request. */
 export interface Intake {
-  /** @param isShared whether the bytes are overwritten after this call returns, so that kept ones must be copied */
+  /** Takes bytes. @param isShared whether they are overwritten after this call, so that kept ones must be copied */
   take(bytes: Buffer, isShared: boolean): void
 }
 
@@ -33,7 +33,7 @@ export type DialRoute = Trust & {
 
 /** A proxy made no tunnel, or answered a request in absolute form itself. */
 export class ProxyRefusal extends Error {
-  /** The status of its answer; undefined if it was no answer of HTTP/1.1. */
+  /** The status of its answer; undefined if the answer was not HTTP/1.1. */
   readonly status: number | undefined
 
   constructor(status: number | undefined) {
@@ -224,8 +224,8 @@ const underWay = new Map<string, LookupCallback[]>()
 
 /**
  * Looks a name up as the system does, with one lookup at a time for each name. Lookups occupy threads and cannot be
- * cancelled. Node has two threads for them, our program eight. Otherwise one upstream with silent name servers would
- * hold up all other upstreams (faults F-U3).
+ * cancelled. Node has two threads for them, our program eight. Without the limit, one upstream with silent name servers
+ * would hold up all other upstreams (faults F-U3).
  */
 export const lookupOnce: LookupFunction = (hostname, options, tell) => {
   const { family, hints, all } = options

@@ -10,7 +10,7 @@ const timesMax = 50
  */
 const timesAgeMs = 300_000
 /**
- * The fewest answers of an account, and of its pool, that give a usual time. One may have waited for a new connection.
+ * The fewest answers of an account, and of its pool, that give a usual time. A single one may have waited to connect.
  */
 const [ownMin, poolMin] = [3, 20]
 
@@ -87,7 +87,7 @@ export class FirstBytes {
   /** The account's usual time by form, in ms; `Usual` keeps it up to date. */
   readonly usualMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
   readonly #clockMs: () => number
-  /** The last times, in a ring. */
+  /** The last times to first byte, as a ring buffer. */
   readonly #times: Record<AnswerForm, { ms: number; atMs: number }[]> = { stream: [], json: [] }
   readonly #answers: Record<AnswerForm, { count: number; lastMs: number }> = {
     stream: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
@@ -96,9 +96,9 @@ export class FirstBytes {
   /** Requests without a first byte, the oldest first. They have numbers because V8 would hash each object of a Set. */
   readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
   #lastId = 0
-  /** Requests that hung until they ended, since the last first byte that came in time; two of a form at most. */
+  /** Requests that hung and have ended, since the last first byte that came in time; at most two of each form. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
-  /** The forms on trial. `unproven`: requests of the other form hang, and none of this form was answered since. */
+  /** The forms on trial. `unproven`: requests of the other form hang, and none of this form was answered since then. */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
   #triedMs: number | undefined
 
@@ -186,7 +186,7 @@ export class FirstBytes {
     }
   }
 
-  /** Updates `usualMs`. @returns the times of the form that count */
+  /** Updates `usualMs`. @returns the times of the form that are recent enough to count */
   readUsual(form: AnswerForm): number[] {
     const oldestMs = this.#clockMs() - timesAgeMs
     const times = this.#times[form].filter(({ atMs }) => atMs >= oldestMs).map(({ ms }) => ms)

@@ -51,7 +51,7 @@ export class Health {
   #tell: Verdict['tell'] = 'broken'
   #isHeard = false
   #trialSinceMs: number | undefined
-  /** The number of cooldowns and new keys so far. The result of a request from before the last one does not count. */
+  /** The number of cooldowns and new keys so far. The result of a request that began before the last one is ignored. */
   #era = 0
   #keyVersion: number | undefined
   /** Whether an operator has disabled the account. Everything known of its health stays. */
@@ -130,7 +130,7 @@ export class Health {
   }
 
   succeeded({ era }: Visit): void {
-    // A request from before a cooldown that succeeds during it does not end it.
+    // A request may begin before a cooldown and succeed during it. That does not end the cooldown.
     if (era === this.#era) this.#recover()
   }
 

@@ -6,8 +6,8 @@ import type { KeyFinder } from './live-key.ts'
 const charactersMin = 6
 
 /**
- * The words of each upstream that its configuration fixes. They are kept because a failing provider fails every
- * request.
+ * The words of each upstream that its configuration fixes. They are computed once, because every failed request needs
+ * them.
  */
 const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly string[]>>()
 

@@ -44,7 +44,7 @@ type WayRequest = {
   /** Names and values in turn: all but `host`, `connection` and the proxy's credentials. */
   headers: readonly string[]
   body: Buffer
-  /** Takes a new connection (faults F-U6). */
+  /** Whether to send it on a new connection (faults F-U6). */
   isFresh: boolean
 }
 
@@ -57,11 +57,11 @@ export class HttpWay implements ConnectionHost {
   readonly isForwarded: boolean
   /** The part of a target before its path: the origin, if requests are forwarded. */
   readonly #beforePath: string
-  /** The lines of each head that are the same, with their ends. */
+  /** The lines that are the same in the head of every request, with their line ends. */
   readonly #fixedLines: string
   readonly #openSocket: Dial
   readonly #open = new Set<WayConnection>()
-  /** Idle connections, sorted by the end of their rest. The one that has rested longest is used first (ruling Y14). */
+  /** Idle connections, sorted by the end of their rest (a pause after an answer). The first is used first (Y14). */
   #idle: WayConnection[] = []
   readonly #dialing = new Set<Dialing>()
   #sweeps: NodeJS.Timeout | undefined
@@ -280,7 +280,7 @@ function cut(): Error {
   return new Error('its connections were closed')
 }
 
-/** Outlives the request that its connection is opened for, and does not refer to it. */
+/** Passes on the bytes of a connection. It outlives the request for which the connection is opened. */
 class ConnectionIntake implements Intake {
   /** Set before anything is read. */
   connection: WayConnection | undefined

@@ -22,11 +22,12 @@ export type Keyring = ReturnType<typeof createKeyring>
 type OwnedKey = RenewedKey | CloudKey
 
 /**
- * The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again.
+ * The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands
+ * again.
  * @param clockMs monotonic
  * @param nowMs Unix milliseconds
  * @param env the environment variables, which may name cloud credentials
- * @param isHeard whether failures of commands have the last line of their error output, which may hold secrets
+ * @param isHeard whether to report the last line of a failed command's error output, which may hold secrets
  */
 export function createKeyring(
   clockMs: () => number,
@@ -45,9 +46,9 @@ export function createKeyring(
       const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))
       return key ?? fixedKey(account)
     },
-    /** Puts upstreams in force: their key sources are watched, and all others are not any more. */
+    /** Puts upstreams in force: their key sources are watched, and no others. */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
-    /** Keeps upstreams in force with the keys as they are. Commands that run for others end. */
+    /** Keeps upstreams in force with the keys as they are. Commands that run for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
     /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
@@ -106,7 +107,7 @@ export function createKeyring(
     return key
   }
 
-  /** @param label the key's name in the log */
+  /** Opens the source of a key. @param label the key's name in the log */
   function open(renewal: KeyRenewal, label: string, upstream: Upstream): OwnedKey {
     if ('cloud' in renewal) return new CloudKey(renewal.cloud, { clockMs, nowMs, report, label, env, upstream })
     const around = { clockMs, report, label }
@@ -149,9 +150,9 @@ class FixedKey implements LiveKey {
 
 type Surroundings = { clockMs: () => number; report: KeyReport; label: string }
 
-/** The common part of both kinds of key. Fields are private, so that printing the object never shows a key. */
+/** The common part of keys from files and from commands. Fields are private, so that printing never shows a key. */
 abstract class RenewedKey implements LiveKey {
-  /** Resolves when the key may be used. A file's does at once, because it is read with the configuration. */
+  /** Resolves when the key may be used. For a file that is at once, because it is read with the configuration. */
   abstract readonly first: Promise<void>
   protected readonly clockMs: () => number
   readonly #report: KeyReport
@@ -192,7 +193,7 @@ abstract class RenewedKey implements LiveKey {
     if (value) this.#set(value)
   }
 
-  /** @param tell makes the cause of a mistake. @returns whether the text is a valid key */
+  /** @param tell makes the cause for the log from a mistake. @returns whether the text is a valid key */
   protected takeText(text: string, tell = (mistake: string) => mistake): boolean {
     const value = text.trim()
     const mistake = keyMistake(value)

@@ -3,7 +3,7 @@ import type { UpstreamAccount } from '../config/config.ts'
 
 /** A key with its current value. */
 export interface LiveKey {
-  /** Undefined until the source has given a key, and after its end. Until then the account gets no requests. */
+  /** Undefined before the source has given a key, and after the key has expired. The account then gets no requests. */
   readonly value: string | undefined
   readonly version: number
   /** The key and the one before it, because answers under way may still quote the old one. */
@@ -22,14 +22,14 @@ export interface CloudCredential {
   /** Whether a renewal is under way. */
   readonly isRenewing: boolean
   /**
-   * Fetches a new credential, because the provider refused this one as expired, or its signature for the time. If the
-   * provider's date shows that our clock is wrong, only the clock is corrected.
+   * Fetches a new credential, because the provider refused this one as expired, or its signature because of the time.
+   * If the provider's date shows that our clock is wrong, only the clock is corrected.
    * @param date of the provider's answer
    */
   renew(date: string | undefined): void
   /**
    * Asks the provider for the identity of the credential.
-   * @returns the identity that is known already if it does not answer
+   * @returns the identity that is known already if the provider does not answer
    */
   identify(): Promise<string>
 }

@@ -22,7 +22,7 @@ type Wording = {
   say(first?: string, second?: string, third?: string): string
 }
 
-/** The texts by which servers report an over-long prompt. Our text has its numbers, in words that agents recognize (ruling U3). */
+/** The texts by which servers report an over-long prompt. Our text repeats their numbers in words that agents know (U3). */
 const wordings: readonly Wording[] = [
   { pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i, behind: /^ > (\d{1,12})/, isKnown: true, say: tooLong },
   {

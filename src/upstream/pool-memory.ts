@@ -227,7 +227,7 @@ export class RetryBudget {
     else if (this.#retriedBefore > 0) this.#retriedBefore--
   }
 
-  /** @returns the time since the window began, in ms */
+  /** Begins a new window if the last one is over. @returns the time since the window began, in ms */
   #turn(): number {
     const sinceMs = this.#clockMs() - this.#sinceMs
     if (sinceMs < windowMs) return sinceMs

@@ -21,7 +21,7 @@ export type Search = {
    * The conversation key, scoped to the customer's account. The same key goes to the same upstream account (ruling P6).
    */
   affinity: string | undefined
-  /** For a conversation without a key: the digest of the last sealed item, whose account is chosen (ruling U13). */
+  /** For a conversation without a key: a digest of the item sealed last, whose account is chosen (ruling U13). */
   sealed?: string | undefined
   /**
    * The digests that a request without a key shares with similar ones, if the model has several accounts (ruling Y24).
@@ -178,7 +178,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     },
   }
 
-  /** @param model of the catalog, or of a target */
+  /** Lists the places of a model. @param model of the catalog, or of a target */
   function placesOf(model: Model): readonly RankedTarget[] {
     const found = placesByModel.get(model)
     if (found) return found
@@ -246,7 +246,7 @@ function servedBy(places: readonly RankedTarget[], customer: Customer | undefine
 /** The factor for the score of a slow account: it is chosen only if no other of its priority can be (ruling Y25). */
 const avoidedShare = 1e-15
 
-/** @param isAnyTried whether an account on trial may be chosen while another request tries it */
+/** Chooses a place by its score. @param isAnyTried whether to choose a place on trial that another request tries */
 function chooseAmong(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -291,8 +291,8 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a key, any account may have sealed items of the history. They are dropped on the last attempt: if the
-  // account could not open them, no other attempt could follow.
+  // Without a conversation key, any account may have sealed items of the history, which only it can open. The last
+  // attempt leaves them out: if its account refused them, no other attempt could follow.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -304,7 +304,7 @@ function chooseAmong(
   return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, chosen, tried, isLeaving) }
 }
 
-/** @param before the place that answered the conversation before; undefined if it is no longer configured */
+/** Returns why a conversation moves. @param before the place that answered it; undefined if no longer configured */
 function movedFor(
   before: RankedTarget | undefined,
   chosen: RankedTarget,
@@ -380,8 +380,8 @@ function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<
 }
 
 /**
- * Returns the name under which a conversation is remembered. It comes from the key, or from the item sealed last if its
- * account is known (ruling U13), or from the opening (Y24).
+ * Returns the name under which a conversation is remembered. It comes from the key, or from the last sealed item whose
+ * account is known (U13), or from the beginning of the request (Y24).
  */
 function recall({ bindings }: PoolMemory, model: Model, { affinity, sealed, likeness }: Named): Recalled | undefined {
   const isKnown = affinity !== undefined || (sealed !== undefined && bindings.find(nameOf(model, sealed)))
@@ -431,7 +431,7 @@ function furtherPriority(
   return places.find((place) => place.priority > last && place.isEnabled && isFree(place))?.priority
 }
 
-/** Returns the error if all enabled accounts cool: `capacity` if any cools for it, with the shortest wait (U1, R6). */
+/** Returns the error if all enabled accounts cool: `capacity` if one lacks it, with the shortest wait (U1, R6). */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
   let waitMs: number | undefined
@@ -513,7 +513,7 @@ export class Stay {
     if (conversation !== undefined) memory.bindings.answered(conversation, place.id, isUnsealed, this.#isSlow)
   }
 
-  /** Remembers the item that the answer sealed last, so that its conversation is recognized. @param isUnsealed as above */
+  /** Remembers the item that the answer sealed last, to recognize its conversation. @param isUnsealed see `succeeded` */
   continuesAs(sealed: string, isUnsealed: boolean): void {
     const { memory, place, isRemembered } = this.#parts
     if (isRemembered) memory.bindings.answered(nameOf(place.target.model, sealed), place.id, isUnsealed, false)
@@ -525,7 +525,7 @@ export class Stay {
     if (!this.#isTold) this.#noteWell()
   }
 
-  /** @returns false if another request under way had failed there before, so that this failure does not count */
+  /** Reports a failure. @returns false if another request had failed here before, so that this one does not count */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
     const { health, usual, target } = this.#parts.place
     health.firstBytes.left(this.#wait, usual)

@@ -27,7 +27,7 @@ export const revealing: readonly RegExp[] = [
   /\b(?:AIza|AKIA|ASIA|ya29\.|hf_|r8_|nvapi-|pplx-|csk-|fw_)[\w-]{8}/,
   // Accounts, organisations, projects, deployments and requests by id.
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ][A-Za-z-]{0,32}\d[\w-]{3}/i,
-  // Short ones: a digit anywhere in six characters, or capitals among small letters.
+  // Short ids: a digit anywhere in six characters, or capitals among small letters.
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=[A-Za-z]{0,32}\d)\w{6}/i,
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=\w{0,32}[a-z][A-Z])\w{6}/,
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request)[-_ ]id\b/i,

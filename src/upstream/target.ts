@@ -102,7 +102,7 @@ export interface UpstreamListener {
   onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** @param error the error that the fault was judged by, if there was one */
+  /** Called at a failure. @param error the error that the fault was judged by, if there was one */
   onError(fault: TransportFault, error?: Error): void
 }
 
@@ -129,7 +129,7 @@ export type ConnectionWatch = {
   clockMs(): number
   /** Called with an error in reading that is our own bug. */
   reportBug(bug: Error): void
-  /** Called once for each connection with such bytes, after all idle connections of the upstream were closed. */
+  /** Called once for each connection with unasked bytes, after all idle connections of the upstream were closed. */
   onUnasked(upstream: string, place: UnaskedPlace): void
   /** Called with the `Date` of each answer that has one (ruling Y15). @param host with its port */
   onDate?(host: string, date: string): void
@@ -149,7 +149,7 @@ export interface Flight {
 
 /** Sends requests to the upstreams of one configuration. It connects to no other host (reliability §1.6). */
 export interface Upstreams {
-  /** @param target of the same configuration as these connections */
+  /** Sends a request. @param target of the same configuration as these connections */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   /** Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed. */
   retire(): Promise<void>

@@ -26,8 +26,8 @@ export const raceMs = 2_000
 
 /**
  * Judges why an established connection has ended.
- * @param unheardMs time since the request was sent on a reused connection that has brought no byte of its answer (ruling
- *   U1); undefined on any other
+ * @param unheardMs time since the request was sent, on a reused connection without a byte of its answer (ruling U1);
+ *   undefined on any other connection
  */
 export function judgeTransport(error: Error, unheardMs?: number): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException

@@ -47,7 +47,7 @@ export class Unframing implements UpstreamListener {
   }
 }
 
-/** @returns the event in a frame, or `''` if it has none. @throws Error if its payload cannot be read */
+/** Returns the event in a frame, or `''` if it has none. @throws Error if its payload cannot be read */
 function eventOf({ headers, payload }: EventFrame): string {
   const kind = headers.get(':message-type')
   if (kind === 'error') return errorOf(headers.get(':error-code'), { message: headers.get(':error-message') })

@@ -54,7 +54,7 @@ export class Unpacking implements UpstreamListener, Flight {
   #open: ((first: number) => Transform) | undefined
   #stream: Transform | undefined
   #isPaused = false
-  /** The transport has ended the answer, or failed. */
+  /** Whether the transport has ended the answer, or failed. */
   #isOver = false
   #fault: [fault: TransportFault, error?: Error] | undefined
 
@@ -62,7 +62,7 @@ export class Unpacking implements UpstreamListener, Flight {
     this.#listener = listener
   }
 
-  /** @param flight under way, of which this is the listener */
+  /** Attaches the flight whose answer this listener gets. @returns the flight with this in front of it */
   over(flight: Flight): Flight {
     this.#flight = flight
     return this
@@ -134,8 +134,8 @@ export class Unpacking implements UpstreamListener, Flight {
       if (!this.#isPaused) this.#flight?.resume()
     })
     stream.on('end', () => {
-      // Node ends most codings at the first byte after their end, although the answer may go on. Its connection is
-      // closed here.
+      // Node ends the output of most codings at the first byte after the compressed data, although the answer may go
+      // on. So the connection is closed here.
       if (!this.#isOver) this.abort()
       if (this.#fault) listener.onError(...this.#fault)
       else listener.onEnd()

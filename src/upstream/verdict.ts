@@ -6,7 +6,7 @@ import { isOverLongCode } from './over-long.ts'
 export type Verdict = {
   /** The kind of error that the client gets if no other attempt succeeds; the texts are in refusal.ts. */
   tell: 'rejected' | 'capacity' | 'account' | 'broken'
-  /** The accounts that may be tried next, if the client has seen nothing: `any`, also this one; `another`; or none. */
+  /** The accounts that may be tried next, if the client has seen nothing: `any`, also this one; `another`; `nobody`. */
   elsewhere: 'any' | 'another' | 'nobody'
   /** Whether the account cools: now, after repeated failures, or not for this failure. */
   cool: 'now' | 'repeated' | 'no'
@@ -51,7 +51,7 @@ const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
-/** The connection had been idle too long, so the account is as good as before. */
+/** The server closed a connection that had been idle too long. That says nothing against the account. */
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
 /** The answer broke off after its head: the model has worked, and may be paid for it. */
 const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }
@@ -103,8 +103,8 @@ const accountTroubles = new Map<number, AccountTrouble>([
 ])
 
 /**
- * Rows that apply after those of every profile: codes that mean the same on all wires and with any status, and codes of
- * clouds.
+ * Rules for refusals that apply after those of every profile: codes with one meaning on all wires and with any status,
+ * and codes of clouds.
  */
 export const commonRefusals: readonly Refusal[] = [
   { about: 'key', code: 'authentication_error' },
@@ -112,7 +112,7 @@ export const commonRefusals: readonly Refusal[] = [
   { about: 'spent', code: 'billing_error' },
   { about: 'spent', code: 'insufficient_quota' },
   { about: 'denied', code: 'permission_error' },
-  // A cloud serves models of all profiles.
+  // The rows of clouds apply to all profiles, because a cloud serves models of every profile.
   ...refusals.aws,
   ...refusals.google,
   ...refusals.azure,
@@ -121,8 +121,8 @@ export const commonRefusals: readonly Refusal[] = [
 const staleCodes: ReadonlySet<string> = new Set(awsKeyCodes)
 
 /**
- * Whether a refusal may mean that a credential has expired, or that the time of a signature was wrong. A new one may
- * help.
+ * Whether a refusal may mean that a credential has expired, or that the time of a signature was wrong. A new credential
+ * may help.
  */
 export function isStale({ fault }: Failure): boolean {
   return fault.status === 401 || fault.classes?.some((code) => staleCodes.has(code)) === true
@@ -131,7 +131,7 @@ export function isStale({ fault }: Failure): boolean {
 /** The text by which servers report an unknown model with status 400 (LiteLLM). */
 const unknownModel = 'invalid model name passed in model='
 
-/** Judges a failed attempt. The same account is tried again only after a race on its connection (U1): see `Pool.choose`. */
+/** Judges a failed attempt. The same account is tried again only after a close that crossed the request (U1). */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
   const isHttp = cause === `upstream_${fault.status}`
@@ -159,7 +159,7 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
   return text === undefined || text.test(fault.text)
 }
 
-/** @param status of an HTTP refusal. If it already stands for the trouble, the log needs no other cause. */
+/** Returns the verdict of a refusal. @param status of HTTP; if it already stands for the trouble, there is no alarm */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
   if (about === 'busy') return full

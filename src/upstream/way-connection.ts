@@ -59,7 +59,7 @@ export class WayConnection implements Carrier {
   readonly #socket: Socket
   readonly #host: ConnectionHost
   #flight: WayFlight | undefined
-  /** Undefined while a head is awaited. */
+  /** How the body ends; undefined while a head is awaited. */
   #body: BodyEnd | undefined
   /** The body is whole. A paused flight learns that when it resumes. */
   #isWhole = false
@@ -111,7 +111,7 @@ export class WayConnection implements Carrier {
     this.#socket.destroy()
   }
 
-  /** A head is passed on even if the flight is paused. */
+  /** Pauses the body. A head is passed on even if the flight is paused. */
   pause(): void {
     if (this.#body !== undefined) this.#socket.pause()
   }
@@ -150,7 +150,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** @param isShared whether the bytes are overwritten after this call, so that kept ones must be copied */
+  /** Takes bytes. @param isShared whether they are overwritten after this call, so that kept ones must be copied */
   take(bytes: Buffer, isShared: boolean): void {
     if (this.#flight === undefined) {
       this.#noteUnasked('idle')
@@ -207,7 +207,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** @returns where the body begins; the length of the bytes if there is no whole head, or an invalid one */
+  /** Reads a head. @returns where the body begins; the length of the bytes if the head is not whole, or invalid */
   #readHead(flight: WayFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
     const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.terms.headerBytesMax

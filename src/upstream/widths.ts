@@ -2,7 +2,7 @@ import type { Model } from '../catalog/model.ts'
 import { cacheLifeMs } from '../catalog/profile.ts'
 import type { Likeness } from '../inference/likeness.ts'
 
-/** The most preambles and lists of tools of one model whose rates are kept; the one that was used longest ago is forgotten. */
+/** At most this many rates of preambles and lists of tools are kept for each model. The one unused for longest goes first. */
 const ratesMax = 10_000
 
 /** The time in which a rate falls to 1/e, in ms. Rates of a model are used when it has had requests for this long. */
@@ -22,7 +22,8 @@ class Rate {
   /** Until this time the preamble has one place more, because one was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked: this one, or the first one with the same tools. The latter is for preambles that came in the first minute of a model. It ends if this one is not used for longer than the prompt cache lives.
+   * The preamble by which places are ranked. It is this one, except for preambles that came in a model's first minute.
+   * Those use the first one with the same tools, until they are not used for longer than the prompt cache lives.
    */
   name = ''
 
@@ -50,9 +51,9 @@ type ModelRates = { sinceMs: number; all: Rate; alike: Map<string, Rate> }
 export type Width = { name: string; places: number }
 
 /**
- * Decides how many places the requests with one preamble go to (ruling Y24). They go to one place, where the preamble
- * is in the prompt cache. They go to more only if their share of the model's input requires it. The rates are those of
- * this process, and they are not stored.
+ * Decides how many places the requests with one preamble (leading instructions) go to (ruling Y24). They go to one
+ * place, where the preamble is in the prompt cache. They go to more only if their share of the model's input requires
+ * it. The rates are those of this process, and they are not stored.
  */
 export class Widths {
   readonly #models = new Map<string, ModelRates>()
@@ -66,7 +67,7 @@ export class Widths {
   /**
    * Counts a request of a model. A new preamble has the width of its tools. So have prompts that change each time.
    * @param places the number of places of the model
-   * @returns its width. Rates count for it after the first minute of the model
+   * @returns the width of the request's preamble. Rates decide it only after the first minute of the model
    */
   count(
     { entryId, profile }: Pick<Model, 'entryId' | 'profile'>,

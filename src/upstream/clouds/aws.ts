@@ -156,7 +156,7 @@ async function assumeRole(base: CloudToken, wish: RoleWish, around: SourceAround
   return { ...readRole(text, around), source: `role over ${base.source}` }
 }
 
-/** The token is read anew each time: it rotates. */
+/** Takes a role by a web identity token. The token is read anew each time, because it rotates. */
 async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAround): Promise<CloudToken> {
   const token = (await readSource(wish.file, 'the web identity token')).trim()
   const fields = {
@@ -170,7 +170,7 @@ async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAr
   return { ...readRole(text, around), source: 'web identity' }
 }
 
-/** @param credentials undefined for a request that is not signed */
+/** Sends a request to STS. @param credentials undefined for a request that is not signed */
 async function askSts(
   credentials: AwsCredentials | undefined,
   region: string,
@@ -201,7 +201,7 @@ async function askSts(
   try {
     return await ask()
   } catch (error) {
-    // The refusal has shown the time of the cloud. A signature with that time is tried once.
+    // The refusal has shown the cloud's time. If it differs from ours, a signature with that time is tried once.
     if (!credentials || Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   }

@@ -71,7 +71,7 @@ async function takeServiceAccount(said: CredentialsFile, around: SourceAround): 
   }
   const before = around.nowMs()
   const { text } = await ask().catch((error) => {
-    // The refusal has shown the time of the cloud. An assertion with that time is tried once.
+    // The refusal has shown the cloud's time. If it differs from ours, an assertion with that time is tried once.
     if (Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   })
@@ -107,8 +107,8 @@ async function takeMetadata(around: SourceAround): Promise<CloudToken> {
 }
 
 /**
- * Exchanges a token of another provider (RFC 8693). If the file says so, that of a service account is then taken with
- * it.
+ * Exchanges a token of another provider (RFC 8693). If the file says so, the new token is used to get the token of a
+ * service account.
  */
 async function takeFederated(said: CredentialsFile, around: SourceAround): Promise<CloudToken> {
   const where = 'the file of the external account'

@@ -21,7 +21,7 @@ export type CloudSource<Settings> = {
   name: string
   /** Whether the settings or the environment name the source. The first source that applies is asked. */
   applies(settings: Settings, around: SourceAround): boolean
-  /** @returns undefined if it has nothing after all, so that the next one is asked. @throws Error in words for operators, without a secret */
+  /** @returns undefined if the source has no credential: the next one is asked. @throws Error in words for operators, without a secret */
   take(settings: Settings, around: SourceAround): Promise<CloudToken | undefined>
 }
 
@@ -120,7 +120,7 @@ function isOneOf(addresses: BlockList, { hostname }: URL): boolean {
   return family !== 0 && addresses.check(host, family === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** The code of a refusal in XML or JSON, and nothing else of it: some quote what they were sent. */
+/** Finds the code of a refusal in XML or JSON. The rest is not used, as some refusals quote what was sent. */
 function codeOf(text: string): string {
   const [, code] =
     /<Code>([\w.-]{1,60})<\/Code>|"(?:error|code|Code|status)"\s*:\s*"([\w.-]{1,60})"/.exec(text)?.filter(Boolean) ?? []
@@ -196,7 +196,7 @@ export function readOAuth(text: string, where: string): { bearer: string; lifeMs
   return { bearer: answer.access_token, lifeMs: seconds * 1_000 }
 }
 
-/** Asks the first source that applies and has something. @returns undefined if none has */
+/** Asks the first source that applies and has a credential. @returns undefined if no source has one */
 export async function takeFirst<Settings>(
   sources: readonly CloudSource<Settings>[],
   settings: Settings,
