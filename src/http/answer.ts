@@ -43,7 +43,7 @@ const lingerBytesMax = 33_554_432
 const stallMs = 60_000
 
 /**
- * @property lingerMs the time to read the rest of a request
+ * Limits for a request whose rest is not wanted. @property lingerMs the time to read the rest
  * @property stallMs how long a client may read nothing
  */
 type UnreadLimits = { lingerMs: number; stallMs?: number }
@@ -126,10 +126,10 @@ class Rest implements BodyReader {
   }
 }
 
-/** Whether the rest of the request is worth waiting for to keep the connection. */
+/** Whether to wait for the rest of the request, so that the connection can be kept. */
 function isReadable(exchange: HttpExchange): boolean {
-  // A client that waits for 100 may omit its body once it has our answer. The next bytes could then be a body or a
-  // request.
+  // A client that waits for `100 Continue` may omit its body once it has our answer. The next bytes could then be a
+  // body or a request.
   if (exchange.header('expect') !== undefined) return false
   if (exchange.body.isComplete) return true
   const { declaredBytes } = exchange

@@ -6,7 +6,7 @@ import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
 
-/** So many pieces are joined into one. Otherwise a body that arrives byte by byte takes a hundred times its size. */
+/** A body in this many pieces is joined. A body that arrives byte by byte would take a hundred times its size. */
 const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
@@ -47,7 +47,7 @@ export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimi
   return bytes
 }
 
-/** @throws GatewayError if a body of `bytes` is too large, or if no memory is left for the newest `added` of them */
+/** Counts a body. @throws GatewayError if it is too large, or if no memory is left for its newest `added` bytes */
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
   if (room.take(added)) return

@@ -47,7 +47,7 @@ export class Connection implements ExchangeHost {
   exchange: HttpExchange | undefined
   #ahead: Buffer | undefined
   #isAheadJudged = false
-  /** How many of these bytes were searched for the end of a head, without finding it. */
+  /** How many bytes of `#ahead` were searched for the end of a head, without finding it. */
   #lookedAt = 0
   #isClosing = false
   /** The time in seconds, by the host's clock, at which the connection became idle or the current head began. */
@@ -114,7 +114,7 @@ export class Connection implements ExchangeHost {
     this.host.release(this)
     const { body } = exchange
     if (!body.isComplete && !body.isBroken) {
-      // The rest of the body is not read to its end.
+      // The body is not read to its end, so the connection cannot carry another request.
       this.#isClosing = true
       this.socket.destroySoon()
       return
@@ -164,7 +164,7 @@ export class Connection implements ExchangeHost {
     }
   }
 
-  /** @returns the offset of the body; -1 if the head is incomplete or refused */
+  /** Reads a head. @returns the offset of the body; -1 if the head is incomplete or refused */
   #readHead(bytes: Buffer, from: number): number {
     const start = skipEmptyLines(bytes, from)
     if (start === bytes.length) return start

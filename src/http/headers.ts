@@ -79,7 +79,7 @@ export function errorLines(requestId: string, wire: ClientHalf | undefined, erro
   return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
 }
 
-/** The headers that answer a preflight: they repeat all requested ones, as `*` lacks `authorization` (ruling R8). */
+/** The headers that answer a preflight. They repeat all requested names, as `*` lacks `authorization` (ruling R8). */
 export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
   const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
   const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key, x-triwire-labels'}\r\n`

@@ -292,7 +292,7 @@ type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**
  * Returns two counts: all waiting bytes, and those of the write under way. The latter count in full until the whole
- * write is taken. Each can shrink without the other. Their sum may not, so they are compared one by one.
+ * write is taken. One count can shrink while their sum does not, so the counts are compared one by one.
  */
 function waitingIn(socket: Socket): number[] {
   const { writableLength } = socket

@@ -23,7 +23,7 @@ type Router = (exchange: HttpExchange, requestId: string) => void
  */
 export type Side = {
   readonly listeners: readonly RecordListener[]
-  /** @returns undefined if the path is not served, by this configuration */
+  /** Finds the answer to a path. @returns undefined if this configuration does not serve the path */
   find(path: string, config: Config, exchange: HttpExchange): SideAnswer | undefined
 }
 
@@ -251,7 +251,7 @@ type HttpCallParts = {
   formHeaders: FormHeaders
   /** The time since the request began, in ms of the monotonic clock. */
   sinceMs: () => number
-  /** Set if the body has already arrived. Only the body is the client's then; the headers are the operator's. */
+  /** Set if the body has already arrived, inside an operator's request. The headers are then the operator's. */
   body?: ReadyBody | undefined
 }
 

@@ -24,7 +24,7 @@ type EdgeLimits = {
 
 /**
  * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. With that, a
- * client that stops reading would take four times the memory, and as many more bytes of the model
+ * client that stops reading would take four times the memory, and as many more bytes would be read from the model
  * (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384
@@ -241,7 +241,7 @@ class Guests {
     this.#max = max
   }
 
-  /** @returns false if all connections are in use */
+  /** Admits a connection. @returns false if all connections are in use */
   enter(guest: Guest): boolean {
     if (this.#silent.size + this.#known.size >= this.#max && !this.#makeRoom()) return false
     this.#silent.add(guest)
@@ -281,7 +281,7 @@ class Guests {
     return [...this.#silent, ...this.#known, ...this.#leaving]
   }
 
-  /** @returns false if all connections are in use. */
+  /** Closes a connection to make room for another. @returns false if all connections are in use */
   #makeRoom(): boolean {
     const answered = this.#known.values().find((guest) => guest.isAnswered)
     const isIdle = (guest: Guest) => guest.isIdle

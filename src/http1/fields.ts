@@ -30,7 +30,7 @@ export class Fields {
     return this.#places.length / 4
   }
 
-  /** @param name in lower case @returns its values; several are joined by a comma and a space */
+  /** Returns the values of a field, joined by a comma and a space. @param name in lower case */
   get(name: string): string | undefined {
     let found: string | undefined
     for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4))
@@ -38,7 +38,7 @@ export class Fields {
     return found
   }
 
-  /** @param name in lower case @returns the first of its values */
+  /** Returns the first value of a field. @param name in lower case */
   first(name: string): string | undefined {
     const i = this.#find(name, 0)
     return i < 0 ? undefined : this.#valueAt(i)

@@ -141,7 +141,7 @@ export function ownIfLittle(bytes: Buffer): Buffer {
 /** Up to this size, in bytes, joining a body with its head is cheaper than two writes. */
 const bytesMax = 16_384
 
-/** @returns head and body as one string, to be written as `latin1`; undefined if the body is too large for that */
+/** Returns head and body as one string, to be written as `latin1`; undefined if the body is too large for that. */
 export function inOnePiece(head: string, body: Uint8Array): string | undefined {
   if (body.length > bytesMax) return undefined
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.length)
