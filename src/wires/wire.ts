@@ -39,7 +39,7 @@ export type ClientHalf = {
   /** The path of the gateway for this wire (spec 1.2). */
   path: string
   request: RequestFacts
-  /** The fate of each request field if the model has another wire. */
+  /** The fate of each request field if the model speaks another wire: carried, mapped, dropped or refused. */
   fields: FieldTable
   /** The prefix of call ids in answers. Clients of the wire expect it (R-ID). */
   callIdPrefix: string
@@ -54,7 +54,7 @@ export type ClientHalf = {
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
   /** Whether streaming clients parse a call's arguments to an object (ruling Y5). */
   streamsObjects?: true
-  /** The request keys whose values are carried as source text (ruling T16). */
+  /** The keys of a request whose values pass as the client's own JSON text, unparsed (ruling T16). */
   keptKeys: KeptKeys
   /**
    * @param body the body of a request that has passed `checkFields`
@@ -64,8 +64,8 @@ export type ClientHalf = {
   /** Writes the whole JSON answer for a client, with the billed counters. */
   encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /**
-   * Creates the encoder of a client's stream: SSE text with whole events. `fail` becomes an error frame without a
-   * terminator (ruling T4).
+   * Creates the encoder of a client's stream: SSE text with whole events. A `fail` event becomes an error frame, and no
+   * terminator follows it (ruling T4).
    */
   createEncoder(head: AnswerHead): Encoder
 }
@@ -77,8 +77,8 @@ export type ModelHalf = {
   /** The request fields with a single value that models of the wire accept. */
   scalars: readonly ScalarRow[]
   /**
-   * The fates of the fields of each client's wire. Only for a wire without clients, since the tables of clients do not
-   * list it.
+   * The fates of the fields of each client's wire on this wire. Present only if no client speaks this wire: the tables
+   * of the clients' wires have no column for it.
    */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
   /** Makes the headers that carry an upstream's key, or a signature made with the key. */
@@ -98,7 +98,7 @@ export type ModelHalf = {
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }
 
-/** Checks of every request of a wire, whatever the model's wire (ruling R10), and the names of its fields. */
+/** The facts for the checks of every request of a client's wire, whatever the model's wire (ruling R10). */
 export type RequestFacts = WireSpeech & {
   /** The top-level field of the conversation, and its allowed types in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
@@ -109,7 +109,7 @@ export type RequestFacts = WireSpeech & {
   check?: (body: ClientBody) => void
 }
 
-/** `<spelling>-version` and `<spelling>-beta`. If a client sends two spellings, the first in this list counts. */
+/** Headers `<spelling>-version` and `<spelling>-beta`. If a client sends two spellings, the first in this list counts. */
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
 /**
@@ -147,8 +147,8 @@ export type DecodeContext = {
   /** The conversation key, checked and scoped to the account; undefined if the client sent none. */
   cacheKey: string | undefined
   /**
-   * Opens an envelope of ruling T7 for this account and model; undefined if the envelope is foreign or for another
-   * account or model.
+   * Opens a proof of reasoning that an earlier answer gave the client in an envelope (ruling T7). Undefined if the
+   * gateway did not make the envelope for this account and model.
    */
   unseal: (envelope: string) => Sealed | undefined
 }
@@ -163,7 +163,7 @@ export type EncodedRequest = {
   toolNames: ReadonlySet<string>
   /** Stop sequences that the gateway enforces because the upstream does not (R-STOP). */
   localStops: readonly string[]
-  /** All requested stop sequences, cleaned. */
+  /** All requested stop sequences, without empty ones and repetitions. */
   stops: readonly string[]
   /** The output cap as sent, in tokens; the model's maximum if no cap is sent. */
   outputTokensCap: number
@@ -184,7 +184,7 @@ export type AnswerHead = {
   /** Returns the current Unix seconds; called once at the end. Without it, the answer reports a duration of 0. */
   nowSeconds?: () => number
   inputTokensEstimate: number
-  /** See `InferenceRequest.echo`; '' if the request has none. */
+  /** The members that repeat the request, as JSON text (`InferenceRequest.echo`); '' if there are none. */
   echo: string
   /** Returns the tier, speed and geography that the answer has reported so far (ruling Y17). */
   service?: () => RetoldService

@@ -3,23 +3,23 @@ import { ownCopy } from '../../bytes/own-copy.ts'
 import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
 
 /**
- * The longest event that serves as a mould, in characters. A delta of text has some hundreds, including the vendor's
- * additions.
+ * The longest event that may become a mould, in characters. A mould is the pattern of a parsed event; later events that
+ * fit it are not parsed. A text delta has some hundreds of characters, with the vendor's additions.
  */
 const learnedCharactersMax = 2_048
-/** The number of moulds after which learning ends: no two events of such a stream are alike. */
+/** After this many moulds no more are made: a stream that needs so many has no two events that are alike. */
 const learnedMax = 16
 
-/** A string or number that changes from event to event, and its place in the event's object. */
+/** The place of a changing string or number in a parsed event: the object that contains it, and its key. */
 type EventHole = { holder: Record<string, unknown>; key: string }
 
-/** An event as literal texts with holes between them. The holes refer to places in the parsed `value`. */
+/** An event as fixed texts with a hole between each two. Each hole is a place in the parsed event, `value`. */
 type EventMould = { literals: string[]; holes: EventHole[]; value: unknown }
 
 /**
  * Parses the JSON of a stream's events. Most deltas differ from the previous one only in a few strings and numbers.
- * Such a delta is not parsed but compared with the previous one. Its values are written into the previous object,
- * which is valid only until the next event.
+ * Such a delta is compared with the previous one instead of being parsed. Its values overwrite those in the previous
+ * object, so an object is valid only until the next event.
  */
 export class AlikeEvents {
   #mould: EventMould | undefined
@@ -37,7 +37,7 @@ export class AlikeEvents {
   /**
    * Call this after an event has been read. Releases the event's texts, since each would keep its whole chunk in
    * memory.
-   * @param isDelta whether the event may become a mould: no code keeps a reference to its object
+   * @param isDelta true if no code keeps a reference to the event's object, so that the event may become a mould
    */
   done(text: string, isDelta: boolean): void {
     if (this.#mould) for (const { holder, key } of this.#mould.holes) holder[key] = ''
@@ -49,8 +49,9 @@ export class AlikeEvents {
 }
 
 /**
- * @returns undefined if the text does not fit. Then some values are already overwritten, and the next fitting text
- * replaces all of them.
+ * Writes the changing values of `text` into the mould's object.
+ * @returns the object; undefined if the text does not fit. Values that are overwritten by then do no harm: the next
+ * text that fits overwrites all of them.
  */
 function fill(text: string, { literals, holes, value }: EventMould): unknown {
   let at = 0
@@ -81,7 +82,7 @@ const zero = 0x30
 const plainString = /^"[^"\\\u0000-\u001f]*"$/
 const scalarStart = /^["\d-]/
 
-/** Reads a string or number; undefined if the text is not exactly one of these. */
+/** Reads a string or number; undefined if the text is not exactly one string or number. */
 function readScalar(text: string): unknown {
   if (plainString.test(text)) return text.slice(1, -1)
   try {
@@ -92,7 +93,7 @@ function readScalar(text: string): unknown {
 }
 
 /**
- * The mould of two events that differ only in strings and numbers; undefined for other events.
+ * Makes the mould of two events that differ only in strings and numbers; undefined if they differ in more.
  * @param text JSON, like `before`
  */
 function mouldOf(before: string, text: string): EventMould | undefined {
@@ -114,7 +115,8 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // A key or a repeated member differs. Such a hole is no value of the object, so there is no mould.
+  // If a key differs, or a member that occurs twice, the hole is not a value of the parsed object. Then there is no
+  // mould.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }
@@ -128,7 +130,7 @@ function findHoles(value: unknown, holes: EventHole[]): void {
   }
 }
 
-/** The end of the string or number at a position, or of a single other character. */
+/** Returns the end of the string or number at this position. Any other character is a token of its own. */
 function endOfToken(text: string, at: number): number {
   return Math.max(at + 1, scalarStart.test(text.slice(at, at + 1)) ? endOfValue(text, at) : at + 1)
 }

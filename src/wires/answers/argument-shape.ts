@@ -1,7 +1,7 @@
 import { appendOwn } from '../../bytes/own-copy.ts'
 import { newPart } from './read-answer.ts'
 
-/** Whether arguments may be complete after this piece. @param piece as text, or as written in a JSON string */
+/** Whether a call's arguments may be complete after this piece. @param piece plain text, or the inside of a JSON string */
 export function endsObject(piece: string): boolean {
   return /\}(?:[ \t\n\r]|\\[tnr])*$/.test(piece)
 }
@@ -9,20 +9,20 @@ export function endsObject(piece: string): boolean {
 export type ArgumentShape = ReturnType<typeof createArgumentShape>
 
 /**
- * Tracks whether argument text is one whole object. It reads character by character, so that long arguments take
- * linear time.
+ * Tracks whether the argument text of a call is one whole JSON object. It reads character by character, so that long
+ * arguments take linear time.
  */
 export function createArgumentShape() {
   let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
   let depth = 0
   let isEscaped = false
-  /** The text accepted so far, and how much of that text has been repeated since. */
+  /** The argument text so far, and how many of its characters the upstream has sent again since it was whole. */
   let taken = ''
   let repeated = 0
   return {
     isWhole: () => state === 'whole',
     isBlank: () => state === 'blank',
-    /** Whether the upstream has repeated a part of the whole arguments, so that the rest may follow. */
+    /** Whether the upstream is sending the whole arguments a second time and has not finished. */
     isRepeating: () => repeated > 0,
     push,
     take,
@@ -34,8 +34,8 @@ export function createArgumentShape() {
   }
 
   /**
-   * Returns the new part of a piece. After whole arguments only their repetition may follow, at once or in pieces
-   * (ruling Y4).
+   * Returns the part of a piece that is new. After whole arguments, the upstream may only repeat them, at once or in
+   * pieces (ruling Y4).
    * @param isCumulative whether each piece repeats all pieces before it
    */
   function take(piece: string, isCumulative: boolean): string {
@@ -49,7 +49,7 @@ export function createArgumentShape() {
     return text
   }
 
-  /** Returns an incomplete repetition; arguments with one are broken (ruling Y5). Call this at the end. */
+  /** Returns a repetition that stopped halfway, else ''. Such arguments are invalid (ruling Y5). Call this at the end. */
   function rest(): string {
     const text = taken.slice(0, repeated)
     repeated = 0

@@ -12,7 +12,7 @@ type ContentPart =
   | { kind: 'media'; media: MediaKind; source: string }
   | { kind: 'unread' }
 
-/** The kinds of parts by type, for the types of all wires. Servers outside the dialect mix the types up (ruling Y5). */
+/** The kind of a part by its type. All wires share the table, since some servers use another wire's types (ruling Y5). */
 const kindsOfTypes = new Map<string, 'text' | 'reasoning' | 'refusal' | 'tool_call'>([
   ['text', 'text'],
   ['output_text', 'text'],
@@ -43,8 +43,8 @@ export function listOf(value: unknown): unknown[] {
 const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 
 /**
- * The arguments of a call, in its function or beside it, under any of these names (ruling Y5). Empty arguments count
- * only if there are no others.
+ * Returns the arguments of a call. They stand under any of these names, in the call or in its `function` (ruling Y5).
+ * Empty arguments are returned only if the call has no others.
  */
 export function argumentsIn(call: JsonObject): unknown {
   const fn = asObject(call['function'])
@@ -114,7 +114,7 @@ const mediaKinds: readonly (readonly [MediaKind, RegExp])[] = [
   ['file', /(?<![a-z])(?:file|document|attachment)s?(?![a-z])/],
 ]
 
-/** A key that identifies media. Some servers repeat media in the last chunk. */
+/** Returns a key by which media received twice are recognised: some servers repeat all media in the last chunk. */
 export function sourceOf(value: unknown): string {
   const source = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return source.length > 200 ? `${source.length} ${source.slice(-100)}` : source

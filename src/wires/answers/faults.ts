@@ -51,7 +51,7 @@ const statuses: Record<string, number> = {
   ServiceUnavailableException: 503,
 }
 
-/** The characters of an upstream's error text that are kept, relayed and searched (ruling U11). */
+/** The most characters of an upstream's error text that are kept, relayed and searched (ruling U11). */
 const wordsMax = 1_000
 
 /** Cuts an upstream's error text to the length that a fault may have. */
@@ -60,11 +60,11 @@ export function wordsOf(text: string): string {
 }
 
 /**
- * The fault of an error object, from a stream or from a 200 that is an error. Any member may be missing or of any
- * type.
+ * Makes a fault, a failure of an upstream as data, from an error object. The object is from a stream, or from a
+ * response with status 200. Any member may be missing or of any type.
  */
 export function faultOfError(raw: unknown): Fault {
-  // Some servers write only the code.
+  // Some servers send only the code instead of an object.
   const error = asObject(raw) ?? { message: raw, ...(statusOf({ code: raw }) && { code: raw }) }
   const classes = classesOf(error)
   const [code] = classes
@@ -99,8 +99,8 @@ function toStatus(value: unknown): number | undefined {
 }
 
 /**
- * All classifying words of an error: code and type, then members of single providers. These are Anthropic's and
- * Google's details, OpenRouter's metadata, and AWS's exception.
+ * Returns all words that classify an error: code and type, then members that only some providers send. These are
+ * Anthropic's and Google's details, OpenRouter's metadata, and AWS's exception.
  */
 function classesOf({ code, type, details, metadata, __type: exception }: Record<string, unknown>): string[] {
   const reasons = Array.isArray(details) ? details.map((detail) => asObject(detail)?.['reason']) : []
@@ -143,14 +143,14 @@ const codes: Record<Fault['kind'], ErrorCode> = {
   truncated: 'upstream_error',
 }
 
-/** The error that a client sees after its stream has started (ruling T4). The caller has scrubbed the text. */
+/** The error that a client sees after its stream has started (ruling T4). The caller has removed what reveals the host. */
 export function factsOfFault(fault: Fault): ErrorFacts {
   const code = fault.isOurs ? 'internal_error' : codes[fault.kind]
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
 
-/** Converts the caller's decision, with its scrubbed text, back to a fault. */
+/** The reverse of `factsOfFault`, for encoders, which take a fault. The message reveals no host any more. */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
   return { kind, status, text: message, isOurs: code === 'internal_error' }
@@ -193,8 +193,8 @@ function readRefusal(httpStatus: number, text: string): Fault {
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
-    // Truncated JSON is no sentence. A 404 in plain text comes from a router and concerns our address, so it is
-    // ignored.
+    // Truncated JSON is no sentence. A 404 in plain text comes from a router that does not know our path. The client
+    // did not cause it, so the text is ignored.
     const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
     return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }

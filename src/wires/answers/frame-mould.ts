@@ -17,16 +17,17 @@ type MouldSample = {
   usage: Range | undefined
   /** The ranges of whole numbers that are shown as they are. */
   times: readonly Range[]
-  /** The ranges of values that may change without changing the edits. */
+  /** The ranges of other values that may differ between frames. The edits do not depend on them. */
   others: readonly Range[]
 }
 
 /**
- * A frame as a mould: literal bytes, with holes for the values that differ. A fitting frame receives the same edits
- * by comparison, without a parse. All its other bytes must be equal: members, keys and white space.
+ * A parsed frame as a pattern: fixed bytes, with holes for the values that differ from frame to frame. A later frame
+ * fits if its bytes outside the holes are equal: members, keys and white space. Then the same edits are made to it
+ * without a parse.
  */
 export class FrameMould {
-  /** The values in the holes of the last fitting frame, as written there. */
+  /** The text and the counters of the last fitting frame, as written in its JSON. */
   text = ''
   usage = ''
   /** Whether the counters differ from the previous frame's only in digits, and are not all 0. */
@@ -57,7 +58,8 @@ export class FrameMould {
     for (const { start, end, name } of holes.sort((a, b) => a.start - b.start)) {
       const cover = sorted.find((edit) => edit.start <= start && edit.end >= end)
       this.#literals.push({ raw: data.slice(at, start), shown: editedPart(data, at, start, sorted) })
-      // If an edit removes the member, its null reveals nothing, so the null may stay.
+      // The gateway removes a member only if it is not null. So if an edit removes the member here, a frame with null
+      // does not fit.
       const mayBeNull = name === 'other' && cover?.text !== ''
       this.#holes.push({ name: name as Hole['name'], isLeftOut: cover !== undefined, mayBeNull })
       at = end
@@ -121,8 +123,8 @@ export class FrameMould {
 }
 
 /**
- * Whether the same counters follow at this position, with other digits that are not all 0. No known member name
- * contains a digit.
+ * Whether the counters at this position differ from `before` only in digits, and not all digits are 0. No known member
+ * name contains a digit, so only values can differ.
  */
 function differsInDigits(before: string, piece: string, at: number): boolean {
   let isSaid = false

@@ -4,8 +4,8 @@ import { type JsonMember, type KeptKeys, parseUpstreamJson, scanObject } from '.
 import { readCount } from '../../inference/usage.ts'
 
 /**
- * The member that makes answers large: log probabilities take dozens of JSON tokens per token of text. No code reads
- * them.
+ * The member that is skipped when an answer is parsed. Log probabilities take dozens of JSON tokens per token of text,
+ * and no code reads them.
  */
 const unread: KeptKeys = { containers: ['logprobs'], texts: [] }
 
@@ -16,15 +16,15 @@ export class JsonPatch {
   readonly value: Record<string, unknown>
   /** The outermost members, in order. */
   readonly members: readonly JsonMember[]
-  /** The new values by joined path. All values for one object form one edit, even if they are set in several calls. */
+  /** The new values by the joined path of their object. All values for one object form one edit. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
-  /** The elements of inspected lists and objects, by their start. Cached, since each may be edited in many places. */
+  /** The elements of lists and the members of objects, by the start of the list or object. Cached for further edits. */
   #elements: Map<number, Range[]> | undefined
   #inner: Map<number, JsonMember[]> | undefined
 
   /**
-   * Scans the text once and parses only what is read. A last event with log probabilities can have megabytes (B5).
-   * @param inside the outermost member inside which members will be set, if present
+   * Scans the text once, and parses it without log probabilities: an event with them can have megabytes (B5).
+   * @param inside the outermost member whose inner members will be set; undefined if none will be
    * @throws if the text is not one JSON object, or is too large even without log probabilities
    */
   constructor(bytes: Buffer, inside?: string) {

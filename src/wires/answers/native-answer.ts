@@ -7,7 +7,10 @@ import { brokenFault, faultOfError } from './faults.ts'
 import { JsonPatch, type Wanted } from './json-patch.ts'
 import { objectsOf } from './read-answer.ts'
 
-/** The facts for adapting the answer of a native model (ruling P2). They are constant for the whole answer. */
+/**
+ * The facts for adapting the answer of a native model, one that speaks the client's wire (ruling P2). They stay the
+ * same for the whole answer.
+ */
 export type NativeHead = {
   requestId: string
   model: Model
@@ -22,7 +25,7 @@ export function mintAnswerId(prefix: string, { requestId }: Pick<NativeHead, 're
 }
 
 /**
- * Makes an id for a call without one.
+ * Makes an id for a tool call that has none.
  * @param place identifies the call within the answer; the same in all its events
  */
 export function mintCallId(
@@ -34,8 +37,8 @@ export function mintCallId(
 }
 
 /**
- * New values for the members that name, identify and describe an answer, if the upstream's own must not be shown
- * (rulings P2, P3, P9).
+ * Returns new values for members that name, identify or describe an answer. They replace values of the upstream that
+ * must not be shown (rulings P2, P3, P9).
  */
 export function headValues(
   head: NativeHead,
@@ -58,8 +61,8 @@ function isPlainId(id: string, prefix: string): boolean {
 }
 
 /**
- * Renames models in a usage object at any depth, such as `iterations` of the messages wire (spec 1.8, ruling P2). The
- * answering model gets the client's name for it; names of other models are removed. The provider's charges are
+ * Renames models in a usage object at any depth, for example in `iterations` of the messages wire (spec 1.8, ruling
+ * P2). The answering model gets the client's name for it; names of other models are removed. The provider's charges are
  * removed too.
  * @param usage the parsed usage, which is at `path` of the patch
  */
@@ -142,7 +145,7 @@ export const tellingNames: readonly string[] = [
   'amazon-bedrock-invocationMetrics', // Bedrock, with the next two
   'amazon-bedrock-guardrailAction',
   'amazon-bedrock-trace',
-  'prompt_filter_results', // Azure, with the next one, which stands in choices
+  'prompt_filter_results', // Azure; the next one too, which is in each choice
   'content_filter_results',
 ]
 
@@ -161,9 +164,9 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
  */
 
 /**
- * The members in which providers count such calls: by kind, with the suffix of each kind's name.
- * `web_search_requests` is used on messages and by OpenRouter, `web_search_calls` by xAI. Neither name has another
- * meaning on any wire, so both are read on all wires.
+ * The members of a usage object in which providers count such calls. Each key inside is a kind with the suffix
+ * `ending`. `web_search_requests` is used on messages and by OpenRouter, `web_search_calls` by xAI. Neither name has
+ * another meaning on any wire, so both are read on all wires.
  */
 const tellings = [
   { member: 'server_tool_use', ending: '_requests' },
@@ -171,7 +174,7 @@ const tellings = [
 ]
 
 /**
- * Adds the calls counted in a usage object to the report. An invalid count becomes a value that is not believed
+ * Adds the calls counted in a usage object to the report. An invalid count becomes infinity, which is never believed
  * (ruling C6).
  */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {

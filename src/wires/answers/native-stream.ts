@@ -42,20 +42,20 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   events = 0
   report: UsageReport = {}
   stage: Stage = 'silent'
-  /** The estimated tokens that the client was shown; set once the client is shown no more. */
+  /** The estimated tokens that the client was shown. Set when the gateway stops showing the answer to the client. */
   #shownTokens: number | undefined
   protected readonly head: NativeHead
   protected readonly produced = new ProducedText()
   protected abstract readonly forms: AnswerForms
   readonly #cutter = new FrameCutter()
-  /** All bytes that a streaming client would have received, if the answer is converted to JSON. */
+  /** If the answer is converted to JSON: all bytes that a streaming client would have received. */
   #folded: string | undefined
 
   constructor(head: NativeHead) {
     this.head = head
   }
 
-  /** From now on, keeps the shown text, for a client that wants JSON. */
+  /** Keeps the shown text from now on, since the client wants one JSON answer. */
   folding(): this {
     this.#folded = ''
     return this
@@ -161,7 +161,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   /** Returns the text that the client sees for a frame. Calls `show`, `complete` or `fail`, and records counters. */
   protected abstract take(frame: RawFrame): string
 
-  /** Like `take`, for a piece of only whole, ordinary deltas. Undefined if the piece may contain anything else. */
+  /** Like `take`, for a piece that has only whole, ordinary deltas. Undefined if it may contain anything else. */
   protected takePlain(_text: string): string | undefined {
     return undefined
   }
@@ -169,19 +169,19 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   /** Whether a stream that closes now is complete although its terminator is missing (translation 4.2). */
   protected abstract isEnough(): boolean
 
-  /** The model's stage has changed. */
+  /** Call this when the model begins to reason or to speak. */
   protected enter(stage: Stage): void {
     this.stage = stage
     this.produced.isReasoning = stage === 'reasoning'
   }
 
-  /** The returned text contains a part of the answer itself. */
+  /** Call this if the text that `take` returns contains a part of the answer itself. */
   protected show(): void {
     this.hasShown = true
     if (this.state === 'unseen') this.state = 'shown'
   }
 
-  /** The upstream reported that the answer is complete. */
+  /** Call this when the upstream has reported that the answer is complete. */
   protected complete(): void {
     this.show()
     if (this.state === 'shown') this.state = 'finished'
@@ -225,7 +225,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.report = noteAnswer(this.report, answer)
   }
 
-  /** Records a call of a hosted tool. It counts if the tool has a price (ruling C11). */
+  /** Records a call of a hosted tool. Such calls count only if the model has prices for calls (ruling C11). */
   protected see(kind: string): void {
     if (!this.head.model.prices.hasCalls) return
     this.report = { ...this.report, callsSeen: countSeen(this.report.callsSeen, kind) }

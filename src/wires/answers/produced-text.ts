@@ -4,17 +4,17 @@ import { mostTokensOf } from '../../inference/estimate.ts'
 import { type Spoken, splitTokens, TextMeter } from '../../inference/meter.ts'
 
 /**
- * Characters of escaped text that are collected before decoding. Most answers are never estimated, and their whole
- * text must not be kept.
+ * Escaped text is collected up to this many characters, then decoded. The whole text is not kept, since most answers
+ * are never estimated.
  */
 const batchCharacters = 1024
 
-/** Characters that need decoding in the inside of a JSON string held as latin1. */
+/** Matches the inside of a JSON string, held as latin1, that must be decoded. */
 const encoded = /[\\\x80-\xff]/
 
 /**
- * The text that a native answer has produced, as evidence for the bill (rulings C3, C10). Decoded text is counted,
- * not bytes or escapes. So an answer costs the same on every path.
+ * Counts the text of a native answer, as evidence for the bill (rulings C3, C10). The decoded text is counted, not
+ * bytes or escapes. So an answer costs the same whether it is translated or not.
  */
 export class ProducedText {
   isReasoning = false
@@ -80,7 +80,8 @@ export function decodeString(raw: string): string {
 
 /**
  * Estimates the tokens of complete texts.
- * @param enough see `UsageEvidence`: comparing lengths costs a tenth of counting
+ * @param enough if the texts cannot have more tokens than this, that upper bound is returned. Comparing lengths costs a
+ * tenth of counting.
  */
 export function estimateTexts(texts: readonly string[], enough = 0): number {
   let characters = 0

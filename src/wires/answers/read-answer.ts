@@ -9,9 +9,9 @@ import { AlikeEvents } from './alike-events.ts'
 import { brokenFault, truncatedFault } from './faults.ts'
 
 /**
- * Parses the object in a frame. A frame without an object fails the answer, since a skipped frame could be a piece of
- * a tool's arguments. Keep-alive frames are reported as such. `done` is the end mark, which upstreams of any wire may
- * send.
+ * Parses the object in a frame. A frame without an object fails the answer, since a skipped frame could be a piece of a
+ * tool's arguments. A keep-alive frame is only passed on to the narrator. `done` means the end mark, which upstreams of
+ * any wire may send.
  */
 function readFrame(
   frame: SseFrame,
@@ -68,14 +68,14 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
   return objects
 }
 
-/** The new part of a piece that may repeat all text before it (ruling Y4). */
+/** Returns the new part of a piece. Some servers repeat all earlier text in each piece (ruling Y4). */
 export function newPart(told: string, piece: string): string {
   return piece.startsWith(told) ? piece.slice(told.length) : piece
 }
 
 /**
- * Whether the first delta repeats the text of its block's start (ruling Y4). It does if both are equal, or if the
- * start has whole arguments. Any other delta continues the start.
+ * Whether a block's first delta repeats the text that the block's start event had (ruling Y4). It does if both are
+ * equal, or if that text is whole arguments. Any other delta continues the text.
  */
 export function repeatsStart(start: string, delta: string, isArguments = false): boolean {
   return delta === start || (isArguments && isJsonObject(start))
@@ -88,12 +88,11 @@ export function argumentsText(value: unknown): string {
 }
 
 /**
- * Returns a function for the source texts of one member in several objects of an answer, since parsing would lose
- * digits (ruling T16). The text is scanned once, at the first call of the function: an answer may have a thousand
- * calls.
+ * Reads a member of several objects of an answer as source text, since parsing would lose digits (ruling T16). The text
+ * is scanned once, when the first member is asked for: an answer may have a thousand calls.
  * @param text an answer that has been parsed already
  * @param objectsIn returns the objects whose members are wanted
- * @returns undefined for a missing object
+ * @returns a function that returns the source text for an object's place in the list; undefined for a missing object
  */
 export function keptSources(
   text: string,
@@ -113,8 +112,7 @@ export function keptSources(
 }
 
 /**
- * Converts a model's answer to events: from the frames of its stream, or from one JSON body. Unreadable input becomes
- * `fail`.
+ * Converts a model's answer to events: frame by frame, or from one JSON body. Unreadable input becomes a `fail` event.
  */
 export type Decoder = Step<SseFrame, AnswerEvent> & {
   /**
@@ -122,14 +120,14 @@ export type Decoder = Step<SseFrame, AnswerEvent> & {
    * T19).
    */
   readonly isEnough: boolean
-  /** The events of a whole JSON answer, as if the model had streamed it (laws I1–I10). Not used after frames. */
+  /** Returns the events of a whole JSON answer (laws I1–I10), as if it had been streamed. Not used after frames. */
   whole(bodyText: string): AnswerEvent[]
 }
 
 /** Receives an answer or a part of one, which may name its model and service (rulings Y13, Y17). */
 export type OnAnswer = (answer: JsonObject) => void
 
-/** The common part of all decoders. Each wire reports to the narrator. */
+/** The common part of all decoders. A decoder reports what it reads to the narrator, which makes the events. */
 export abstract class AnswerDecoder implements Decoder {
   protected readonly narrator = new Narrator()
   protected readonly profile: Profile

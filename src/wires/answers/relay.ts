@@ -10,8 +10,8 @@ import type { ErrorFacts } from './faults.ts'
  *        ╲         ╲ ────▶ failed     the answer cannot be completed; `fault` has the reason
  *         ╲─────────╲────▶ stopped    we ended the answer at a stop sequence (ruling T15)
  *
- * `stopped`: the client is shown nothing more. The gateway may read on for the figures, until the stream is
- * `finished` or spent (ruling C12).
+ * `stopped`: the client is shown nothing more. The gateway may read on for the figures, until the stream is `finished`
+ * or `isSpent` (ruling C12).
  *
  * `shown`: the text so far contains a part of the answer itself, so the HTTP status can no longer change (translation
  * 4.1).
@@ -29,8 +29,8 @@ export interface StreamRelay {
   push(chunk: Uint8Array): string
   end(): string
   /**
-   * The connection broke or stays silent. If the model has given a stop reason, the answer is whole, and the state
-   * changes accordingly (ruling T19). Otherwise nothing changes. An incomplete frame is dropped.
+   * The connection broke or stays silent. If the model has given a stop reason, the answer is whole, and an answer that
+   * is not stopped becomes `finished` (ruling T19). Otherwise nothing changes. An incomplete frame is dropped.
    */
   breakOff(): string
   /** Takes a whole JSON answer although a stream was requested. */
@@ -43,11 +43,11 @@ export interface StreamRelay {
   readonly events: number
   readonly report: UsageReport
   readonly stage: Stage
-  /** The text of the whole answer so far, including text after a stop. */
+  /** The estimated tokens of the whole answer so far, including text after a stop. */
   spoken(): Spoken
   /** Whether the model's answer has ended or failed, so that reading on gains nothing. */
   readonly isSpent: boolean
-  /** The client is shown nothing more. Later text counts only for the figures (ruling C12). */
+  /** Call this when the client is shown nothing more. Later text counts only for the figures (ruling C12). */
   hush(): void
   /**
    * Called when no data arrives for a while. The relay releases received pieces that it does not need. Pieces from a
@@ -59,8 +59,8 @@ export interface StreamRelay {
   /** The stop reason of a translated answer. Undefined for a native answer, whose reason is not read. */
   readonly reason?: StopReason | undefined
   /**
-   * A digest of the last sealed part of a whole answer, as by `Sealing.lastIn`. Absent if the wire has no sealed
-   * parts.
+   * A digest of the last part of a whole answer that only its provider can read; see `Sealing.lastIn`. Absent if the
+   * wire has no such parts.
    */
   lastSealed?(): string | undefined
   /** Returns the end of a complete answer with the billed counters, including the terminator. */
@@ -75,8 +75,8 @@ export interface StreamRelay {
 }
 
 /**
- * A whole JSON answer, before it is shown. `stopped`: the answer was cut at a local stop sequence, and its report is
- * not final (C12).
+ * A whole JSON answer, before it is shown. `stopped`: the answer was cut at a stop sequence that the gateway enforces,
+ * and its report is not final (C12).
  */
 export type WholeAnswer =
   | { state: 'failed'; fault: Fault }
@@ -95,6 +95,6 @@ type ReadAnswer = Pick<StreamRelay, 'report' | 'reason' | 'lastSealed'> & {
  */
 export interface StreamFold
   extends Pick<StreamRelay, 'push' | 'end' | 'breakOff' | 'state' | 'events' | 'report' | 'stage' | 'isSpent'> {
-  /** Returns the answer so far. If it was cut, the model may or may not have finished. */
+  /** Returns the collected answer, which is finished, stopped at a stop sequence, or failed. */
   whole(): WholeAnswer
 }

@@ -16,13 +16,10 @@ export type BegunCall = {
    * placeholder.
    */
   first: string
-  /**
-   * The received arguments, without a placeholder and without `raw`, which holds the later arguments of unparsed
-   * chunks.
-   */
+  /** `shape` has the received arguments without a placeholder. `raw` has those of later chunks, which were not parsed. */
   shape: ArgumentShape
   raw: string
-  /** Whether the next arguments may be a repetition. */
+  /** Whether the next arguments may repeat the call's whole arguments. */
   isWatched: boolean
 }
 
@@ -84,8 +81,8 @@ export class BegunCalls {
   }
 
   /**
-   * The members that calls beginning in this chunk lack, with the calls' paths. SDKs throw without these members
-   * (ruling Y3).
+   * Returns the missing members of calls that begin in this chunk, with the calls' paths. SDKs throw without these
+   * members (ruling Y3).
    * @param mint makes an id for the call with this key
    */
   missing(choices: readonly unknown[], mint: (key: string) => string): [path: string[], Map<string, string>][] {
@@ -108,7 +105,7 @@ export class BegunCalls {
     )
   }
 
-  /** The functions whose arguments are a repetition, by their paths in the chunk. Their arguments are set to ''. */
+  /** Returns the paths of the functions in the chunk whose arguments only repeat earlier ones. They are set to ''. */
   repeated(choices: readonly unknown[]): string[][] {
     const paths: string[][] = []
     for (const [place, choice] of choices.entries())
@@ -160,7 +157,7 @@ export class BegunCalls {
 
   #begin(key: string, call: JsonObject, text: string): void {
     if (this.#calls.size >= callsMax) return
-    // Chunks learned for the former call with this key must not match this call.
+    // A chunk learned for the former call with this key must not match chunks of this call.
     const before = this.#calls.get(key)
     if (before) before.isWatched = true
     const id = stringOf(call['id'])
@@ -193,10 +190,10 @@ export function missingInCall(call: JsonObject, mint: () => string): Map<string,
   return values
 }
 
-/** The characters of an id that are compared. */
+/** How many characters of a call's id are compared. */
 const idCharactersMax = 200
 
-/** The characters of a number that are compared. */
+/** How many characters of a call's number are compared. */
 const keyCharactersMax = 40
 
 /** The path of a call in a chunk. @param place the choice's place @param at the call's place in the choice */

@@ -41,7 +41,7 @@ type ChatContent = {
   text: string
   reasoning: string
   refusal: string
-  /** Media; without a source for the transcript of audio. */
+  /** Media, each with a key that identifies it. The entry for a transcript of audio has no key. */
   media: { media: MediaKind; source: string | undefined }[]
   calls: JsonObject[]
   isUnread: boolean
@@ -76,7 +76,7 @@ export function contentOf(delta: JsonObject): ChatContent {
     if (value === undefined || value === null) continue
     const transcript = member === 'audio' ? transcriptIn(value) : undefined
     const media = mediaOf(member)!
-    // The id and the end marker of audio are no media.
+    // Audio without `data` is only an id or an end marker, which is no media.
     const isMedia = typeof value === 'string' ? value !== '' : member === 'audio' ? asObject(value)?.['data'] : true
     const pieces: unknown[] = Array.isArray(value) ? value : isMedia ? [member] : []
     for (const piece of pieces) said.media.push({ media, source: sourceOf(piece) })
@@ -113,7 +113,7 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   return form
 }
 
-/** The delta or message of a choice, together with calls placed beside it (ruling Y5). */
+/** Returns the delta or message of a choice. If it has no calls, calls beside it in the choice are added (ruling Y5). */
 export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined): JsonObject | undefined {
   const { tool_calls, function_call } = choice
   if (tool_calls == null && function_call == null) return own

@@ -27,14 +27,14 @@ export class ChatDecoder extends AnswerDecoder {
   #hasChoice = false
   /** The reasoning so far, for a model that repeats it in each piece. */
   #thought = ''
-  /** Whether a delta had text, a refusal or a call. Then a later whole message adds nothing, since it repeats them. */
+  /** Whether a delta had text, a refusal or a call. A later whole message only repeats the deltas, so it adds nothing. */
   #hasOwn = false
   #hasOwnThought = false
   #reason: string | undefined
   #stopSequence: string | undefined
   /**
-   * For the current chunk: a function that returns the source of each function's arguments, and the number of
-   * functions read.
+   * For the current chunk: returns the source text of a function's arguments, by the function's place. `#passed` counts
+   * the functions that have been read.
    */
   #sourceAt: ((place: number) => string | undefined) | undefined
   #passed = 0
@@ -52,11 +52,10 @@ export class ChatDecoder extends AnswerDecoder {
     this.#choices(chunk, 'delta', frame.data)
   }
 
-  /** The body itself is the completion. */
   protected readWhole(body: JsonObject, text: string) {
     if (this.#findError(body)) return
     if (isBareError(body, undefined)) return this.narrator.fail(faultOfError(body))
-    // A body without any content in its choices is no answer, and none may be invented (I10).
+    // A body without any content in its choices is no answer, and the gateway must not invent one (I10).
     if (!choicesOf(body).some(hasMessage)) return this.narrator.fail(unreadable())
     this.narrator.start()
     this.#choices(body, 'message', text)
@@ -103,10 +102,7 @@ export class ChatDecoder extends AnswerDecoder {
     this.narrator.finish(meant, this.#stopSequence)
   }
 
-  /**
-   * Servers outside the dialect send `message` or `text` in a chunk instead of `delta`, or `delta` in a whole answer
-   * (ruling Y5).
-   */
+  /** Some servers send `message` or `text` in a chunk instead of `delta`, or `delta` in a whole answer (ruling Y5). */
   #choice(choice: JsonObject, key: 'delta' | 'message', text: string) {
     const own = withCallsBeside(choice, asObject(choice[key]))
     const form = own ? formOf(own) : 'empty'
@@ -182,15 +178,15 @@ export class ChatDecoder extends AnswerDecoder {
 }
 
 /**
- * Whether the chunk itself is an error. Servers outside the dialect mark this by the event's name or the `object`
- * member, without a wrapper.
+ * Whether the chunk itself is the error object. Some servers send it so, without an `error` member around it. They mark
+ * it by the event's name or by `object`.
  */
 export function isBareError(chunk: JsonObject, event: string | undefined): boolean {
   if (event === 'error' || chunk['object'] === 'error') return true
   return chunk['choices'] === undefined && chunk['code'] != null && typeof chunk['message'] === 'string'
 }
 
-/** Whether a choice has a message, under its own name or as servers outside the dialect send it (ruling Y5). */
+/** Whether a choice has a message, under its own name or under another that some servers use (ruling Y5). */
 function hasMessage({ message, delta, text }: JsonObject): boolean {
   return asObject(message) !== undefined || asObject(delta) !== undefined || typeof (message ?? text) === 'string'
 }
@@ -203,9 +199,7 @@ function isOurs(choice: JsonObject): boolean {
   return (choice['index'] ?? 0) === 0
 }
 
-/**
- * The functions of every choice with calls: first the function of a call outside of the list, then those in the list.
- */
+/** Returns the functions of all calls. For each choice, a single `function_call` comes before the calls of the list. */
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return choicesOf(root).flatMap((choice) => {
     const message = isOurs(choice) ? withCallsBeside(choice, asObject(choice[key])) : undefined

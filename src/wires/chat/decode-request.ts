@@ -29,7 +29,7 @@ export const keptKeys: KeptKeys = {
   texts: ['text', 'content', 'reasoning_content', 'reasoning', 'description', 'arguments'],
 }
 
-/** Decodes a client's chat request to the hub's request (translation 2.4, 2.5). */
+/** Decodes a client's chat request to the form that all wires share (translation 2.4, 2.5). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
   const body = new Body(asked, keptKeys)
   const { fields } = body

@@ -37,8 +37,9 @@ const telling = new Set(tellingNames)
 const unreadMember = /"(?:logprobs|token_ids?|content_filter_offsets)"\s*:\s*(?=[[{\d])/g
 
 /**
- * The mould of a chunk with this one text; undefined if the chunk has anything unusual besides its edits.
- * @param text undefined if the chunk adds nothing to the answer
+ * Makes the mould of a chunk, by which later chunks of its kind are edited without a parse. Undefined if the chunk is
+ * unusual.
+ * @param text the chunk's only text; undefined if the chunk adds nothing to the answer
  */
 export function mouldOf(
   frame: RawFrame,

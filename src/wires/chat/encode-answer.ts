@@ -6,7 +6,7 @@ import type { AnswerHead, Encoder } from '../wire.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
-/** The end of a delta's chunk. Our chunks have all members of the vendor's chunks (ruling Y3). */
+/** The text that ends a chunk with a delta. Our chunks have all members of the vendor's chunks (ruling Y3). */
 const deltaEnd = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
 /** The stream for a client: one chunk with the role, the deltas, one finish reason, one usage chunk, `[DONE]`. */
@@ -109,7 +109,7 @@ const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoni
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const texts: Record<keyof typeof contentFields, string[]> = { text: [], refusal: [], reasoning: [] }
   const calls: object[] = []
-  // One pass over the blocks. Filtering, mapping and flattening lists of one takes ten times as long.
+  // One pass over the blocks. Filtering, mapping and flattening lists of one block takes ten times as long.
   for (const { block, text } of answer.blocks) {
     if (block.kind === 'tool_call')
       calls.push({ id: block.callId, type: 'function', function: { name: block.name, arguments: text } })

@@ -11,8 +11,8 @@ import { encodeMessages, lacksThought } from './encode-turns.ts'
 import { chatScalars } from './fields.ts'
 
 /**
- * Encodes a hub request for a chat model (translation 2.2, 2.6). Members that grow with the conversation come last
- * (ruling T8).
+ * Encodes a decoded request of any wire for a chat model (translation 2.2, 2.6). Members that grow with the
+ * conversation come last (ruling T8).
  */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model

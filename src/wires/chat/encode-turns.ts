@@ -174,7 +174,7 @@ function withOne<T>(list: T[] | undefined, one: T): T[] {
 }
 
 function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): ChatMessage {
-  // The upstream refuses a turn without this field, and its text is lost.
+  // The upstream refuses this turn without a reasoning field. The reasoning is lost, so the field gets a blank.
   const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
   const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
   if (text === '') return {}

@@ -99,16 +99,16 @@ function textsOf(choices: readonly unknown[], reasoningField: Profile['chat']['r
   return objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named))
 }
 
-/** Calls whose name has been counted. Some servers repeat the name in every fragment. */
+/** Calls whose name has been counted for the bill. Some servers repeat the name in every fragment. */
 export type NamedCalls = Set<string>
 
-/** The characters of an id or a name that are compared. */
+/** How many characters of an id or a name are compared. */
 const keyCharactersMax = 200
 
 /**
- * The texts of a choice's delta or message, in the order in which the hub would show them (ruling C10). These are
- * reasoning (from one field only), content, refusal, and the names and arguments of calls (the input of custom
- * calls). Every requested choice is billed.
+ * The texts of a choice's delta or message, in the order in which a translated answer has them (ruling C10). These are
+ * reasoning (from one field only), content, refusal, and the names and arguments of calls (the input of custom calls).
+ * Every requested choice is billed.
  */
 export function producedTexts(
   choice: Record<string, unknown>,

@@ -20,7 +20,7 @@ import { refuse, wrongType } from '../requests/refusals.ts'
 import type { MemberValues } from '../requests/routing.ts'
 import { choicesMax } from './native-json.ts'
 
-/** Words in the names of hosted tools. The wire's author has only functions, but some providers run a search tool. */
+/** A word in the names of hosted tools, which a provider runs. The wire's author has no such tools; some providers have. */
 const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
@@ -65,7 +65,7 @@ function choicesOf(body: ClientBody): number {
   if (!body.has('n')) return 1
   const n = body.value('n')
   if (typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= choicesMax) return n
-  // A server may read "4" as 4. Its answers would then exceed the hold and the believed usage.
+  // A server may read "4" as 4. Its four answers would cost more than the credit set aside for the request.
   throw wrongType('n', `an integer from 1 to ${choicesMax}`)
 }
 

@@ -27,7 +27,7 @@ import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage }
  */
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
-  /** Moulds of the latest kinds of chunks: reasoning, text and calls, for each choice. */
+  /** The moulds (patterns of parsed chunks) of the latest kinds: reasoning, text and calls, for each choice. */
   #moulds: LearnedChunk[] = []
   /** The number of learned chunks. It has a limit, for streams in which no two chunks are alike. */
   #learned = 0
@@ -52,7 +52,7 @@ export class ChatNativeStream extends NativeStream {
    * The terminator follows.
    */
   finish(usage: Usage): string {
-    // Figures that are not believed are not shown. Then the chunk has the billed figures.
+    // If the upstream's figures are not believed, the last chunk has the billed figures instead.
     const frame = (this.#isBelieved(usage) && this.#usageFrame) || this.#usageChunk(usage)
     return `${this.#missingReasons()}${frame}data: [DONE]\n\n`
   }
@@ -115,7 +115,7 @@ export class ChatNativeStream extends NativeStream {
       if (call !== undefined && (call.isWatched || endsObject(mould.text))) return undefined
       if (last !== before) runs.push({ stage, call, words: '' })
       runs.at(-1)!.words += mould.text
-      // Of consecutive counters that differ only in their figures, only the last are kept (I9).
+      // Of consecutive chunks whose counters differ only in figures, the last one's counters are kept (I9).
       if (mould.usage !== '') {
         if (mould.isAlike && last === before) told.pop()
         told.push(mould.usage)
@@ -125,7 +125,7 @@ export class ChatNativeStream extends NativeStream {
     }
     const usages = told.map((text) => parseAnswer(decodeUtf8(text)))
     const reports = usages.map((usage) => usage && this.#decodeUsage(usage))
-    // If usage and chunk both have a service, the chunk's must be read first. So the piece is parsed.
+    // If usage and chunk both name a service, such as a tier, the chunk's must be read first. So the piece is parsed.
     if (reports.some((report) => report === undefined || report.service)) return undefined
     this.events += events
     for (const { stage, call, words } of runs) {
@@ -143,7 +143,7 @@ export class ChatNativeStream extends NativeStream {
     if (more.length > 0 || (text === undefined ? !choices.every(isEmpty) : !this.hasShown)) return
     if (!choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
     const call = text === undefined ? undefined : this.#calls.callOf(choices, text)
-    // A chunk that ends an object is parsed even if a mould exists.
+    // A chunk that may complete a call is parsed although a mould for it exists. It needs no second mould.
     const isKnown = (one: LearnedChunk) => one.call === call && one.mould.fill(frame, 0) === shown
     if (call !== undefined && this.#moulds.some(isKnown)) return
     if (++this.#learned > learnedMax + this.events / eventsPerMould) return
@@ -157,7 +157,7 @@ export class ChatNativeStream extends NativeStream {
         this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile.chat
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
-    // A chunk of another kind fits no mould, so every change of stage is noticed here.
+    // A chunk of another kind fits no mould, so every change from reasoning to speaking, or back, is noticed here.
     if (texts.length > 0) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
     for (const text of texts) this.produced.add(text)
     return texts
@@ -180,7 +180,7 @@ export class ChatNativeStream extends NativeStream {
     const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
-    // The learned chunks contain the previous service. The last reported service counts, so the learned chunks are
+    // The moulds contain the tier or speed that was reported before. The last reported one counts, so the moulds are
     // forgotten (ruling Y17).
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
@@ -225,7 +225,7 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * Adds the role to the first delta of each choice: SDKs throw without it (ruling Y3).
+   * Adds the role to the first delta of each choice, since SDKs throw without a role (ruling Y3).
    * @returns whether a role was added
    */
   #addRoles(choices: readonly unknown[], patch: JsonPatch): boolean {
@@ -240,8 +240,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * The members that every chunk has (spec 6.2), if the upstream's are missing or must not be shown. An answer has
-   * one id (ruling P3). Clients read the choices of every chunk, so the list is always there.
+   * Returns new values for the members that every chunk has (spec 6.2), if the upstream's are missing or must not be
+   * shown. An answer has one id (ruling P3). Clients read the choices of every chunk, so a chunk always has a list.
    */
   #headOf(chunk: Record<string, unknown>): Map<string, string | undefined> {
     const values = headValues(this.head, chunk, 'chatcmpl-')
@@ -299,7 +299,7 @@ export class ChatNativeStream extends NativeStream {
     return isBelieved(this.report, usage, this.#told, wantedUsage(encodeUsage(usage)))
   }
 
-  /** The finish reasons that the upstream omitted although its stream is complete. SDKs throw without them. */
+  /** Writes the finish reasons that a complete stream of the upstream lacks. SDKs throw without them. */
   #missingReasons(): string {
     const open = Array.from(this.#ended).flatMap(([index, hasEnded]) => (hasEnded ? [] : [index]))
     const choices = open.map((index) => ({
@@ -349,6 +349,6 @@ const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
 const mouldsMax = 4
 const learnedMax = 16
-/** One more chunk is learned for so many events, since parts of chunks change now and then in a long stream. */
+/** One more mould is learned for each group of this many events, since the form of chunks changes in a long stream. */
 const eventsPerMould = 16
 const noUsage = new Map([['usage', 'null']])

@@ -22,9 +22,9 @@ class ToolCall {
 }
 
 /**
- * Finds the call that a fragment belongs to (table in translation 4.2). Servers omit the index, send 0 for every
- * call, change ids, and repeat names. A call ends with the answer, or when another block follows and its arguments
- * are a whole object. Whole arguments alone do not end a call.
+ * Finds the call that a fragment belongs to (table in translation 4.2). Servers omit the index, send 0 for every call,
+ * change ids, and repeat names. A call ends with the answer. It ends earlier if its arguments are a whole object and
+ * another block follows. Whole arguments alone do not end a call.
  */
 export class ToolCalls {
   readonly #narrator: Narrator
@@ -84,11 +84,9 @@ export class ToolCalls {
   }
 
   /**
-   * The answer has ended, so withheld calls are released. A call that never received a name is unreadable (ruling
-   * Y5). An empty fragment counts as such a call only if the answer has no other calls.
-   *
-   * @param expectsCall the stop reason promises a call, or the answer has no other content: only then an empty
-   * fragment counts
+   * The answer has ended, so withheld arguments are released. A call that never received a name is unreadable (ruling
+   * Y5). So is an answer in which a call is expected and only empty fragments came.
+   * @param expectsCall whether the stop reason promises a call, or the answer has no other content
    */
   complete(expectsCall: boolean) {
     this.#openPending()
@@ -111,7 +109,7 @@ export class ToolCalls {
     if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
     if (name !== undefined) return undefined
     if (index === undefined) return onlyOne(this.#unfinished) ?? 'lost'
-    // The fragment has the index of a call that began without one.
+    // The fragment may continue a call that began without an index, if there is only one such call.
     return onlyOne(this.#unnumbered)
   }
 
@@ -144,7 +142,7 @@ export class ToolCalls {
     keep(this.#unnumbered, call, !isWhole && call.indices === 0)
   }
 
-  /** Sets the name of a call, or adds a piece to it. The declared tools show whether it is a piece (BUG-7). */
+  /** Sets the name of a call, or adds a piece to it. The names of the declared tools show whether it is a piece (BUG-7). */
   #rename(call: ToolCall, name: string) {
     const joined = call === this.#pending ? this.#joined(call, undefined, name) : undefined
     if (call.name !== undefined && joined === undefined) return
@@ -239,7 +237,7 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
   return call.id !== undefined && id !== call.id
 }
 
-/** The object of a call that holds `arguments`, the only name whose source text is kept. */
+/** The object that has a call's `arguments`: its `function`, or the call. Of other names, no source text is kept. */
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])
   return fn && fn['arguments'] !== undefined ? fn : call

@@ -13,19 +13,19 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
   citations_delta: { blocks: /^text$/, member: 'citation' },
   thinking_delta: { blocks: /^thinking$/, member: 'thinking' },
   signature_delta: { blocks: /^thinking$/, member: 'signature' },
-  // Calls of tools of the client, of the provider and of remote servers.
+  // For calls of tools of the client, of the provider and of remote servers.
   input_json_delta: { blocks: /tool_use$/, member: 'partial_json' },
 }
 
 /**
- * The content in the start of a block, which must be sent as deltas (message-wire 9.2, ruling Y3). Clients discard
- * such content in text, thinking and call blocks. Other blocks keep theirs: the vendor's own SDK reads it from the
- * start.
+ * The content in the start of a block, which must be sent as deltas (message-wire 9.2, ruling Y3). Clients discard such
+ * content in text, thinking and call blocks. Blocks of other types keep their content in the start, where the vendor's
+ * SDK reads it.
  */
 export type StartContent = {
   /** The members to empty, with their empty values as JSON. */
   emptied: Map<string, string>
-  /** Content to send right after the start, until a delta of the upstream has been compared with it. */
+  /** Content to send right after the start. Kept until a delta of the upstream has been compared with it. */
   deltas: ContentDelta[]
   /** Whole arguments of a call as the model wrote them. They count if no delta brings arguments (ruling Y4). */
   input: string
@@ -60,14 +60,12 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
   return start
 }
 
-/**
- * The types of this wire for blocks that servers name as on another wire (ruling Y5). SDKs ignore the foreign types.
- */
+/** This wire's type for each kind of block. Some servers use another wire's type, which SDKs ignore (ruling Y5). */
 const ownTypes = { text: 'text', refusal: 'text', reasoning: 'thinking', tool_call: 'tool_use' } as const
 
 /**
- * The members of a block that SDKs need, if missing or named as on another wire (rulings Y3, Y5). The block comes
- * from a stream or a whole message.
+ * Returns the members that SDKs need in a block, if they are missing or named as on another wire (rulings Y3, Y5). The
+ * block comes from a stream or a whole message.
  * @param mint makes an id for a call without one
  * @returns undefined for a call without a name, which no client can run
  */
@@ -88,8 +86,8 @@ export function missingInBlock(block: JsonObject, mint: () => string): Map<strin
 export type DeltaContent = { type: string; member: string; value: unknown }
 
 /**
- * Reads the content of a delta. If the upstream omits the type, the member identifies it (ruling Y5). Undefined for
- * other kinds of deltas. The value is undefined if unreadable.
+ * Reads the content of a delta. If the upstream omits the type, the member identifies it (ruling Y5). Returns undefined
+ * for a delta of another kind. `value` is undefined if it cannot be read.
  */
 export function readDelta(delta: JsonObject): DeltaContent | undefined {
   const type = stringOf(delta['type']) ?? Object.keys(contentDeltas).find((one) => contentDeltas[one]!.member in delta)
@@ -118,8 +116,8 @@ export function withSignature(before: string, piece: string): string {
 }
 
 /**
- * The initial text of a call's input. Arguments sent as a string become this text unchanged. An input that is no
- * object stays, so that the call fails visibly. Running the tool without its arguments would be worse (R-ARGS).
+ * The initial text of a call's input. Arguments sent as a string become this text unchanged. An input that is no object
+ * stays as it is, so that the call fails visibly. Running the tool without its arguments would be worse (R-ARGS).
  * @param source returns the exact text of the input; called only if there is an input
  */
 export function initialOf(block: JsonObject, source: () => string | undefined): string {

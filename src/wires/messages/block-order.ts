@@ -26,15 +26,15 @@ type OrderedBlock = {
   kind: string
   isCall: boolean
   content: StartContent
-  /** The signature so far, and the frame with it if all of it was in one frame. */
+  /** The signature so far. If one frame had all of it, `frame` is that frame. */
   signature: { text: string; frame: RawFrame }
   hasInput: boolean
-  /** For a call: its arguments so far, and later unparsed arguments as written in frames. */
+  /** For a call: `shape` has its arguments so far, and `raw` later ones, unparsed, as written in frames. */
   shape: ArgumentShape
   raw: string
-  /** For a call: whether other blocks have begun inside it. Then it ends only by its own stop or the answer's end. */
+  /** For a call: whether other blocks have begun inside it. Then only its own stop or the answer's end ends the call. */
   isOverlapped: boolean
-  /** The upstream's stop of a broken call. This frame is withheld. */
+  /** The upstream's stop frame for a call with broken arguments. The frame is withheld. */
   stop: RawFrame
   isOver: boolean
   /** The text to show once all earlier blocks have ended. */
@@ -47,11 +47,11 @@ type AroundText = { start: string; end: string }
 type DeltaFrame = AroundText & { shown: AroundText | undefined; block: OrderedBlock; isInput: boolean }
 
 /**
- * Orders the blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3).
- * Clients read one block after the other, expect consecutive numbers, and discard the content of most starts.
- * - Content of a start is sent as deltas, and missing stops are added.
- * - Some servers stop thinking late, while text streams already, or reuse a number (ruling U7). So the next block
- *   ends an open text or thinking block. Later text becomes another block, and a late stop or signature is ignored.
+ * Orders the blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3). Clients
+ * read one block after the other, expect consecutive numbers, and discard the content of most start events.
+ * - Content of a start event is sent as deltas, and missing stops are added.
+ * - Some servers stop thinking late, while text streams already, or reuse a number (ruling U7). So the next block ends
+ *   an open text or thinking block. Later text becomes another block, and a late stop or signature is ignored.
  * - A block that begins inside a call waits for the end of the call.
  * - Correct frames pass unchanged. For unreadable frames the methods return undefined, and the answer fails.
  */
@@ -66,7 +66,7 @@ export class BlockOrder {
   readonly #open = new Set<OrderedBlock>()
   /** Blocks that are not fully shown to the client. The first one is open for the client. */
   readonly #queue: OrderedBlock[] = []
-  /** Checks that calls are whole (ruling Y5). It receives them as events. */
+  /** Checks that calls are whole (ruling Y5). The blocks are passed to it as events. */
   readonly #calls = requireWholeCalls(decodeString)
   /** Whether the answer has a call that the client must run. */
   hasCalls = false
@@ -100,7 +100,7 @@ export class BlockOrder {
     this.#known = undefined
   }
 
-  /** Returns the shown form of a delta that differs from the known one only in its text. */
+  /** Returns the shown form of a delta that differs from the last parsed one only in its text. */
   repeat(frame: RawFrame): string | undefined {
     const known = this.#known
     if (known === undefined || frame.slice(0, known.start.length) !== known.start) return undefined
@@ -118,7 +118,7 @@ export class BlockOrder {
     const came = asObject(event['content_block']) ?? {}
     const former = this.#numbers.get(number)
     const missing = missingInBlock(came, () => this.#mint(this.#count))
-    // The rest of an incomplete call may still arrive under its number.
+    // A block may not take the number of an incomplete call, whose rest may still arrive under that number.
     if (!stringOf(came['type']) || missing === undefined || (former && !this.#isSettled(former))) return undefined
     const block: JsonObject = { ...came }
     for (const [name, value] of missing) block[name] = JSON.parse(value)
@@ -134,7 +134,7 @@ export class BlockOrder {
     return ending + shown + content.deltas.map((delta) => this.#write(begun, delta)).join('')
   }
 
-  /** @param came the frame as received, if an event line was added to `frame` */
+  /** @param came the frame as received; `frame` may have an event line that we added */
   delta(frame: RawFrame, data: string, event: JsonObject, came: RawFrame): string | undefined {
     const number = event['index']
     let block = this.#numbers.get(number)
@@ -147,7 +147,7 @@ export class BlockOrder {
     const { type, member, value } = content
     const isBlank = value === '' || (block.isCall && isBlankJson(`${value}`))
     const isIgnored = isBlank || type === 'signature_delta'
-    // Readable thinking inside a sealed block becomes a separate block, as in translation.
+    // Readable thinking inside a sealed block becomes a separate block, as it does in a translated answer.
     const isUnsealed = type === 'thinking_delta' && block.kind === 'redacted_thinking'
     // SDKs ignore a delta that does not fit its block, so its content would be lost.
     if (!isUnsealed && !contentDeltas[type]!.blocks.test(block.kind)) return isIgnored ? '' : undefined
@@ -192,7 +192,10 @@ export class BlockOrder {
     return ''
   }
 
-  /** Ends all blocks, if the answer may end this way. @param stopReason the upstream's stop reason */
+  /**
+   * Ends all blocks. @param stopReason the upstream's @returns undefined if a call is incomplete, so that the answer
+   * fails
+   */
   end(stopReason: unknown): string | undefined {
     const reason = decodeStopReason(`${stopReason}`)
     for (const block of this.#numbers.values()) if (!this.#isSettled(block) && block.isOver) return undefined
@@ -242,7 +245,7 @@ export class BlockOrder {
     return text
   }
 
-  /** Whether a delta repeats the content of the start, or whole arguments (ruling Y4). */
+  /** Whether a delta repeats the content of the start event, or whole arguments (ruling Y4). */
   #isSaid(block: OrderedBlock, content: DeltaContent): boolean {
     if (isRepetition(block.content, content)) return true
     if (content.type !== 'input_json_delta') return false
@@ -312,7 +315,7 @@ export class BlockOrder {
   }
 
   #addInput(block: OrderedBlock, text: string): void {
-    // The arguments may be whole now, and the next delta may repeat them. So it must be parsed.
+    // The arguments may be whole now, and the next delta may repeat them. So the next delta must be parsed.
     if (endsObject(text)) this.#known = undefined
     block.raw = appendOwn(block.raw, text)
     this.#calls.push({ type: 'block_delta', index: block.shownAs, text })
@@ -349,7 +352,7 @@ function rawOf(text: string): string {
 const filledByDeltas = /^text$|^(?:redacted_)?thinking$|tool_use$/
 const lineEnd = /[\n\r]/
 
-/** The most text that may wait inside a call, in characters. More of it breaks the answer. */
+/** The most text that may wait inside a call, in characters. If more waits, the answer fails. */
 const waitingMax = 32 * 1_048_576
 
 /** The bytes before and after a delta's text, if the text is found at this member. */

@@ -30,7 +30,7 @@ const textFields: Record<string, readonly string[]> = {
   document: ['title', 'context'],
 }
 
-/** Blocks whose `content` is a text or blocks. */
+/** Blocks whose `content` is a text or a list of blocks. */
 const nesting = new Set(['tool_result', 'mcp_tool_result', 'search_result'])
 
 /**
@@ -87,7 +87,7 @@ function countBlock(item: unknown, at: string, waiting: ContentQueue): number {
   return tokens
 }
 
-/** The tokens of an image or document. Data at another place or in an unknown format counts `otherwise`. */
+/** The tokens of an image or document. Returns `otherwise` for data at another place or in an unknown format. */
 function countSource(value: unknown, at: string, otherwise: number, waiting: ContentQueue): number {
   const source: Json = readObject(value, at)
   if (source.type === 'text') return estimateTextTokens(readString(source.data, `${at}.data`))

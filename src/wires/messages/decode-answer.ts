@@ -43,7 +43,7 @@ export class MessagesDecoder extends AnswerDecoder {
   protected read(object: JsonObject, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
-        // I1: a second `message_start` would begin another answer.
+        // An answer starts only once (law I1): a second `message_start` would begin another answer.
         if (this.#hasBegun) return this.narrator.fail(unreadable())
         this.#hasBegun = true
         this.narrator.start()
@@ -85,7 +85,6 @@ export class MessagesDecoder extends AnswerDecoder {
     return this.#hasBegun && this.#stopReason !== undefined
   }
 
-  /** The connection has ended. */
   protected close() {
     if (this.isEnough) this.#finish()
     else this.narrator.fail(truncatedFault())

@@ -30,14 +30,14 @@ export const keptKeys: KeptKeys = {
   texts: ['text', 'content', 'thinking', 'description', 'system'],
 }
 
-/** Decodes a client's messages request to the hub's request (translation 2.2, 2.3). */
+/** Decodes a client's messages request to the form that all wires share (translation 2.2, 2.3). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
   const body = new Body(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, messagesFields, losses)
   refuseStored(fields)
-  // Blocks and tools have cache marks.
+  // Cache marks are members of blocks and tools, so the whole body is searched for their name.
   if (asked.holdsString('cache_control')) losses.add('cache_control', 'dropped', 'no other wire has it')
   const conversation = readTurns(body, losses)
   const outputConfig = optional(readObject, fields['output_config'], 'output_config') ?? {}

@@ -24,14 +24,14 @@ const placeholderName = 'DeferredToolPlaceholder'
 
 /**
  * Reads the declared functions (ruling T14). Deferred tools come after the others, and placeholders are left out. A
- * tool that the conversation defines is declared with the deferred tools, and replaces a removed tool with its name.
+ * tool that the conversation defines is declared with the deferred tools, and replaces a removed tool of the same name.
  * Removed tools are left out (ruling T20).
  */
 export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
   const tools: Tool[] = []
   // Deferred tools may appear in the middle of the list. Placed last, they do not change the cached prefix.
   const deferred: Tool[] = []
-  // For each name that was removed and defined again: the position from which the new definition counts.
+  // For each name that was removed and defined again: the place in `deferred` from which the new definition counts.
   const sinceOf = new Map<string, number>()
   optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
   const removed = new Set<string>()

@@ -35,7 +35,7 @@ import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 
-/** A change by a system turn to the tools offered from there on (ruling T20). */
+/** A change of the offered tools, made by a system turn and valid from that turn on (ruling T20). */
 export type ToolChange =
   | { kind: 'added' | 'removed'; name: string }
   /** A tool declared in the conversation, and its place. */
@@ -267,12 +267,12 @@ function readModelBlock(block: Json, at: string, body: Body, losses: Losses): Mo
         },
       ]
     }
-    // The signature proves the thinking only to models of its own wire, so it is passed on unread.
+    // The signature proves the thinking only to models of this wire, so it is not read here.
     case 'thinking':
       return [{ type: 'reasoning', text: optionalText(body, block['thinking'], `${at}.thinking`) ?? '' }]
     case 'redacted_thinking':
       return [{ type: 'reasoning', text: '' }]
-    // The model's summary of the earlier conversation. Its own provider ignores everything before it.
+    // The model's summary of the earlier conversation. The model's own provider ignores everything before the summary.
     case 'compaction': {
       const { content: text } = block
       if (typeof text === 'string' && text !== '') return [{ type: 'text', text: readText(body, text, at) }]

@@ -13,8 +13,8 @@ import { encodeUsage } from './usage.ts'
 type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
 
 /**
- * The stream for a client. On this wire only one block may be open, since clients apply a stop to the last block. The
- * front block is written at once; later blocks wait with their text.
+ * The stream for a client. Only one block may be open at a time, since clients apply a stop to the block that began
+ * last. The front block is written at once; later blocks wait with their text.
  */
 export class MessagesEncoder implements Encoder {
   readonly #head: AnswerHead

@@ -19,8 +19,8 @@ import { callsUnthought } from './thought.ts'
 type Fields = Record<string, unknown>
 
 /**
- * Encodes a hub request for a messages model (translation 2.4, 2.7). Members that grow with the conversation come
- * last (T8).
+ * Encodes a decoded request of any wire for a messages model (translation 2.4, 2.7). Members that grow with the
+ * conversation come last (T8).
  */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
@@ -57,8 +57,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * A history with calls requires declared tools, even if none may be called now (R-CHOICE). The tools are not declared
- * if the model cannot be kept from calling them.
+ * Declares tools for the calls in the history, which this wire requires even if no tool may be called now (R-CHOICE).
+ * No tools are declared if the model cannot be kept from calling them.
  */
 function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
   const { choice, turns } = prepared
@@ -94,7 +94,7 @@ function reasoningAllowed(
   return wish
 }
 
-/** Whether the last assistant turn has calls with results following, and does not begin with thinking. */
+/** Whether results follow the calls of the last assistant turn, and that turn does not begin with thinking. */
 function answersUnprovenCalls(messages: readonly EncodedMessage[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []
@@ -121,7 +121,7 @@ function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Pr
 
 const samplingFields = ['temperature', 'top_p', 'top_k']
 
-/** The scalars. With thinking, sampling settings are left out (R-THINK, translation 2.4). */
+/** Writes the fields with a single value. With thinking, sampling settings are left out (R-THINK, translation 2.4). */
 function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Reasoning, losses: Losses): Fields {
   const fields = encodeScalars(request.scalars, messagesScalars, profile.accepts, losses)
   if (profile.messages.oneSamplingField && fields['temperature'] !== undefined)
@@ -136,7 +136,7 @@ function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Re
   }
 }
 
-/** The user for whom the client acts. This wire has one field for both ids (R-WHO). */
+/** The user for whom the client acts. This wire has one field for the user's id and the safety id (R-WHO). */
 function identity(request: InferenceRequest): Fields | undefined {
   const { safetyId, user, either } = request.identity
   const id = safetyId ?? user ?? either

@@ -94,13 +94,13 @@ function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
   return { ...turn, parts: turn.parts.slice(0, end) }
 }
 
-/** The user turn to begin with. It is constant, like everything at the head of a conversation (ruling T8). */
+/** The user turn put before the first turn. It is constant, like everything at the head of a conversation (ruling T8). */
 const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
 const goingOn: Turn = { by: 'user', parts: [{ type: 'text', text: 'Continue.' }] }
 
 /**
- * Adds a user turn if the conversation begins with the assistant but must begin with the user. The reason is a
- * greeting, or a truncated history (ruling T23).
+ * Adds a user turn if the conversation begins with the assistant but must begin with the user. Such a conversation
+ * begins with a greeting, or its history was truncated (ruling T23).
  */
 function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
   if (profile.messages.assistantFirst || turns[0]?.by !== 'model') return turns
@@ -136,7 +136,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: sent(text.text) })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
-  // The vendor checks thinking at its place in the answer, and accepts text after calls (ruling Y2).
+  // Parts keep their order: the vendor checks thinking at its place, and accepts text after calls (ruling Y2).
   return { role: 'assistant', content: turn.parts.map(encodeModelPart) }
 
   function encodeUserPart(part: UserPart): JsonObject {

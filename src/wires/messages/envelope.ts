@@ -1,6 +1,6 @@
 import type { ErrorFacts } from '../answers/faults.ts'
 
-/** The `error.type` of each HTTP status. It depends on nothing else (spec 7.2, ruling R12). */
+/** The `error.type` of each HTTP status. Only the status decides it (spec 7.2, ruling R12). */
 const types = new Map<number, string>([
   [400, 'invalid_request_error'],
   [401, 'authentication_error'],

@@ -10,8 +10,8 @@ import { initialOf, withSignature } from './block-content.ts'
 /** A block of the upstream while it is being read. */
 type IncomingBlock = {
   /**
-   * The block's number on our side; undefined if something else has ended the block while the upstream keeps it open
-   * (ruling U7).
+   * The number of the block that we emit. Undefined if we have ended that block although the upstream has not ended its
+   * own (ruling U7).
    */
   index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
@@ -27,12 +27,12 @@ type IncomingBlock = {
 }
 
 /**
- * Reads the blocks of an answer by the upstream's number. A stop is reported only at the next event. Text that
- * follows text continues the same block, and only the end shows which block a cap has cut.
+ * Reads the blocks of an answer by the upstream's number. A stop is reported only at the next event, since more text
+ * may follow and continue the block. Only the answer's end shows whether a cap has cut the last block.
  *
- * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. On our side
- * only one text or reasoning is open (I4), so the next one ends it. Text for an ended block starts another block, and
- * a late signature or stop is ignored (ruling U7).
+ * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. On our side only
+ * one text or reasoning is open (I4), so the next one ends it. Text for an ended block starts another block, and a late
+ * signature or stop is ignored (ruling U7).
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator
@@ -179,7 +179,7 @@ export class IncomingBlocks {
     this.#speaking = incoming
   }
 
-  /** Completes a block with its part that is withheld until the end. */
+  /** Writes the parts of a block that are withheld until its end: whole arguments and the signature. */
   #complete(incoming: IncomingBlock) {
     if (incoming.index === undefined) return
     this.#narrator.delta(incoming.index, incoming.initial + incoming.shape.rest())
@@ -191,8 +191,8 @@ export class IncomingBlocks {
   }
 
   /**
-   * Ends the open text or reasoning, since the hub has only one open at a time (I4). The upstream's number still
-   * refers to it.
+   * Ends the open text or reasoning, since our events have only one open at a time (I4). The upstream's number still
+   * refers to the ended block.
    */
   #breakOpen() {
     const incoming = this.#speaking
@@ -208,14 +208,14 @@ export class IncomingBlocks {
   }
 }
 
-/** The hub's block for an upstream block; undefined for kinds that are not translated, and for calls without a name. */
+/** Our block for an upstream's block; undefined for kinds that are not translated, and for calls without a name. */
 function blockOf(block: JsonObject): AnswerBlock | undefined {
   const type = block['type'] ?? 'text'
   if (type === 'redacted_thinking') return { kind: 'reasoning' }
   switch (kindOfPart(type)) {
     case 'text':
     case 'refusal':
-      // A foreign text block without any text is ignored.
+      // A text block with the type of another wire is ignored if it has no text.
       return type === 'text' || wordsIn(block) !== undefined ? { kind: 'text' } : undefined
     case 'reasoning':
       return { kind: 'reasoning' }

@@ -11,8 +11,8 @@ export function frameOf(type: string, members = ''): RawFrame {
 }
 
 /**
- * Converts between stream and message. The start event may contain blocks, and only one block is open at a time
- * (ruling Y3).
+ * Converts between a stream and a whole message. A stream made from a message has all blocks in its start event. In a
+ * stream that becomes a message, only one block is open at a time (ruling Y3).
  */
 export const messageForms: AnswerForms = {
   unfold({ type, content, stop_reason = null, stop_sequence = null, usage = {} }, body) {

@@ -21,7 +21,7 @@ import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
 import { callsUnthought } from './thought.ts'
 
-/** Parts of hosted tools' types: a date, or `_toolset`. Types of tools that the client runs have dates too. */
+/** Parts of the types of hosted tools: a date, or `_toolset`. The types of some client-run tools have a date too. */
 const hostedWords = ['_202', '_toolset']
 
 /** The smallest thinking budget that the wire accepts. */
@@ -117,8 +117,8 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the turn being answered has calls after thinking that is removed. With a thinking budget, upstreams require
- * such a turn to begin with thinking (R-HIST).
+ * Whether the assistant turn that is answered has calls, and loses the thinking at its beginning. With a thinking
+ * budget, upstreams require such a turn to begin with thinking (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
   const { bytes } = body

@@ -141,7 +141,7 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #stop(frame: RawFrame, data: string, event: JsonObject): string {
-    // I1: without stop reason and counters, nothing proves that the answer is complete.
+    // Without stop reason and counters, nothing proves that the answer is complete (law I1).
     if (!this.#hasStarted || !this.#hasDelta) {
       this.break('message_stop without message_start and message_delta')
       return ''
@@ -215,8 +215,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
-    // The counters of the last `message_delta` are edited after the answer's end. So it is checked here, while the
-    // answer can still fail.
+    // The counters of the last `message_delta` are edited after the answer's end. So the event is parsed here, while
+    // the answer can still fail.
     if (this.parse(data) === undefined) return ''
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
@@ -232,8 +232,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   /**
-   * Every message_delta must have the four counters (spec 6.1). A missing counter has its last reported value, or the
-   * estimate that would be billed.
+   * Writes a `message_delta` that is not the last. Like every other, it must have the four counters (spec 6.1). A
+   * missing counter has its last reported value, or the estimate that would be billed.
    */
   #underWay(delta: { frame: RawFrame; data: string }): string {
     const { outputTokens: said, isOutputPartial, inputTokens = this.head.inputTokensEstimate } = this.report

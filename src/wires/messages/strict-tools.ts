@@ -11,7 +11,7 @@ import type { Losses } from '../requests/losses.ts'
  * schemas of a request together with the output format. If they are too complex, it refuses the request.
  */
 
-/** The quantities of schemas that the provider limits. */
+/** The quantities that the provider limits, summed over all strict schemas of a request. */
 type Weight = { tools: number; optional: number; unions: number }
 
 /**
@@ -23,8 +23,8 @@ type Weight = { tools: number; optional: number; unions: number }
 const limits: Weight = { tools: 20, optional: 24, unions: 16 }
 
 /**
- * The most schemas inspected in one tool. References can multiply a few schemas into more than that; such a tool is
- * not strict.
+ * The most schemas inspected in one tool; a tool with more is not strict. References can turn a few schemas into more
+ * than this.
  */
 const schemasMax = 2_000
 
@@ -42,7 +42,7 @@ export function createStrictness(
   profile: Profile,
   losses: Losses,
 ): (tool: Tool, schema: RawJson) => StrictTool {
-  // A model without an output format (`none`) still takes strict tools in the closed form alone.
+  // A model without output formats (`none`) accepts strict tools too, but only in the closed form.
   const isClosed = profile.shape === 'closed' || profile.shape === 'none'
   let used: Weight = { tools: 0, optional: 0, unions: 0 }
   if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema) ?? limits

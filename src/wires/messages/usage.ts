@@ -6,8 +6,8 @@ import { withCalls } from '../answers/native-answer.ts'
 
 /**
  * Decodes usage. On this wire the counters are disjoint already. Tokens written to the cache are also counted by
- * lifetime. Compaction during the request is not in the totals but in `iterations` (message-wire §8). A prompt is
- * never empty, so three zeros mean "not counted yet".
+ * lifetime. Compaction during the request is not in the totals but in `iterations` (message-wire §8). A prompt is never
+ * empty, so three input counters of zero mean "not counted yet".
  */
 export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): UsageReport {
   const usage = asObject(raw)

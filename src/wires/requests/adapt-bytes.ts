@@ -35,13 +35,13 @@ export type AdaptContext = {
   scopedKey: string | undefined
   /** The key to send if the request has none (ruling Y18). */
   implicitKey?: string | undefined
-  /** Unix milliseconds. They decide which services have a price now. Default: no service has one. */
+  /** Unix milliseconds, which decide whether a service has a price now. Without them, no service has a price. */
   nowMs?: number
-  /** Whether an `encrypted_content` is one of our envelopes (ruling T7). */
+  /** Whether an `encrypted_content` is one of our envelopes, not the provider's own text (ruling T7). */
   isOurSeal: (text: string) => boolean
 }
 
-/** Scopes the client's cache key to its account, or adds the implicit key (rulings P6, Y18). */
+/** Scopes the client's cache key to its account. If the client sent none, adds the gateway's own key (rulings P6, Y18). */
 export function setCacheKey(body: ClientBody, { profile }: Model, values: MemberValues, context: AdaptContext): void {
   const { scopedKey, implicitKey } = context
   const field = 'prompt_cache_key'
@@ -51,9 +51,9 @@ export function setCacheKey(body: ClientBody, { profile }: Model, values: Member
 }
 
 /**
- * Fields that can raise the cost beyond the token price, or avoid a cap (ruling C7). Only these values pass, and
- * values for which the model has a price, unless the model's entry allows the field. The last four fields belong to
- * servers other than the wires' authors.
+ * Fields that can raise the cost beyond the token price, or avoid a cap (ruling C7). The listed values always pass, and
+ * so do values for which the model has a price. If the model's entry allows the field, every value passes. The last
+ * four fields belong to servers other than the wires' authors.
  */
 const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, readonly unknown[]>([
   ['service_tier', freeTierWords],
@@ -102,8 +102,8 @@ export function setInside(body: ClientBody, field: string, values: ReadonlyMap<s
 }
 
 /**
- * Returns the top-level fields as they are sent. Nested edits are ignored, since none of them makes a wish of a
- * client's.
+ * Returns the top-level fields as they are sent. Edits inside a field are ignored, since none of them changes what the
+ * client asks for.
  */
 export function sentFields(body: ClientBody, values: MemberValues): (field: string) => unknown {
   return (field) => {
@@ -113,7 +113,7 @@ export function sentFields(body: ClientBody, values: MemberValues): (field: stri
   }
 }
 
-/** The words with which the sent request asks for a service; undefined if it has none (ruling Y17). */
+/** The words with which the sent request asks for a tier, speed or geography; undefined if it has none (ruling Y17). */
 export function sentService(body: ClientBody, values: MemberValues): ServiceWords | undefined {
   let words: Record<string, string> | undefined
   for (const member of serviceMembers) {

@@ -13,7 +13,7 @@ export function readModelId(body: ClientBody): string {
   throw invalidField('model', 'The field model is required and must be a string: name a model from GET /v1/models.')
 }
 
-/** @throws GatewayError 400 that names the first field against ruling R10 */
+/** @throws GatewayError 400 that names the first field that breaks a rule (ruling R10) */
 export function checkFields(client: ClientHalf, body: ClientBody): void {
   const { caps, isCapRequired, check } = client.request
   checkConversation(client, body)

@@ -12,7 +12,7 @@ export type OfferedTools = {
   /** The only tools that may be called, if the upstream accepts such a list. */
   allowed?: string[]
   parallel?: boolean
-  /** An instruction to call a tool, for a model that cannot be forced to (ruling Y6). */
+  /** An instruction in words to call a tool, for a model that no field can force to do so (ruling Y6). */
   line?: string
 }
 
@@ -63,8 +63,8 @@ export function resolveChoice(
   }
 
   /**
-   * The model must call one of these tools (ruling Y6). If only one tool is left, the modes `required` and `named`
-   * are equivalent.
+   * Makes the model call one of the wanted tools (ruling Y6). If only one tool is left, the modes `required` and
+   * `named` are equivalent.
    */
   function force(wanted: string[], prefersName = false): OfferedTools {
     const only = declared.filter(({ name }) => wanted.includes(name))
@@ -90,8 +90,8 @@ export function resolveChoice(
 }
 
 /**
- * The upstream's name for a tool with this bare name. The tool is the plain one, or the only member of a namespace with
- * the name (R-GROUP).
+ * Returns the upstream's name of the tool that a bare name means. A tool without a namespace comes first. Otherwise
+ * only one namespace may have a tool of this name (R-GROUP).
  */
 function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]

@@ -26,7 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys the kept keys of the wire, if the body may have to be decoded: the same scan finds their values
+   * @param keys the keys whose values are kept as source text, if the body may be decoded; the same scan finds these
+   * values
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -128,7 +129,7 @@ export class ClientBody {
     return readMembers(() => membersOf(this.bytes, range))
   }
 
-  /** The whole body as input for `JSON.parse`, with tokens in place of the values under the wire's kept keys. */
+  /** The whole body as input for `JSON.parse`. A token of ours stands for each value that is kept as source text. */
   outline(keys: KeptKeys): Outline {
     return outlineOf(this.bytes, this.#keys ?? keys, this.members)
   }

@@ -1,6 +1,6 @@
 /**
- * A wire's names for the parts of a request that refusals mention. If the wire has no name for a part, this is the
- * nearest field's name.
+ * A wire's names for the parts of a request that refusals mention. A part that the wire lacks has the name of the
+ * nearest field.
  */
 type RequestWords = {
   /** The member by which a result refers to its call. */
@@ -22,14 +22,14 @@ type RequestWords = {
  */
 export type WireSpeech = { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
 
-/** A place in the conversation: `messages[3].content[1]`, `messages.3.content.1`, `input[0]`. */
+/** The part of a place that follows the field's name: `[3].content[1]` or `.3.content.1` after `messages`. */
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
 
 /**
  * Rewords the refusal of a model on another wire for the client. Field names become the client's names. Places in the
- * conversation differ between the wires, so each becomes the name of the conversation's field. `param` stays null
- * (spec 7.3).
- * @param text the model's error text, scrubbed
+ * conversation differ between the wires, so each becomes the name of the conversation's field. The error's `param`
+ * stays null (spec 7.3).
+ * @param text the model's error text, without parts that reveal the host
  */
 export function inClientWords(text: string, model: WireSpeech, client: WireSpeech): string {
   const parts = partsOf(model, client)

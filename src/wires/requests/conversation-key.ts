@@ -9,8 +9,8 @@ import { wrongType } from './refusals.ts'
 const keyCharactersMax = 256
 
 /**
- * Headers of agents that serve as the key if no specified header was sent. Such a header never causes a refusal
- * (ruling P6).
+ * Headers of agents that serve as the key if the client sent neither the wire's field nor `x-session-id`. Such a header
+ * never causes a refusal (ruling P6).
  */
 const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
 

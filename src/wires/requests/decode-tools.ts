@@ -22,7 +22,7 @@ import { refusals, refuse, wrongType } from './refusals.ts'
 
 export type Nesting = 'nested' | 'beside'
 
-/** The words of a kind, and their place. */
+/** Returns the object that has the members of a tool, choice or format, and the object's place in the body. */
 function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [words: Json, at: string] {
   if (nesting === 'beside') return [object, at]
   const place = `${at}.${kind}`
@@ -32,7 +32,7 @@ function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [wor
 export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): Tool {
   if (isOfAnotherWire(tool, nesting)) refuse(at, nesting === 'nested' ? refusals.chatTool : refusals.responsesTool)
   // Hosted tools are recognised by type, never by name: a client's own function may be called web_search (R-HOSTED).
-  // Whatever the place, `param` is `tools`, since the tools must change (spec 7.3).
+  // The error's `param` is always `tools`, since the client must change its tools (spec 7.3).
   if (!isAbsent(tool['type']) && tool['type'] !== 'function') refuse(at, refusals.hostedTool, 'tools')
   const [words, place] = wordsOf(tool, 'function', at, nesting)
   return {
@@ -44,7 +44,7 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
-/** Whether a tool has the form of another wire, a common mistake. Only its name could be read from it, at best. */
+/** Whether a tool has the form of another wire, a common mistake. At best its name could be read. */
 function isOfAnotherWire(
   { type, name, parameters, function: nested, input_schema: schema }: Json,
   nesting: Nesting,
@@ -95,7 +95,7 @@ export function readFormat(value: unknown, at: string, body: Body, nesting: Nest
       return { kind: 'json' }
     case 'json_schema': {
       const [words, place] = wordsOf(format, 'json_schema', at, nesting)
-      // If the schema is in a nested object, that object may omit the schema.
+      // On the wire that nests the words, `schema` may be missing. Then any JSON value fits.
       const isAnything = nesting === 'nested' && isAbsent(words['schema'])
       return {
         kind: 'schema',

@@ -9,7 +9,7 @@ import type { Losses } from './losses.ts'
 import type { Prepared } from './prepare.ts'
 import { formatName, toolSchema } from './stand-ins.ts'
 
-/* The reverse of `decode-tools.ts`. */
+/* Writes the tools, tool choice and output format that `decode-tools.ts` reads. */
 
 type EncodedTool = Record<string, unknown>
 
@@ -42,8 +42,8 @@ export function toolFields(
 }
 
 /**
- * A tool's schema as an object without branches at its root. A schema with branches is loosened (R-SCHEMA, ruling
- * T9).
+ * Returns a tool's schema as an object without a choice, such as `anyOf`, at its root. A schema with such a choice is
+ * loosened (R-SCHEMA, ruling T9).
  */
 export function plainSchema(tool: Tool, losses: Losses): RawJson {
   const schema = toolSchema(tool.schema)

@@ -6,24 +6,24 @@ import type { ModelWire } from '../../catalog/wire-names.ts'
  */
 export type FieldOutcome = 'carried' | 'mapped' | 'dropped' | 'refused'
 
-/** The fate of a field on one wire. The note is the target of a mapping, or the reason for dropping the field. */
+/** The fate of a field on one wire. The note is the field that it is mapped to, or the reason for dropping it. */
 export type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export type FieldFacts = {
   field: string
-  /** The fate by the model's wire. For a scalar, it follows from the rows of both wires (`fateOf`). */
+  /** The fate by the model's wire. The fate of a scalar is derived from the rows of both wires (`fateOf`). */
   to: ReadonlyMap<ModelWire, NotedFate>
-  /** The fate on models of all other wires. */
+  /** The fate on every other wire, if it is the same on all. */
   always?: NotedFate
   /** Set if any value but null is refused: the error text after the field's name. */
   refusal?: string
-  /** The row of a field that is a scalar. */
+  /** Set if the field is a scalar, a single value. */
   scalar?: ScalarRow
   /** The type of a field that no other wire has. A value of another type is refused, although the field is dropped. */
   kind?: ScalarRow['kind']
 }
 
-/** A scalar of a request on one wire. */
+/** A scalar of a request, a field with a single value, on one wire. */
 export type ScalarRow = {
   /** The field's name on the wire; a dot separates the name of a member. */
   field: string
@@ -38,7 +38,7 @@ export type ScalarRow = {
   note?: string
 }
 
-/** The request fields of one wire, by name. A dotted name is a member with a fate of its own. */
+/** The request fields of one wire, by name. `text.verbosity` is a member of `text` with a fate of its own. */
 export type FieldTable = ReadonlyMap<string, FieldFacts>
 
 export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
@@ -47,7 +47,7 @@ export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
 
 /**
  * Returns functions that write the rows of a table.
- * @param wires the wires of models for which fates are given, in that order
+ * @param wires the models' wires, in the order in which a row gives its fates
  */
 export function createRows(wires: readonly ModelWire[]) {
   return { field, scalar, dropped, refused }
@@ -56,7 +56,7 @@ export function createRows(wires: readonly ModelWire[]) {
     return { field: name, to: new Map(wires.map((wire, i) => [wire, fates[i]!])) }
   }
 
-  /** A row for a scalar that other wires have too. The last part of its name is its common name. */
+  /** A row for a scalar that other wires have too. The last part of its name is the common name that links the rows. */
   function scalar(name: string, kind: ScalarRow['kind'], more: Partial<ScalarRow> = {}): FieldFacts {
     return { field: name, to: new Map(), scalar: { field: name, name: lastOf(name), kind, ...more } }
   }

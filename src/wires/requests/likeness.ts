@@ -3,7 +3,7 @@ import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 
-/** A digest that can be read before the end of its input. Node's digests can. */
+/** A digest that can be read while more input may follow, as Node's digests can. */
 export type RunningDigest = {
   update(data: Uint8Array | string, encoding?: 'latin1'): unknown
   copy(): { digest(encoding: 'base64url'): string }
@@ -35,7 +35,8 @@ const markEnds = marks.map((name) => Buffer.from(`${name.slice(name.lastIndexOf(
 const operators: ReadonlySet<unknown> = new Set(['system', 'developer'])
 
 /**
- * Computes the likeness of a request from its bytes, without cache marks.
+ * Computes the likeness of a request: digests of its beginning, by which similar requests are found. Cache marks are
+ * left out.
  * @param digest a digest keyed by the account and a secret of this gateway and its replicas
  */
 export function readLikeness(
@@ -69,7 +70,8 @@ export function readLikeness(
   }
 
   function add(range: Range | undefined): void {
-    // Absent parts are marked too. Otherwise requests with a text in different places would have the same digest.
+    // Each part begins with this byte, even an absent one. Otherwise requests with the same text in different parts
+    // would have the same digest.
     digest.update('\u0000')
     if (range === undefined || left <= 0) return
     const bytes = body.bytes.subarray(range.start, Math.min(range.end, range.start + left))
@@ -94,7 +96,7 @@ function roleOf(body: ClientBody, turn: Range): unknown {
   return role && body.parse(role)
 }
 
-/** Yields the elements of an array one by one. So a long conversation is read only up to the user's first turn. */
+/** Yields the elements of an array one by one, so that a long conversation is read only up to the user's first turn. */
 function* turnsOf({ bytes }: ClientBody, range: Range): Iterable<Range> {
   let depth = 0
   let start = -1

@@ -4,8 +4,8 @@ import { isAbsent, type Json } from './read-value.ts'
 import { refuse } from './refusals.ts'
 
 /**
- * Fields that were dropped, clamped or rewritten. Each is listed once, with only field names and fixed words (rulings
- * T9, U5).
+ * The client's fields that a translation dropped, clamped or rewrote, for the log. Each is listed once, with only field
+ * names and fixed words (rulings T9, U5).
  */
 export type Losses = { list: Loss[]; add: (field: string, what: Loss['what'], why: string) => void }
 
@@ -30,8 +30,8 @@ function keyOf(loss: Loss): string {
 export const unknownField = '(unknown)'
 
 /**
- * Applies the fates that depend only on the client's table: fields that are always refused, and fields that no other
- * wire has. A field outside of the table is counted without its name, since the name is the client's text.
+ * Applies the fates that do not depend on the model's wire: some fields are always refused, and others exist on no
+ * other wire. A field outside of the table is counted without its name, since the name is the client's text.
  */
 export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {
   for (const field of Object.keys(fields)) {

@@ -6,7 +6,7 @@ import { refusals, refuse } from './refusals.ts'
 
 /**
  * Reads an image given as a data URL (R-IMG). Images at remote addresses are never fetched (ruling T3).
- * @param part the place of the part
+ * @param part the place of the content part that has the image
  */
 export function readImageUrl(value: unknown, at: string, part: string, detail?: string): ImagePart {
   const url = readString(value, at)
@@ -42,8 +42,8 @@ export function readFile(file: Json, at: string, part: string): DocumentPart {
 }
 
 /**
- * Media types that are text, including those not named so. Models of the messages wire accept only PDFs as base64
- * documents.
+ * Media types whose content is text, including JSON and other `application` types. Models of the messages wire accept
+ * only PDFs as base64 documents.
  */
 const textual = /^(?:text\/|application\/(?:.+\+)?(?:json|xml|(?:x-)?yaml|toml|javascript|x-ndjson)$)/
 

@@ -14,10 +14,10 @@ import { refuse } from './refusals.ts'
 
 /** A request with all preparations common to the encoders of every wire. */
 export type Prepared = {
-  /** The client's field that holds the conversation. Losses name this field. */
+  /** The client's field that holds the conversation. Lists of changed fields, called losses, name it. */
   conversationField: string
   preamble: OperatorTurn[]
-  /** The last turn of the preamble, if it has lines that we added. The client did not write these. */
+  /** The last turn of the preamble (the leading operator turns), if the gateway has added lines to it. */
   own: OperatorTurn | undefined
   /** The turns in order (R-PAIR), with the upstream's call ids and tool names. */
   turns: readonly Turn[]
@@ -26,7 +26,7 @@ export type Prepared = {
   format: OutputFormat
   /** The output cap in tokens, lowered to the model's maximum and raised to the upstream's minimum. */
   outputTokensCap: number
-  /** The cleaned stop sequences: those sent, those that we enforce, and all of them. */
+  /** The stop sequences without empty ones and repetitions: those sent, those that we enforce, and all of them. */
   stops: { sent: string[]; local: string[]; all: string[] }
   losses: Losses
 }
@@ -106,7 +106,7 @@ function withUpstreamNames(turn: Turn, names: Names): Turn {
 
 const jsonLine = 'Answer with one JSON object and nothing else.'
 
-/** The nearest form of structured output that wire and model support. Any other is requested in words (R-JSON). */
+/** Returns the nearest supported form of structured output, or a line of instructions that asks for it (R-JSON). */
 function resolveFormat(
   format: OutputFormat,
   shape: Profile['shape'],
@@ -141,7 +141,7 @@ function capOutput(requested: number | undefined, model: Model, wireMin: number,
   return cap
 }
 
-/** Splits the stop sequences. The gateway enforces those that the upstream does not (R-STOP). */
+/** Splits the stop sequences into those for the upstream and the rest, which the gateway enforces (R-STOP). */
 function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losses): Prepared['stops'] {
   const all = [...new Set(wanted)].filter((stop) => stop !== '')
   if (wanted.includes('')) losses.add('stop', 'dropped', 'empty')
@@ -166,7 +166,7 @@ export function finishRequest(
   for (const field of profile.drops) {
     if (body[field] === undefined || required.includes(field)) continue
     delete body[field]
-    // The loss has the upstream's field name here.
+    // The loss is listed under the upstream's name of the field.
     losses.add(field, 'dropped', 'the model does not take it')
   }
   return {

@@ -18,7 +18,7 @@ import { refusals, refuse } from './refusals.ts'
  * neither function can replace the other.
  */
 
-/** Fields that call a hosted tool, whatever `tools` contains. */
+/** Fields that call a hosted tool, one that the provider runs, whatever `tools` contains. */
 export const hostedFields: readonly string[] = [
   ...['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container'],
   ...paidToolFields,
@@ -28,7 +28,7 @@ export const hostedFields: readonly string[] = [
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
 /**
- * Fields in which servers of single makers accept media: an address, data, an object, or a list of these. They are
+ * Fields in which only some makers' servers accept media: an address, data, an object, or a list of these. They are
  * Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which holds data.
  */
 const looseFields = [
@@ -40,7 +40,7 @@ const looseFields = [
   'input_video',
   'image_embeds',
   'audio_embeds',
-  // A member of a message, beside its content (OpenRouter; Ollama).
+  // These two are members of a message, beside its content (OpenRouter; Ollama).
   'images',
   'videos',
 ]
@@ -54,10 +54,10 @@ const dataFields = ['file_data', 'data']
 /** Members that hold parts. All other members are the client's own data, such as the arguments of a call. */
 const innerFields = ['content', 'output', 'source', 'file']
 
-/** Every body with an address or a stored file contains one of these, or an escape that may hide one. */
+/** Every body with an address or a stored file contains one of these texts. `\u` begins an escape that may hide one. */
 const signs = ['_url"', '"url"', 'file_id', '\\u', ...[...looseFields, ...dataFields].map((field) => `"${field}"`)]
 
-/** Fields with which the provider compacts the conversation. Then it writes more than the answer. */
+/** Fields with which the provider compacts the conversation. The provider then writes more than the answer. */
 const compactingFields = ['context_management', 'compaction']
 
 /**
@@ -78,7 +78,7 @@ export function isSelfContained(
   for (const field of compactingFields) if (body.has(field)) return false
   for (const ending of hostedEndings) if (body.holdsEnding(ending)) return false
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
-  // Addresses, with or without escaped slashes, in the fields that hold addresses.
+  // Without `//` or an escaped slash, a body has no address. Otherwise the fields that may hold an address decide.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
   if (dataFields.some((field) => holdsMember(bytes, field, (at) => mayBeAddress(textAt(bytes, at))))) return false
@@ -97,7 +97,7 @@ function textAt(bytes: Buffer, at: number): string {
  */
 function holdsMember(bytes: Buffer, name: string, isMeant: (at: number) => boolean = () => true): boolean {
   const word = `"${name}"`
-  // The native search is fast here, since quotes are rare enough in a body.
+  // The built-in search is fast here, since quotes are rare enough in a body.
   for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1)) {
     let end = at + word.length
     while (bytes[end]! <= 0x20) end++

@@ -13,8 +13,8 @@ import { wrongType } from './refusals.ts'
 export type Json = Record<string, unknown>
 
 /**
- * A client's body, parsed. Values under the wire's kept keys are replaced by tokens; `raw` and `text` turn a token
- * into the source text (ruling T16). A value under a key of kept texts must be read with `readText`.
+ * A client's body, parsed. Tokens stand for values that must keep their source text, such as schemas (ruling T16).
+ * `raw` and `text` turn a token into its source text. A string that may be a token must be read with `readText`.
  */
 export class Body {
   readonly fields: Json
@@ -47,7 +47,7 @@ export class Body {
       const { value: place, end } = numberAt(text, at + keptMark.length)
       const { start, end: stop } = this.#ranges[place]!
       const source = this.#bytes.toString('utf8', start, stop)
-      // One regular expression for both would take longer than the rest of this function.
+      // One regular expression for both characters would take longer than the rest of this function.
       const hasLines = source.includes('\n') || source.includes('\r')
       parts.push(text.slice(from, at - 1), hasLines ? JSON.stringify(JSON.parse(source)) : source)
       from = end + 1
@@ -86,7 +86,7 @@ export function readString(value: unknown, at: string): string {
   throw wrongType(at, 'a string')
 }
 
-/** Reads a string under a key of kept texts. */
+/** Reads a string that may be a token for a kept text. */
 export function readText(body: Body, value: unknown, at: string): Text {
   return body.text(value) ?? readString(value, at)
 }
@@ -186,7 +186,7 @@ export function optionalRawObject(body: Body, value: unknown, at: string): RawJs
   return isAbsent(value) ? undefined : readRawObject(body, value, at)
 }
 
-/** Reads argument text. Some clients send the object itself, which becomes its source text. */
+/** Reads the arguments of a call as text. Some clients send an object instead, whose source text is returned. */
 export function readArguments(body: Body, value: unknown, at: string): Text {
   if (isAbsent(value)) return ''
   const text = body.text(value)
@@ -195,7 +195,7 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
   const raw = body.raw(value)
   const first = firstOf(raw)
   if (first === '{') return raw.source
-  // A kept list is a token of ours here, not the client's text.
+  // A list stands here as a token of ours, which must not be taken for the client's text.
   if (first === '[') throw wrongType(at, 'a string or an object')
   return readString(value, at)
 }

@@ -10,15 +10,15 @@ export type Reasoning =
   | { state: 'off' }
   | { state: 'on'; level: ReasoningLevel; budgetTokens: number | undefined }
 
-/** Converts a wish to the options in a model's profile (R-THINK). */
+/** Converts a request's wish for reasoning to what the model's profile offers (R-THINK). */
 export function resolveReasoning(
   wish: ReasoningWish,
   profile: Profile['reasoning'],
   outputTokensCap: number,
   losses: Losses,
 ): Reasoning {
-  // A model that does not reason by default is asked to reason. For such a model, asking to see reasoning implies
-  // asking for it (TS11, R-THINK).
+  // A client that asks to see reasoning also asks for reasoning, on a model that does not reason by default (TS11,
+  // R-THINK).
   const usual = profile.default === undefined || profile.default === 'none' ? 'medium' : profile.default
   const wanted = wish.level ?? (wish.isAsked ? usual : undefined)
   if (wanted === undefined) return { state: 'unsaid' }
@@ -41,14 +41,15 @@ export function resolveReasoning(
 }
 
 /**
- * Whether an answer may contain reasoning that its stream does not show in full, and whether the request asked for
+ * Whether an answer may contain reasoning that its stream does not show in full. If so, whether the client asked for
  * reasoning.
  */
 export type HiddenReasoning = false | 'unasked' | 'asked'
 
 /**
- * Whether the answer may contain reasoning that its stream does not show in full. Such reasoning is counted only in
- * the model's final report (ruling C12). The reasoning time is evidence only if reasoning was requested (ruling Y7).
+ * Whether the answer may contain reasoning that its stream does not show in full. Such reasoning is counted only in the
+ * model's final report (ruling C12). The time spent on reasoning counts for the bill only if the client asked for
+ * reasoning (ruling Y7).
  * @param sent returns the fields of the request as sent to the model, in any wire
  */
 export function mayHideReasoning(
@@ -63,9 +64,9 @@ export function mayHideReasoning(
 }
 
 /**
- * All places in which servers of the three wires look for a reasoning wish. They are the fields of the wires,
- * OpenRouter and Qwen, of the templates of vLLM and SGLang, and of Gemini's chat endpoint. Asking to see reasoning
- * counts as a wish for reasoning (TS11).
+ * All places in which servers of the three wires look for a reasoning wish. They are fields of the three wires, of
+ * OpenRouter, Qwen and Gemini's chat endpoint, and of the templates of vLLM and SGLang. Asking to see reasoning counts
+ * as a wish for reasoning (TS11).
  */
 const wishPlaces: Readonly<Record<string, readonly string[]>> = {
   reasoning_effort: [''],
@@ -80,8 +81,8 @@ const wishPlaces: Readonly<Record<string, readonly string[]>> = {
 const wishFields = Object.keys(wishPlaces)
 
 /**
- * For each place: true for a wish to reason, false for a wish not to, undefined if absent.
- * @param toggle the profile's own field
+ * For each place: true for a wish to reason, false for a wish not to reason, undefined for no wish.
+ * @param toggle a further place: the profile's own field
  */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
   const wishes: (boolean | undefined)[] = []

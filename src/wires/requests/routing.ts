@@ -16,8 +16,8 @@ export class MemberValues extends Map<string, string | undefined> {
 }
 
 /**
- * Fields that the gateway judges, bills by or sets itself. Some readers accept such a field in a container, or with
- * other upper and lower case. Then the upstream would read another value than the gateway judged.
+ * Fields that the gateway judges, bills by or sets itself. Some servers also read such a field inside a container, or
+ * with other upper and lower case. Then they would use another value than the gateway judged.
  */
 const judgedFields = new Set<string>([
   ...['model', 'messages', 'input', 'tools', 'prompt', 'n', 'stream', 'stream_options', 'store', 'modalities', 'audio'],
@@ -25,7 +25,7 @@ const judgedFields = new Set<string>([
   ...['previous_response_id', 'conversation', ...costFieldNames, ...hostedFields],
 ])
 
-/** Per model, names of top-level members that are known to be harmless, so that usual members are judged once. */
+/** Names of top-level members that are known to be harmless, by model. So usual members are judged only once. */
 const harmlessNames = new WeakMap<Model, Set<string>>()
 /** The most names kept per model, since clients can invent any number of names. */
 const harmlessMax = 100
@@ -64,8 +64,8 @@ export function dropRouting(body: ClientBody, model: Model, values: MemberValues
   }
 
   /**
-   * The row under which a member is dropped; undefined if it stays. A container inside a container is dropped.
-   * @param inside the container's name with a dot, or ''
+   * Returns the name under which a dropped member is listed; undefined if the member stays. A container inside a
+   * container is dropped.
    */
   function rowOf(key: string, inside: string): string | undefined {
     const { folded, row } = readFieldName(key)

@@ -5,8 +5,8 @@ import type { Losses } from './losses.ts'
 import { type Json, optional, readNumber, readObject, readString } from './read-value.ts'
 
 /*
- * Request fields with a single value, a number or a text. Each wire has one row per field. The row suffices to read the
- * field from a client, write it for a model, list losses, and document it in docs/translation.
+ * Scalars are request fields with a single value, a number or a text. Each wire has one row per scalar. That row is
+ * enough to read the field from a client, write it for a model, list losses, and document it in docs/translation.
  */
 
 const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) => Scalar>> = {
@@ -40,8 +40,8 @@ function valueAt(fields: Json, field: string): unknown {
 }
 
 /**
- * Writes the scalars of a request as fields for a model. A value that the wire or the model does not accept is a loss
- * (ruling T9).
+ * Writes the scalars of a request as fields for a model. If the wire or the model does not accept a value, the value is
+ * dropped and listed as a loss (ruling T9).
  */
 export function encodeScalars(
   scalars: Scalars,
@@ -77,7 +77,7 @@ function clamp(value: Scalar, { name, range }: ScalarRow, losses: Losses): Scala
 }
 
 /**
- * The fate of a client's field on a model of another wire.
+ * Returns what becomes of a client's field on a model of another wire.
  * @param client the client's wire
  * @throws Error if the tables of neither wire define a fate
  */

@@ -7,8 +7,8 @@ import { withObjectType } from '../../inference/schema.ts'
 import { refuse } from './refusals.ts'
 
 /*
- * Replacements for parts of a request that a wire or a model cannot express, the same for all wires. Parts without a
- * replacement are refused.
+ * Replacements for parts of a request that a wire or a model cannot express. They are the same for all wires. A part
+ * without a replacement is refused.
  */
 
 /** The text of a failed tool result, for a wire that cannot mark failure (R-RES). */
@@ -40,14 +40,14 @@ export function refuseFiles(profile: Profile, { at }: DocumentPart) {
   if (!profile.files) refuse(at, 'this model takes no files: send its text instead, or name another model.')
 }
 
-/** The id of the client's user, shortened: upstreams of two wires accept 64 characters (R-WHO). */
+/** The id of the client's user. A long id becomes a digest: upstreams of two wires accept 64 characters (R-WHO). */
 export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
 
 /**
- * The id, unless it could identify a person: then a digest. Upstreams refuse such ids with 400 ("user_id appears to
- * contain an email address").
+ * Returns the id, or its digest if the id could identify a person. Upstreams refuse such ids with 400 ("user_id appears
+ * to contain an email address").
  */
 export function opaqueId(id: string): string {
   return id.includes('@') || id.length > 256 ? sha256Hex(id) : id

@@ -93,7 +93,7 @@ export class ResponsesDecoder extends AnswerDecoder {
 
   /**
    * Handles the terminal event, or a whole answer.
-   * @param status the status that the event's name means, else the answer's own
+   * @param status the status that the event's name means; for a whole answer, the answer's status
    */
   #finish(status: string, response: JsonObject) {
     this.narrator.start()
@@ -120,7 +120,7 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.#teller.begin(incoming, item)
   }
 
-  /** Handles the begin or the end of a message's part. Servers without deltas send its whole text in these events. */
+  /** Handles the event that begins or ends a part of a message. Servers without deltas send the part's whole text in it. */
   #tellPart(object: JsonObject, isDone: boolean) {
     const [part] = readContent(object['part'])
     if (part?.kind !== 'text' && part?.kind !== 'refusal') return this.narrator.alive()

@@ -29,7 +29,7 @@ export const keptKeys: KeptKeys = {
   texts: ['text', 'content', 'instructions', 'input', 'output', 'description', 'arguments'],
 }
 
-/** Decodes a client's responses request to the hub's request (translation 2.6, 2.7). */
+/** Decodes a client's responses request to the form that all wires share (translation 2.6, 2.7). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
   const body = new Body(asked, keptKeys)
   const { fields } = body

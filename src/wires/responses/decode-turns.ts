@@ -67,9 +67,9 @@ const refusedItems = new Set<string>([
 type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
 
 /**
- * Reads the conversation. Consecutive items of the assistant form one turn (the run rule of translation 2.6).
- * Operator messages before any other item are the preamble (R-SYS 1). `additional_tools` items declare tools (ruling
- * T11). `configuration_update` items change fields of the body (ruling Y11).
+ * Reads the conversation. Consecutive items of the assistant form one turn (translation 2.6). Operator messages before
+ * any other item are the preamble (R-SYS 1). `additional_tools` items declare tools (ruling T11).
+ * `configuration_update` items change fields of the body (ruling Y11).
  */
 export function readTurns(body: Body, context: DecodeContext, losses: Losses): ResponsesConversation {
   const input = body.fields[field]
@@ -85,7 +85,7 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
   for (let index = 0; index < items.length; index++) {
     const at = `${field}[${index}]`
     const item = readObject(items[index], at)
-    // Only an item of this type, or without a type, may be a reference.
+    // Only an item of type `item_reference`, or without a type, may refer to a stored item.
     const mayRefer = typeof item['type'] !== 'string' || item['type'] === 'item_reference'
     if (mayRefer && isReference((key) => [item[key]])) throw referenceRefused(index)
     readItem(item, at, read, reading)
@@ -149,8 +149,8 @@ const updatable = new Map<string, Readonly<Record<string, (value: unknown, at: s
 ])
 
 /**
- * Reads settings that apply from this item on, and so to the answer. The last value replaces the request's (ruling
- * Y11).
+ * Reads settings that apply from this item on, and so to the answer. The last value replaces the value in the request
+ * (ruling Y11).
  */
 function readUpdate(item: Json, at: string, { body, losses }: ItemContext) {
   for (const [name, value] of Object.entries(item)) {
@@ -241,8 +241,8 @@ function readCall(item: Json, at: string, body: Body): ModelPart {
 }
 
 /**
- * Reads reasoning (R-HIST). Its text is for models that want their own text back. Its envelope opens only for the
- * account and model for which it was made.
+ * Reads reasoning (R-HIST). The text is for models that want their own text back. The envelope in `encrypted_content`
+ * opens only for the account and model for which it was made.
  */
 function readReasoning(item: Json, at: string, { body, context, losses }: ItemContext): ModelPart[] {
   const textsOf = (key: string) =>

@@ -27,8 +27,8 @@ export function isFilledStart(name: string, frame: string): boolean {
 }
 
 /**
- * Empties the content of such an event. Otherwise clients would discard the content or read it twice, and the
- * vendor's SDK would throw. The following events send all content, and the last events repeat it.
+ * Returns values that empty the content of an event that begins an item or a part. Clients would discard this content
+ * or read it twice, and the vendor's SDK would throw. Later events send all content again.
  * @returns the path of the item or part, and its new members
  */
 function emptiedStart(event: JsonObject): { path: string[]; members: Map<string, string> } {
@@ -38,11 +38,11 @@ function emptiedStart(event: JsonObject): { path: string[]; members: Map<string,
   return { path, members: new Map(first.filter(([name]) => begun[name] != null)) }
 }
 
-/** Content that was removed from a start and that no later event has contained yet. */
+/** Content that was removed from a start event and that no later event has contained yet. */
 type UnsaidContent = {
   index: unknown
   id: unknown
-  /** The list of the part that had the content, with the part's place; undefined for the input of a call. */
+  /** The list that has the part with the content, and the part's place; undefined for the input of a call. */
   list: 'content' | 'summary' | undefined
   place: number | undefined
   text: string
@@ -50,8 +50,8 @@ type UnsaidContent = {
 }
 
 /**
- * The content removed from starts (ruling Y3). Deltas of the same item either repeat the content or continue it. If
- * they continue it, the content is put before the first delta. Content is lost for clients if neither a delta nor an
+ * The content removed from start events (ruling Y3). Deltas of the same item either repeat the content or continue it.
+ * If they continue it, the content is put before the first delta. Content is lost for clients if neither a delta nor an
  * end event for its place has it.
  */
 export class UnsaidContents {
@@ -83,7 +83,7 @@ export class UnsaidContents {
   }
 
   /**
-   * Handles an event after such starts.
+   * Handles an event that follows a start whose content was removed.
    * @param frame the frame of a delta or of an end event
    * @returns the frame; if its delta continues the content, the content is put before the delta
    */

@@ -108,12 +108,12 @@ export class ResponsesEncoder implements Encoder {
     return this.#begin() + this.#next('response.failed', `"response":${ended}`)
   }
 
-  /** Writes one event with the next sequence number. Items use it too. @param members its other members as JSON text */
+  /** Writes one event with the next sequence number, for items too. @param members the other members as JSON text */
   readonly #next = (type: string, members: string): string =>
     sseText(type, `{"type":"${type}","sequence_number":${this.#sequence++},${members}}`)
 }
 
-/** Encodes the whole JSON answer for a client. The same object ends a stream. */
+/** Encodes the whole JSON answer for a client. A stream ends with the same object. */
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const incomplete = encodeIncomplete(answer.reason)
   const output = answer.blocks.map((folded, index) =>

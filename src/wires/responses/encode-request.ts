@@ -15,8 +15,8 @@ import { responsesScalars } from './fields.ts'
 const outputTokensMin = 16
 
 /**
- * Encodes a hub request for a responses model (translation 2.3, 2.5). Members that grow with the conversation come
- * last (T8).
+ * Encodes a decoded request of any wire for a responses model (translation 2.3, 2.5). Members that grow with the
+ * conversation come last (T8).
  */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
@@ -66,7 +66,7 @@ function encodeText({ format }: Prepared, scalars: unknown): unknown {
   return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }
 
-/** The client's user (R-WHO). A single id goes to the field for its purpose, if the model has this field. */
+/** The client's user (R-WHO). If the model has a field for the safety id, an id for both purposes goes there. */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId ?? either) }

@@ -45,9 +45,9 @@ export class IncomingItem {
   lastPart: string | undefined
   /** Tracks whether a call's arguments are a whole object, from their deltas. */
   readonly shape = createArgumentShape()
-  /** Whole arguments in the announcement. Deltas repeat and replace them (ruling Y4). */
+  /** Whole arguments in the item's announcement. If deltas follow, they repeat these and count instead (ruling Y4). */
   initial = ''
-  /** The text at the start of its part or call. An equal first delta is a repetition (ruling Y4). */
+  /** The text in the start event of the part or call. An equal first delta is a repetition (ruling Y4). */
   begun = ''
 
   constructor(type: string, index: number | undefined) {
@@ -208,7 +208,7 @@ function indexOf(place: JsonObject): number | undefined {
   return typeof index === 'number' ? index : undefined
 }
 
-/** Whether both have a place and the places differ. Then these are two items with the same id. */
+/** Whether a known item and an event have different places. Then two items share an id. */
 function isElsewhere(known: IncomingItem, place: JsonObject): boolean {
   const index = indexOf(place)
   return index !== undefined && known.index !== undefined && known.index !== index

@@ -7,7 +7,7 @@ import { argumentsText, newPart, objectsOf, repeatsStart, stringOf, unreadable }
 import type { IncomingItem, ItemKind } from './incoming-items.ts'
 
 /**
- * Reports the items of an answer as blocks. Deltas are reported on arrival. At the end of an item, its text that no
+ * Reports the items of an answer as blocks. Deltas are reported on arrival. At the end of an item, the text that no
  * delta had is reported.
  */
 export class ItemTeller {
@@ -169,7 +169,7 @@ export class ItemTeller {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
-    // Missing text is reported after the text of its kind, even if other parts lie between them.
+    // Missing text is reported after all text of its kind, even if parts of the other kind lie between them.
     for (const kind of ['text', 'refusal'] as const) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)
@@ -185,8 +185,8 @@ export class ItemTeller {
   }
 
   /**
-   * Reports the text of parts that no delta had. Deltas may have used other places than the final parts. If all
-   * deltas together are the beginning of all parts, the rest is unambiguous (ruling U7).
+   * Reports the text of parts that no delta had. The places in deltas may differ from those of the final parts. So all
+   * deltas are compared with the text of all parts: if they are its beginning, the rest is clear (ruling U7).
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = incoming.toldOf(kind).joined()

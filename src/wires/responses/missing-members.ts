@@ -5,9 +5,9 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /**
- * Adds members that servers omit from their events and that spec 6.3 and SDK helpers require (ruling P2). These are
- * the event's type and sequence number, and the places of its item and part, by default 0 (ruling U7). The first
- * event and the first item show whether anything is missing. If nothing is, the stream's events are not parsed.
+ * Adds members that servers omit from their events and that spec 6.3 and SDK helpers require (ruling P2). These are the
+ * event's type and sequence number, and the places of its item and part, by default 0 (ruling U7). The first event and
+ * the first item show whether anything is missing. If nothing is missing there, no event of the stream is parsed.
  */
 export class MissingMembers {
   #lacksNumbers: boolean | undefined
@@ -94,7 +94,7 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    // Some servers number only a few of their events, with a separate count (LiteLLM).
+    // Then all events get our numbers. Some servers number only a few events, with a separate count (LiteLLM).
     if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))
@@ -144,7 +144,7 @@ export function plainContent(content: unknown): string | undefined {
   return JSON.stringify(parts)
 }
 
-/** Whether a message in a frame may have such content. Only matching frames are parsed. */
+/** Matches a frame whose message may have content that SDKs ignore. Only matching frames are parsed. */
 export const mayBeForeign = /"content"\s*:\s*(?:["{]|\[\s*(?:"|\{\s*"text"))|"type"\s*:\s*"(?:text|input_text)"/
 
 /**

@@ -5,8 +5,8 @@ import { objectsOf } from '../answers/read-answer.ts'
 import { isEnded } from './native-json.ts'
 
 /**
- * The events of an item's parts, by the part's type: the text's event and member, the part's event, and the index
- * member.
+ * For each type of part: its text events and the member with the text. Then its part events and the member with its
+ * index.
  */
 const partEvents: Record<string, readonly [text: string, member: string, part: string, number: string]> = {
   output_text: ['output_text', 'text', 'content_part', 'content_index'],

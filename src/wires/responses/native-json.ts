@@ -66,7 +66,7 @@ export function responseValues(head: NativeHead, response: Record<string, unknow
   return values
 }
 
-/** The counters that spec 2.8 requires. If the upstream reports none, all counters are included. */
+/** The counters that spec 2.8 requires. If the upstream reports no usage, all counters are included. */
 export function wantedUsage(counters: ResponsesUsage, reported: Record<string, unknown> | undefined): Wanted {
   if (reported === undefined) return counters
   const { cached_tokens } = counters.input_tokens_details
@@ -99,7 +99,7 @@ export function calledBy(item: Record<string, unknown>): string | undefined {
   return readingActions.has(stringOf(asObject(item['action'])?.['type']) ?? '') ? undefined : kind
 }
 
-/** The text that the hub puts between the parts of a reasoning. */
+/** The text that a translated answer has between the parts of its reasoning. */
 export const partBreak = '\n\n'
 
 /**

@@ -40,10 +40,10 @@ const failed = new Set(['response.failed', 'response.cancelled', 'error'])
 /** Valid event names. A proxy before the upstream may have written other names into the event lines. */
 const eventName = /^(?:response\.|error$|keepalive$)/
 
-/** The beginning of a reasoning item. This may be all that is shown of the reasoning. */
+/** Matches the event that begins a reasoning item. Some models show nothing else of their reasoning. */
 const reasoningItem = /"type"\s*:\s*"reasoning"/
 
-/** The item is a message. */
+/** Matches an event whose item is a message. */
 const messageItem = /"type"\s*:\s*"message"/
 
 /** Events that show nothing yet. An error right after them is still an ordinary HTTP refusal. */
@@ -63,7 +63,7 @@ export class ResponsesNativeStream extends NativeStream {
   readonly #missing = new MissingMembers()
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
-  /** The kind of reasoning received first. Some models send it both raw and as a summary, which counts once. */
+  /** The kind of reasoning received first, raw or summary. If a model sends both kinds, only this kind counts. */
   #reasoning: string | undefined
   /**
    * The last delta's event name, and whether such deltas contain text. Cached, since most deltas resemble the
@@ -128,7 +128,7 @@ export class ResponsesNativeStream extends NativeStream {
     return this.isHushed ? shown : Math.max(shown, estimateTexts(producedTexts(this.#terminal?.response['output'])))
   }
 
-  /** Reads the last event, which repeats all items, unless the provider omits them there. */
+  /** Reads the last event. It repeats all items, unless the provider omits them there. */
   override lastSealed(): string | undefined {
     return lastSealed(this.#terminal?.response['output'])
   }
@@ -151,7 +151,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (name === undefined || (name !== this.#delta.name && !eventName.test(name))) {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
-      // The data contains the event's name too. The specification requires it on the frame.
+      // The data has the event's name too. The specification requires an event line with the name.
       const type = typeOf(data) || (name ?? '')
       if (data.trim() === '[DONE]') return ''
       if (type !== '') named = `event: ${type}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
@@ -211,7 +211,7 @@ export class ResponsesNativeStream extends NativeStream {
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
-  /** Removes content from a start that the deltas or the end event contain as well. */
+  /** Removes content from a start event. The deltas or the end event contain it as well. */
   #emptied(frame: RawFrame): RawFrame {
     const patch = this.parse(dataOf(frame) ?? '')
     if (patch === undefined) return ''
@@ -300,7 +300,7 @@ export class ResponsesNativeStream extends NativeStream {
     }
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
-    // The last event repeats all items, unless the provider omits them there.
+    // The last event usually repeats all items. Then its hosted calls replace those counted so far.
     const callsSeen = this.head.model.prices.hasCalls && callsIn(response['output'], calledBy)
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }

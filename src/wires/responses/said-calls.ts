@@ -10,7 +10,7 @@ import { argumentsText, stringOf } from '../answers/read-answer.ts'
 type SaidCall = {
   name: string | undefined
   callId: string | undefined
-  /** `initial`: the input in the start. `raw`: the input in the deltas, with the start's, as written in frames. */
+  /** `initial`: the input in the start event. `raw`: that input and the input in the deltas, as written in frames. */
   initial: string
   raw: string
 }
@@ -28,8 +28,8 @@ export const callEnd = /^response\.(?:function_call_arguments|custom_tool_call_i
 const keptMax = 4 * 1_048_576
 
 /**
- * The calls of a stream. Clients run a call as its item's end event describes it; SDKs use the last event. Some
- * servers omit there what the deltas or the start contained (ruling Y5).
+ * The calls of a stream. Clients run a call as the end event of its item describes it, and SDKs as the stream's last
+ * event does. Some servers omit from these events what the deltas or the start contained (ruling Y5).
  */
 export class SaidCalls {
   readonly #calls = new Map<string, SaidCall>()
@@ -118,7 +118,7 @@ export class SaidCalls {
     if (!stringOf(item['call_id'])) values.set('call_id', JSON.stringify(call?.callId ?? this.#mint(place)))
     const value = item[member] ?? argumentsIn(item)
     const said = saidOf(call)
-    // Without the member, clients would have no text to parse.
+    // Without `arguments`, clients would have no text to parse.
     const own = value == null && member === 'arguments' ? '{}' : argumentsText(value)
     const text = isEmptyArguments(own) && !isEmptyArguments(said) ? said : own
     if (text !== item[member]) values.set(member, JSON.stringify(text))
@@ -139,7 +139,7 @@ function saidOf(call: SaidCall | undefined): string {
   return call === undefined ? '' : call.raw === '' ? call.initial : decodeString(call.raw)
 }
 
-/** The characters of an id that are compared. */
+/** How many characters of a call's key are compared. */
 const keyCharactersMax = 200
 
 function keysOf(index: unknown, id: unknown): string[] {
