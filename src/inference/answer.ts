@@ -38,11 +38,11 @@ export type AnswerEvent =
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 
-/** An event after the filters. They have replaced all media by a sentence. */
+/** An event after the filters, which have replaced all media by a sentence. */
 export type ShownEvent = Exclude<AnswerEvent, { type: 'media' }>
 
 /**
- * The same run as an encoder receives it. `finish` and `fail` carry the billed counters, since clients see these
+ * The events as an encoder receives them. `finish` and `fail` have the billed counters, since clients see these
  * counters (ruling C3).
  */
 export type BilledEvent =
@@ -68,14 +68,14 @@ export type StopReason = 'end' | 'max_tokens' | 'window' | 'calls' | 'stop_seque
 export type Fault = {
   /**
    * `rejected`: the request is at fault, and the refusal is relayed. `capacity`: 429 or overload. `account`: our
-   * credentials. `truncated`: cut. `broken`: all else.
+   * credentials. `truncated`: the answer was cut. `broken`: all else.
    */
   kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
   /** The HTTP status that the model sent, or that its error type means, if known. */
   status?: number
   /**
    * The first 1,000 characters of the model's error text, decoded. The limit bounds all later searches in the text
-   * (ruling U11). Encoders receive the text scrubbed (ruling U3).
+   * (ruling U11). Encoders receive the text without parts that reveal the upstream (ruling U3).
    */
   text: string
   /** The model's error code, for example `context_length_exceeded`. */

@@ -18,10 +18,9 @@ const defKeys = ['$defs', 'definitions'] as const
 const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
 /**
- * Converts a schema to that subset. The result allows nothing that the given schema forbids, except for rules moved
- * into descriptions. A schema that is in the subset already is returned as the same object.
- * @returns undefined if the subset cannot express the schema: maps, schemas that allow any value, and recursive
- * schemas
+ * Converts a schema to the closed subset. The result forbids all that the given schema forbids, apart from rules that
+ * move into descriptions. A schema that is in the subset already is returned as the same object.
+ * @returns undefined if the subset cannot express the schema: maps, schemas that allow any value, and recursive schemas
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
   const root = asObject(JSON.parse(raw.source))
@@ -74,7 +73,7 @@ function closeHere(schema: Schema): boolean {
   const out = Object.entries(schema).filter(([key, value]) => !isKept(key, value, choice !== undefined))
   for (const [key] of out) delete schema[key]
   if (branches !== undefined) schema['anyOf'] = branches
-  // The branches have types of their own.
+  // A type beside the branches says nothing new, since each branch has its own.
   say(
     schema,
     out.filter(([key]) => key !== choice && !(choice && key === 'type')),
@@ -140,7 +139,7 @@ function refersToItself(root: Schema): boolean {
   )
   for (const [name] of definitions) usersOf.set(name, [])
   for (const [name, schema] of definitions) {
-    // A reference to anything but these definitions is judged at its own place.
+    // Any other reference is judged by `canClose`, where it stands.
     const refs = [...findRefs(schema)].filter((ref) => usersOf.has(ref))
     left.set(name, refs.length)
     for (const ref of refs) usersOf.get(ref)!.push(name)

@@ -3,10 +3,10 @@ import { estimateCode } from './estimate-code.ts'
 import { estimateMediaTokens, imageTokensMax, mediaHeadChars } from './estimate-media.ts'
 
 /*
- * Estimates the tokens of a JSON body before parsing, for holds and for bills without a report of the model (rulings
- * C2, C3). The estimate is coarser and much cheaper than the one of a text. Words, marks, digits and escapes are
- * counted in samples of the body. Base64 is skipped. Keys and brackets count as text, because models see other text
- * in their place.
+ * Estimates the tokens of a JSON body before parsing (rulings C2, C3). The estimate decides how much credit is set
+ * aside for a request, and bills it if the model reports nothing. It is coarser and much cheaper than that of a text.
+ * Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. Keys and brackets count as
+ * text, because models see other text in their place.
  */
 
 /** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
@@ -17,8 +17,8 @@ const sampleEvery = 8
 const opaqueBytesPerToken = 4
 
 /**
- * Weights in 1/1024 token: a rounded least-squares fit to the samples of the text estimate. Its tests print the
- * accuracy. The order is that of assembly/estimate.ts.
+ * Weights in 1/1024 token: a rounded least-squares fit to the samples of the text estimate. The tests of this module
+ * print the accuracy. The weights are in the order of assembly/estimate.ts.
  */
 const byteWeights = {
   /** For every byte outside of an escape, and for an escaped quote or backslash. */
@@ -28,7 +28,7 @@ const byteWeights = {
   /** For the start of each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For each other escape. Newlines and tabs form one indentation, so one directly after another weighs less. */
+  /** For every other escape. Newlines and tabs form one indentation, so the second of two neighbours weighs less. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,
@@ -93,8 +93,8 @@ class Scales {
 
   /**
    * Copies the next window of the body into memory.
-   * @returns the bytes copied, and the position from which no block may begin, because its end must be in the window
-   * too
+   * @returns the bytes copied, and the position from which on no block may begin, because a block must also end in the
+   * window
    */
   #put(body: Buffer, begin: number): { length: number; stop: number } {
     const piece = body.subarray(begin, begin + windowBytes)

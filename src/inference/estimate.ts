@@ -23,7 +23,7 @@ export const weightUnit = 1024
  */
 export const lengthSlots = 16
 
-/** The kinds of pieces, each a row of `lengthSlots` weights. The row of a word is lead + 3 × shape. */
+/** The kinds of pieces, each a row of `lengthSlots` weights. `lead` and `shape` in `sumWeights` give a word's row. */
 export const pieceKinds = [
   'lower after blank',
   'lower after mark',
@@ -54,7 +54,7 @@ const newlines = 18
 /** Weights as whole numbers of 1/1024 token. */
 type WeightTable = Int32Array
 
-/** Classes of code units. Classes from `firstScript` on are scripts, in the order above. */
+/** Classes of code units. Those from `firstScript` on are the scripts, in the order of their table. */
 const mark = 0
 const lower = 1
 const upper = 2
@@ -66,9 +66,9 @@ const firstScript = 6
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
-/** A longer run of equal marks or signs is a rule or a frame. Vocabularies have entries of up to 80 of them. */
+/** In a run of equal marks or signs, this many count one by one. A longer run is usually a drawn line. */
 const spelledTimes = lengthSlots - 1
-/** This many characters of a longer run count as one. */
+/** Beyond `spelledTimes`, this many characters of a run count as one. */
 const longRunShare = 16
 
 const space = 0x20
@@ -94,8 +94,8 @@ export function estimateTextTokens(text: string): number {
 }
 
 /**
- * The most tokens at which any text of this many UTF-16 units is estimated. The worst case is 1.32 tokens a unit:
- * capitals alternating with signs of other scripts. The ends of a text add less than one token.
+ * An upper bound for the estimated tokens of any text with this many UTF-16 units. The worst case is 1.32 tokens a
+ * unit: capitals alternating with signs of other scripts. The ends of a text add less than one token.
  */
 export function mostTokensOf(characters: number): number {
   return 1.35 * characters + 1
@@ -111,7 +111,7 @@ export function weighText(text: string): number {
   return sumWeights(text, pieceWeights, scriptWeights)
 }
 
-/** The position of the last piece that is independent of the text before it; 0 if no piece is. */
+/** Returns the start of the last piece that does not depend on the text before it; 0 if there is no such piece. */
 export function lastBorder(text: string): number {
   for (let at = text.length - 1; at > 0; at--) {
     const before = classOf[text.charCodeAt(at - 1)]!
@@ -124,7 +124,7 @@ export function lastBorder(text: string): number {
 }
 
 /**
- * Sums the weights of all pieces of a text. Exported for the fit.
+ * Sums the weights of all pieces of a text. Exported for scripts/fit-estimate.ts.
  * @param pieces rows and slots as in `pieceKinds`
  * @param perScript two weights for each of `scripts`: one for a run, one for every character in the run
  */

@@ -3,13 +3,13 @@ import { isJsonObject } from '../bytes/scan.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** The result of folding events. `none`: the answer has not ended. */
+/** The result of combining events. `none`: the answer has not ended. */
 type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
 
 /** Builds a whole answer from events. JSON answers are built in no other way, so streams and JSON cannot differ. */
 export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {
   const blocks: FoldedBlock[] = []
-  /** The texts of the open blocks. A kept piece may reference the memory of the whole chunk that it was read from. */
+  /** The texts of the open blocks. A plain string could keep in memory the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
   /** The last piece of each call in which every piece repeats and extends the previous piece. */
   const repeating = new Map<number, string>()

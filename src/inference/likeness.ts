@@ -1,6 +1,6 @@
 /**
- * Digests of the parts that an unnamed request shares with other requests (ruling Y24). The digests are keyed and
- * differ for each account. They are never sent, logged, stored or shown.
+ * Digests of the parts that a request without a conversation key shares with other requests (ruling Y24). The digests
+ * are keyed and differ for each account. They are never sent, logged, stored or shown.
  */
 export type Likeness = {
   /** Digest of the tools. */

@@ -8,18 +8,19 @@ export type Stage = 'silent' | 'reasoning' | 'speaking'
 /** The text produced so far, in estimated tokens: reasoning, and all other text. */
 export type Spoken = { reasoningTokens: number; answerTokens: number }
 
-/** Text is weighed in batches of this size. Keeping the whole answer would cost memory for each of its pieces. */
+/** Text is weighed (its tokens are estimated) in batches of this size. Keeping the whole answer would cost memory. */
 const batchCharacters = 512
 
-/** The most characters kept unweighed while the text has no border. */
+/** The most characters that wait to be weighed if the text has no border, a place where it can be cut. */
 const waitingCharactersMax = 4096
 
 /** The longest piece in ordinary text, in characters. A longer piece (a run of one character) is weighed in parts. */
 const pieceCharactersMax = 1024
 
 /**
- * Measures the text that an answer has produced, the same way on every path (ruling C10). It counts the decoded text
- * of the blocks, one after the other. The count does not depend on how the text was split into pieces.
+ * Measures the text that an answer has produced, in the same way whether it is translated or not (ruling C10). It
+ * counts the decoded text of the blocks, one after the other. The count does not depend on how the text was split into
+ * pieces.
  */
 export class TextMeter {
   #characters = 0
@@ -113,7 +114,7 @@ export class Meter {
     return this.#report
   }
 
-  /** True if the model itself reported completion. False after a local stop or a disconnect. */
+  /** True if the model itself reported completion. False after a stop by the gateway, or a disconnect. */
   isComplete(): boolean {
     return this.#isComplete
   }

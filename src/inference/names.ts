@@ -60,7 +60,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   }
 }
 
-/** Whether all names can stay. No tool is declared twice. */
+/** Whether all names can stay. The caller has refused requests that declare a tool twice. */
 function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, lengthMax: number): boolean {
   for (const { name, namespace } of tools) if (namespace || !isLegal(name, lengthMax)) return false
   for (const turn of turns)

@@ -29,15 +29,15 @@ export const tooMany: Fault = {
 
 /**
  * Turns a decoder's reports into events, and enforces the laws I1–I10 that do not depend on the wire. Start and end
- * come once. Blocks are numbered, and stopped once. No delta is empty. A call without arguments gets `{}`. The stop
- * reason is corrected by the blocks seen. All calls after the end are ignored.
+ * come once. Blocks are numbered, and stopped once. No delta is empty. A call without arguments gets `{}`. If the
+ * blocks contradict the model's stop reason, the reason is corrected. Reports after the end are ignored.
  */
 export class Narrator {
   #events: AnswerEvent[] = []
   #hasStarted = false
   #isOver = false
   #count = 0
-  /** How many blocks the events returned by `take` have started. */
+  /** How many blocks had started when `take` last returned events. */
   #taken = 0
   #calls = 0
   #report: UsageReport = {}
@@ -117,9 +117,9 @@ export class Narrator {
   }
 
   /**
-   * Records a part or a call that could not be read (ruling Y5). If the answer has no other content, it fails with
-   * this fault at its end, instead of being an empty success. After an unreadable call the answer always fails if its
-   * end is an ordinary one.
+   * Records a part or a call that could not be read (ruling Y5). If the answer has no other content, it fails with this
+   * fault at its end, instead of being an empty success. An unreadable call fails every answer that ends in the
+   * ordinary way.
    */
   miss(what: 'part' | 'call', fault: Fault): void {
     this.#missed[what] = fault
@@ -134,7 +134,7 @@ export class Narrator {
     this.#tell({ type: 'usage', report: merged })
   }
 
-  /** @param reasons true when a reasoning item begins or ends */
+  /** @param reasons true if a reasoning item begins, false if it ends */
   alive(reasons?: boolean): void {
     this.start()
     this.#tell(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })

@@ -17,8 +17,8 @@ export function argumentsOfObject(source: string): string {
 }
 
 /**
- * Converts an argument text to the source text of a JSON object. A text that is an object stays. A text deeper or
- * larger than a whole request may be counts as no object. As a string in its body, such a text was never measured.
+ * Converts an argument text to the source text of a JSON object. A text that is an object stays. A text that exceeds a
+ * request's limits on depth or size counts as no object: as a string in a body, it was never measured.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

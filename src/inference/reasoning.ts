@@ -31,7 +31,7 @@ export function budgetOfLevel(level: ReasoningLevel, outputTokensCap: number): n
   return budget < budgetTokensMin ? undefined : budget
 }
 
-/** The strongest supported level up to the wanted one. If all are stronger, the weakest of them. */
+/** Returns the strongest supported level up to the wanted one. If all are stronger, returns the weakest one. */
 export function supportedLevel(wanted: ReasoningLevel, levels: readonly ReasoningLevel[]): ReasoningLevel | undefined {
   const strength = (level: ReasoningLevel) => reasoningLevels.indexOf(level)
   const byStrength = levels.filter((level) => level !== 'none').sort((a, b) => strength(a) - strength(b))

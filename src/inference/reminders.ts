@@ -3,9 +3,9 @@ import type { ModelPart, OperatorText, OperatorTurn, TextPart, Turn, UserPart } 
 
 /**
  * Moves operator text in the middle of a conversation, for a wire that does not accept it there (R-SYS 3 and 4). The
- * text becomes marked text of the user turn directly before it. Without such a turn, it joins the user turn directly
- * after it, else becomes a turn of its own. So its place does not change as the conversation grows (rulings T8, T15).
- * It never moves into the preamble.
+ * text becomes marked text of the user turn directly before it. Without such a turn, the text joins the user turn
+ * directly after it. If both are missing, it becomes a turn of its own. So the text's place does not change as the
+ * conversation grows (rulings T8, T15). The text never moves into the preamble.
  * @param mayStay whether operator text is accepted between these neighbours
  */
 export function foldOperators(

@@ -57,9 +57,9 @@ type InclusiveUsage = {
 }
 
 /**
- * Converts an inclusive report to disjoint counters. The output is the completion or the total minus the prompt, the
- * larger of both: some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning is added
- * if it is too large to be a part. A prompt is never empty, so a prompt of 0 tokens means that it was not counted
+ * Converts an inclusive report to disjoint counters. The output is the completion, or the total minus the prompt if
+ * that is larger: some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning that
+ * exceeds the completion is added to it. A prompt is never empty, so a prompt of 0 tokens means that it was not counted
  * yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
@@ -106,7 +106,7 @@ export function firstOf(counts: readonly unknown[]): unknown {
 }
 
 /**
- * The members of inclusive reports that count cache writes by lifetime, the longer lifetime last. Sources: OpenAI
+ * The members of usage reports that count cache writes by lifetime. The longer lifetime comes last. Sources: OpenAI
  * (types of its SDK 7.57), LiteLLM (its `PromptTokensDetailsWrapper`), and DashScope, which uses Anthropic's names.
  */
 const lifetimes = [

@@ -3,12 +3,12 @@ import type { Text } from '../bytes/json-source.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
 /**
- * The hub's request, independent of any wire. It can express everything that any wire can ask for. Parts in a wire's
+ * A request in the form that all wires share. It can express everything that any wire can ask for. Parts in a wire's
  * own form are decoded in that wire's folder.
  */
 
 export type InferenceRequest = {
-  /** The client's field that holds the conversation. Losses name the client's fields. */
+  /** The client's field that holds the conversation. Lists of changed fields, called losses, name it. */
   conversationField: string
   stream: boolean
   /** Leading operator turns in order: one turn per source item, one text per source text (R-SYS 1). */
@@ -66,7 +66,7 @@ export type ModelPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart
 
 export type TextPart = { type: 'text'; text: Text }
 /**
- * `at` is the part's place in the client's body. The refusal of a model that takes no images mentions it (ruling
+ * `at` is the part's place in the client's body. The refusal of a model without image support names this place (ruling
  * R17).
  */
 export type ImagePart = { type: 'image'; at: string; mime: string; base64: string; detail?: string }
@@ -140,6 +140,6 @@ export type ReasoningWish = {
    * requested.
    */
   isAsked: boolean
-  /** Whether the client asked for sealed proofs (ruling T7). */
+  /** Whether the client asked for proofs of reasoning that only the provider can read (ruling T7). */
   wantsSealed: boolean
 }

@@ -11,8 +11,8 @@ export type Schema = Record<string, unknown>
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
 /**
- * A schema without any of these keywords need not be parsed. The search looks for their ends, because a capital is
- * rare.
+ * A schema without any of these keywords need not be parsed. The search looks for `Of"`, their common end, because
+ * capitals are rare.
  */
 const branchWord = /"(?:anyOf|oneOf|allOf)"/
 const branchEnd = 'Of"'
@@ -107,7 +107,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  // References to one another would be copied without end. Beyond this size, a branch allows anything.
+  // Branches that refer to one another would be copied without end. Beyond this size, their properties allow anything.
   let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {

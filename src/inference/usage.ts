@@ -31,7 +31,7 @@ export const noUsage: Usage = {
 export type Calls = Readonly<Record<string, number>>
 
 /**
- * The counters that a model has reported so far, in the same disjoint form. `undefined` means that the model has not
+ * The counters that a model has reported so far, disjoint as in `Usage`. `undefined` means that the model has not
  * reported the counter.
  */
 export type UsageReport = {
@@ -121,9 +121,9 @@ export const counters = [
 ] as const
 
 /**
- * Merges a later report into an earlier one. The last value of each counter wins. It may be smaller, since the first
- * may be an estimate. A report of only zeros after a real one is ignored (I9). If the later figures are implausible,
- * an output reported before them counts as incomplete (ruling C6).
+ * Merges a later report into an earlier one. The last value of each counter wins. A later value may be smaller, since
+ * the first may be an estimate. A report of only zeros after a real one is ignored (I9). If the later figures are
+ * implausible, an output reported before them counts as incomplete (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
   const isSilent = counters.every((counter) => !later[counter])
@@ -161,8 +161,8 @@ export type UsageEvidence = {
   estimateInput: () => number
   /**
    * Estimates all output produced so far, including reasoning and hidden text.
-   * @param enough a threshold: if the output is surely not larger, the function may skip counting and return any
-   * number up to it
+   * @param enough if the output surely has no more tokens than this, counting may be skipped; any number up to this is
+   * then returned
    */
   estimateOutput: (enough?: number) => number
   /** Estimates unreported reasoning tokens from the reasoning time. Called if the report is not final (ruling C12). */
@@ -211,7 +211,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
 
   let inputTokens = report.inputTokens
   if (inputTokens === undefined) {
-    // The report has cached tokens and no total. The uncached input is our estimate minus the cached tokens.
+    // The report may have only cached tokens. Then the uncached input is our estimate minus the cached tokens.
     const cached = (report.cacheReadTokens ?? 0) + (report.cacheWriteTokens ?? 0)
     inputTokens = Math.max(0, evidence.estimateInput() - cached)
     flags.push('input_estimated')
@@ -278,7 +278,7 @@ const callsMax = 1_000
 
 /**
  * Decides the billed calls (ruling C11). A final, plausible report counts; otherwise the calls seen in the answer
- * count. For a cut answer the larger number counts, since its report may precede the last call.
+ * count. For a cut answer the larger number counts, since the report may precede the last call.
  * @returns only calls that have a price, and no count of 0
  */
 export function weighCalls(

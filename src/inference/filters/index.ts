@@ -11,7 +11,7 @@ export type FilterOptions = {
   /** The model's profile. The filters use only its think tags. */
   profile: { thinkTags?: ThinkTags }
   showsReasoning: boolean
-  /** Whether the client asked for sealed signatures (ruling T7). Then a block with only a seal is shown too. */
+  /** Whether the client asked for seals, proofs of reasoning (ruling T7). Then a block with only a seal is shown too. */
   wantsSealed?: boolean
   /** All requested stop sequences, and the subset that the upstream does not enforce (R-STOP). */
   stops: readonly string[]
@@ -25,8 +25,8 @@ export type FilterOptions = {
 }
 
 /**
- * Combines all filters between a decoder and an encoder. Laws I1–I9 still hold after them. I10 is relaxed on purpose:
- * a local stop sequence finishes the answer before the upstream does, and no events follow.
+ * Combines all filters between a decoder and an encoder. Laws I1–I9 still hold after them. I10 is relaxed on purpose: a
+ * stop sequence that the gateway enforces finishes the answer before the upstream does, and no events follow.
  */
 export function composeFilters(options: FilterOptions): Step<AnswerEvent, ShownEvent> {
   const { profile, stops, localStops } = options

@@ -14,7 +14,7 @@ type StopPatterns = {
   longer: Int32Array
   sibling: Int32Array
   code: Uint16Array
-  /** For each state: the longest shorter state that the state's text ends with. */
+  /** For each state: the longest other state whose text is an end of this state's text. */
   fallback: Int32Array
   /** For each state: the longest sequence that its text ends with, as an index in `stops`; -1 for none. */
   ending: Int32Array

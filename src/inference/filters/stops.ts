@@ -18,8 +18,8 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
   /** A matcher per open block; undefined for blocks that are not searched. */
   const open = new Map<number, StopMatcher | undefined>()
   /**
-   * The start event of a text block of which nothing is shown yet. A match at its first character leaves no block
-   * (3.2).
+   * The start event of a text block of which nothing is shown yet. If a stop sequence begins at the block's first
+   * character, the block is never shown (3.2).
    */
   let unshown: (AnswerEvent & { type: 'block_start' }) | undefined
   let report: UsageReport = {}

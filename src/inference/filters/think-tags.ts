@@ -5,12 +5,12 @@ import { cutsBlocks } from '../narrator.ts'
 export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 
 /**
- * Moves reasoning that a model writes between tags in its text into a reasoning block. Tags count only at the
- * beginning of the first text. Later tags are literal text, since a model may write about tags.
+ * Moves reasoning that a model writes between tags in its text into a reasoning block. Tags count only at the beginning
+ * of the first text. Later tags are literal text, since a model may write about tags.
  *
  * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of them
- * (BUG-6). Then the field counts, and the text between the tags is dropped. A piece of the field does not end the
- * text block. In such an answer, the text after a further thought in the field may begin with tags again.
+ * (BUG-6). Then the reasoning field counts, and the text between the tags is dropped. A piece of the field does not end
+ * the text block. In such an answer, the text after a further thought in the field may begin with tags again.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -27,7 +27,10 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #withheld = ''
   /** Blanks before a possible tag. The string is only appended to, since many pieces may be a single blank. */
   #blanks = ''
-  /** Text that may lie between tags without an opening tag, while it may repeat the field's thought. */
+  /**
+   * Text before a closing tag, without an opening tag. It is kept while it may repeat the thought of the reasoning
+   * field.
+   */
   #unproven: string | undefined
   /**
    * The part of the unproven text after the end of the thought: blanks only. Blanks before its first word are
@@ -39,19 +42,20 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   /** The text block that is being read, and the block that we have opened for it. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
-  /** Whether text followed the last piece of the field, and whether the last text or field block was cut. */
+  /** Whether text followed the last piece of the reasoning field, and whether the last block of either was cut. */
   #hasRead = false
   #wasCut = false
-  /** Text without an opening tag came before the field. So the text may repeat the field, or the field the text. */
-  #isImplied = false
   /**
-   * The field's thought that the text has not repeated yet, and the tagged text that the field has not repeated yet.
+   * Text without an opening tag came before the reasoning field. So the text may repeat the field, or the field the
+   * text.
    */
+  #isImplied = false
+  /** The reasoning field's thought that the text has not repeated yet, and the tagged text that the field has not. */
   #thought: string | undefined
   #unrepeated = ''
-  /** Whether a thought came both in the field and before a closing tag. */
+  /** Whether a thought came both in the reasoning field and before a closing tag. */
   #isMirrored = false
-  /** The field's blocks that are read together with the tags. */
+  /** The reasoning field's blocks that are read together with the tags. */
   readonly #fields = new Set<number>()
   readonly #numbers = new Map<number, number>()
   #events: AnswerEvent[] = []
@@ -138,7 +142,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#state === 'outside') this.#endText()
   }
 
-  /** Reads a piece of the field. Only the part that the tagged text has not contained yet is emitted. */
+  /** Reads a piece of the reasoning field. Only the part that the tagged text has not contained yet is emitted. */
   #readField(text: string) {
     const [beyond, left] = pastRepetition(this.#unrepeated, text)
     this.#unrepeated = left
@@ -174,7 +178,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
         this.#think(rest.slice(0, rest.length - keep))
         return
       }
-      // The unproven text is now proven to be a thought. The part that the field has not contained is new.
+      // The unproven text is now proven to be a thought. The part that the reasoning field has not contained is new.
       if (this.#unproven !== undefined) this.#isImplied = true
       this.#unproven = undefined
       this.#think(rest.slice(0, at))
@@ -226,9 +230,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * No text that could contain tags will follow. Decides the meaning of the withheld text.
-   *
-   * @param isWhole the answer has ended uncut: then text that repeats the thought is the whole answer
+   * Decides the meaning of the withheld text. No text that could contain tags will follow.
+   * @param isWhole whether the answer has ended uncut: then text that repeats the thought is the whole answer
    */
   #endText(isWhole = false) {
     const waiting = this.#blanks + (this.#state === 'inside' ? (this.#unproven ?? '') : '') + this.#withheld
