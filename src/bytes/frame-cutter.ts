@@ -77,7 +77,7 @@ export class FrameCutter {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** Returns the rest when the upstream closes, if only its final blank line is missing (translation 4.1). */
+  /** Call this when the upstream closes. Returns the rest if only its final blank line is missing (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)

@@ -6,8 +6,8 @@ import { keptMark, numberAt, rareCharacter } from './scan.ts'
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The beginning of the token that represents a source while a body is written; the source's number follows. The token
- * is random, so no text from a client can equal it.
+ * The beginning of the token that stands for a source, a JSON text, while a body is written. The source's number
+ * follows. The token is random, so no text from a client can equal it.
  */
 const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
 
@@ -27,8 +27,8 @@ let isWriting = false
  */
 export class JsonSource implements RawJson {
   /**
-   * Pieces, or the bytes that hold the source as one range. Most sources are one range; an object and an array for each
-   * would make half of all garbage.
+   * Pieces, or the bytes that hold the source as one range. Most sources are one range; storing it as a list of one
+   * piece would make half of all garbage.
    */
   readonly from: Buffer | readonly SourcePiece[]
   readonly start: number
@@ -181,7 +181,7 @@ const found: number[] = []
 
 /**
  * Replaces the tokens in a text by their sources.
- * @throws Error if a token is part of a longer text, or if a token of a kept value was read as a client's text
+ * @throws Error if a token is part of a longer text, or if the text has a token of `scan.ts`
  */
 function fillIn(text: string): Buffer {
   let count = 0

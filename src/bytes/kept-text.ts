@@ -2,7 +2,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { free } from './free.ts'
 import { ownCopy } from './own-copy.ts'
 
-/** The number of pieces at which the pieces are joined into one block. */
+/** After this many pieces, they are joined into one block. */
 const piecesMax = 64
 
 /** The shortest text that is compressed, in UTF-16 units. Compressing a shorter one saves too little. */

@@ -18,7 +18,7 @@ const jsonTokensMax = 150_000
 /** The most top-level members. Each is recorded in memory. Real requests have fewer than a hundred. */
 const jsonMembersMax = 10_000
 
-/** The limits of a text. Nesting has a fixed limit of 128 levels. */
+/** The limits of a JSON text: its tokens and its top-level members. Nesting has a fixed limit of 128 levels. */
 export type JsonLimits = { tokensMax: number; membersMax: number }
 
 const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
@@ -29,8 +29,8 @@ const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMe
  */
 const answerLimits: JsonLimits = { tokensMax: 500_000, membersMax: jsonMembersMax }
 /**
- * A text up to this size is parsed without a scan: it takes a few ms, whatever its content. In bytes, or in UTF-16
- * units of a string.
+ * A text up to this size, in bytes or in the UTF-16 units of a string, is parsed without a scan. Parsing it takes a few
+ * ms, whatever its content.
  */
 const unscannedMax = 65_536
 
@@ -117,8 +117,8 @@ type JsonLook = {
 }
 
 /**
- * Words that, as a whole string, show that a body needs a closer look. Only strings of the same length are compared
- * with a word. A native search for one word would cost a fifth of the scan. In a body that is mostly an image, it would
+ * If one of these words occurs as a whole string, the body needs a closer look. A word is compared only with strings of
+ * its length. A native search for one word would cost a fifth of the scan. In a body that is mostly an image, it would
  * cost twice the whole scan.
  */
 const notedWords = [
@@ -174,8 +174,8 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /**
- * Returns the outline of a text from the memory of its last scan. The text is scanned again if another text was scanned
- * since, or if the scan had other keys.
+ * Returns the outline of a text, with tokens for the kept values, from the memory of its last scan. The text is scanned
+ * again if another text was scanned since, or if the scan had other keys.
  * @param members the result of the text's scan
  */
 export function outlineOf(bytes: Uint8Array, keys: KeptKeys, members: readonly JsonMember[]): Outline {

@@ -13,9 +13,7 @@ const frameBytesMax = 1_048_576
 const preludeBytes = 12
 const sumBytes = 4
 
-/**
- * The length of a header's value by its type, in bytes; `-1`: the two bytes before it are its length. Type 7 is text.
- */
+/** The length of a header's value by its type, in bytes. `-1`: two bytes with the length precede it. Type 7 is text. */
 const valueBytes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 const textType = 7
 

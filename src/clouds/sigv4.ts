@@ -3,7 +3,7 @@ import { createHmac, hash } from 'node:crypto'
 /** Credentials that sign for an account of AWS. Temporary ones have a token. */
 export type AwsCredentials = { id: string; secret: string; token?: string }
 
-/** The scope of a signature without its day, which follows from the time of the signature. */
+/** The scope of a signature, apart from the day, which is the day of signing. */
 export type SigningPlace = { region: string; service: string }
 
 /** A request as it is sent: `path` with its query, percent-encoded; headers as names and values in turn. */
@@ -16,7 +16,7 @@ export type SignableRequest = {
   body: Buffer | string
 }
 
-/** Returns the signing key of one day. It costs four digests, more than the rest of a small request, so the last one is kept. */
+/** Returns the signing key of one day. It costs more than the rest of a small request, so the last key is kept. */
 type SigningKeys = (secret: string, day: string, place: SigningPlace) => Buffer
 
 const algorithm = 'AWS4-HMAC-SHA256'
@@ -62,12 +62,12 @@ export function signRequest(
   return [...added, ['authorization', authorization]]
 }
 
-/** The lifetime of a minted bearer key that AWS allows at most, in seconds. */
+/** The longest lifetime of a minted bearer key that AWS allows, in seconds. */
 export const bearerSecondsMax = 43_200
 
 /**
  * Mints a short-term key of Bedrock: a presigned URL of `CallWithBearerToken` (aws-bedrock-token-generator 1.1.0,
- * 2025-07). It expires with the credentials, or earlier.
+ * 2025-07). The key expires with the credentials, or earlier.
  * @param nowMs as for `signRequest`
  */
 export function mintBearer({ id, secret, token }: AwsCredentials, region: string, nowMs: number): string {
@@ -93,7 +93,7 @@ export function mintBearer({ id, secret, token }: AwsCredentials, region: string
   return `bedrock-api-key-${Buffer.from(url).toString('base64')}`
 }
 
-/** Returns a function that keeps the last key: that of one secret, day and place. */
+/** Returns a function that makes signing keys and keeps the last one. */
 export function keepSigningKey(): SigningKeys {
   let last: { secret: string; day: string; place: SigningPlace; key: Buffer } | undefined
   return (secret, day, place) => {
@@ -113,7 +113,7 @@ function scopeOf(date: string, { region, service }: SigningPlace): string {
   return `${date.slice(0, 8)}/${region}/${service}/aws4_request`
 }
 
-/** Values of headers are sent in Latin-1, so they are digested in it too. */
+/** Values of headers are sent in Latin-1, so the text to sign is digested in Latin-1 too. */
 function textToSign(date: string, scope: string, canonical: readonly string[]): string {
   return [algorithm, date, scope, hash('sha256', Buffer.from(canonical.join('\n'), 'latin1'), 'hex')].join('\n')
 }
@@ -150,8 +150,8 @@ function compare(one: string, other: string): number {
 }
 
 /**
- * Encodes a part of a query by the rules of AWS: other rules may have left `!` as it is. A malformed escape is signed
- * as text.
+ * Encodes a part of a query by the rules of AWS. The URL may follow other rules, which leave `!` as it is. A malformed
+ * escape is signed as text.
  */
 function encodeAnew(text: string): string {
   try {

@@ -82,7 +82,7 @@ function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
 
 type CauseCount = readonly [upstream: string, cause: string, count: number]
 
-/** Makes a family that counts causes for each upstream, with one series for each upstream and result. */
+/** Makes a metric family that counts causes, with one series for each upstream and result. */
 function byResult(facts: FamilyFacts, read: () => CauseCount[]): Family {
   return new Reading(facts, (set) => {
     const sums = new Map<string, Map<string, number>>()
@@ -115,7 +115,7 @@ function countAvailable({ snapshots }: Gateway): Map<string, number> {
   const { pool, config } = snapshots.current
   const counts = new Map(config.catalog.entries.map(({ id }) => [id, 0]))
   for (const { model, state } of pool.list(config.catalog.entries)) {
-    // After its cooldown, the next request tries the account, so it counts as usable.
+    // After its cooldown an account is on trial: the next request tries it. So it counts as usable.
     if (state === 'ready' || state === 'trial') counts.set(model, counts.get(model)! + 1)
   }
   return counts

@@ -13,9 +13,7 @@ import { createGenAiFigures } from './gen-ai-figures.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
-/**
- * The most requests in one message. Encoding so many takes a quarter of a millisecond of one turn of the event loop.
- */
+/** The most requests in one message, and the most encoded in one turn of the event loop, in a quarter of a millisecond. */
 const messageMax = 256
 const turnMax = 16
 
@@ -147,7 +145,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     log('telemetry_lost', { signal, lost: count, why })
   }
 
-  /** Returns a function that runs only once at a time. If our code throws in it, only that message is lost. */
+  /** Wraps a function so that it never runs twice at a time. If our code throws in it, only that message is lost. */
   function oneAtATime(act: () => Promise<void>): () => Promise<void> {
     let running: Promise<void> | undefined
     return () => {
@@ -218,7 +216,7 @@ function genAiAttributes(places: ServerNames): AttributesOf {
   }
 }
 
-/** The number of waiting requests at which they are sent at once, without waiting for the interval. */
+/** If this many requests wait, they are sent at once, without waiting for the interval. */
 const enough = 512
 
 /** Requests that wait to be exported. The queue is limited: further requests are dropped and counted. */

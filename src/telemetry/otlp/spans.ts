@@ -112,7 +112,7 @@ function attemptSpan(tried: Try, index: number, { chat, endMs, wallMs, places }:
   const place = places.upstream(tried.upstream)
   return {
     traceId: chat.traceId,
-    // The upstream may have received this span id.
+    // The upstream may have received this span id in the trace header.
     spanId: tried.spanId ?? newSpanId(),
     parentSpanId: chat.spanId,
     name: 'POST',
