@@ -8,7 +8,7 @@ import { countTokens, tokenize } from './tokens.ts'
 /** The most characters of a question or of a tool result that an answer repeats. */
 const quoteCharactersMax = 200
 
-/** Plans the answer by the step of the script. What the step leaves open depends on the prompt. */
+/** Plans the answer as the script's step says. Whatever the step does not set is derived from the prompt. */
 export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts): SimulatedReply {
   const turn = lastTurn(prompt)
   const asked = ownText(turn)
@@ -57,7 +57,7 @@ function lastTurn(prompt: Prompt): PromptTurn {
 
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
-/** Returns the user's last text in a turn. Text in a tag is from an agent, and is used only if there is no other. */
+/** Returns the user's last text in a turn. An agent's text in a tag is used only if the turn has no other text. */
 function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))
@@ -134,7 +134,7 @@ function quote(text: string): string {
     : `"${characters.slice(0, quoteCharactersMax).join('')}…"`
 }
 
-/** Stops the text at the earliest, or else the longest, stop sequence. Later parts of the answer are removed. */
+/** Cuts the answer at the stop sequence that occurs first; if two begin at the same place, at the longer one. */
 function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   let at = Number.POSITIVE_INFINITY
   for (const stop of stops) {

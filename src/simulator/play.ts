@@ -17,8 +17,8 @@ export type Outlet = {
 }
 
 /**
- * Writes the frames of a stream by the step: delays, cuts, bytes per write, line ends. Waits while the client does not
- * read, and returns when the client has left.
+ * Writes the frames of a stream with the step's delays, cuts, bytes per write and line ends. Waits while the client
+ * does not read, and returns when the client has left.
  * @param fail makes the frames of `cut.how: error`; it gets the number of frames sent before
  * @param isFramed whether each event is sent in a frame of Amazon's event stream
  */
@@ -42,7 +42,7 @@ export async function playFrames(
   for (const frame of all) {
     if (sent >= eventsMax) break
     await pause(outlet, frame.delayMs ?? (sent === 0 ? step.first_delay_ms : step.delay_ms))
-    // The blank line after a frame is sent with the next one, because the last frame may have to lack it.
+    // The blank line after a frame is sent with the next frame, because a script may leave out the last blank line.
     const { body, blank } = frameText(frame, sse?.crlf ? '\r\n' : '\n')
     const text = held + body + (sse?.no_last_blank ? '' : blank)
     const isWhole = await write(isFramed ? frameOfEvent(text) : text)

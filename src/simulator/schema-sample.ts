@@ -2,7 +2,7 @@ import { asObject } from '../bytes/json.ts'
 
 type SampleSchema = Record<string, unknown>
 
-/** The depth from which simple variants are chosen, and from half of which only required properties are filled in. */
+/** From this depth on, the simplest variant is chosen. From half of it on, only required properties are filled in. */
 const depthMax = 6
 
 /**

@@ -59,7 +59,7 @@ const plainStep = z.strictObject({
     .optional(),
   finish: z.string().optional(),
   usage: z.union([z.literal('none'), anyObject]).optional(),
-  /** The exact stream, which replaces the one of the wire. */
+  /** The exact events of the stream, instead of those that the wire would have. */
   events: z.array(event).optional(),
   /** The delay before the status line. */
   head_delay_ms: ms.optional(),
@@ -157,7 +157,7 @@ function explain(
   return sentences.join('\n')
 }
 
-/** Returns the mistakes of an issue, those of the closest branch for a union. An unknown key has its own path. */
+/** Returns the mistakes of an issue; for a union, those of the branch that fits best. An unknown key has its own path. */
 function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; message: string }[] {
   const path = [...above, ...issue.path]
   if (issue.code === 'unrecognized_keys') {

@@ -1,8 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 /*
- * Signatures of thinking and encrypted reasoning. Like the vendors', they are opaque to clients. The key is not secret.
- * It only lets a simulator recognize the tokens of a simulator, even after a restart.
+ * Signatures of thinking and encrypted reasoning. They are opaque to clients, as the vendors' signatures are. The key
+ * is not secret. It only lets a simulator recognize the tokens of a simulator, even after a restart.
  */
 
 const key = 'triwire simulator'
@@ -14,7 +14,7 @@ export function seal(text: string): string {
   return Buffer.concat([hash, mac(hash)]).toString('base64')
 }
 
-/** Whether a token was made by a simulator. If there is a text, the token must be that of the text. */
+/** Whether a token was made by a simulator. If a text is given, the token must belong to that text. */
 export function isSealOf(token: string, text: string): boolean {
   const bytes = Buffer.from(token, 'base64')
   if (bytes.length !== 2 * hashBytes) return false

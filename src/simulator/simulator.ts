@@ -24,14 +24,14 @@ export { type BuiltInScript, builtInScripts } from '../catalog/built-in-scripts.
 export type { RecordedRequest } from './recorded-request.ts'
 export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
 
-/** An `import` of `node:http` would read all its exports, and one loads Node's fetch: 30 ms more for each start. */
+/** An `import` of `node:http` would read all its exports. Reading one of them loads Node's fetch, which takes 30 ms. */
 const { createServer } = process.getBuiltinModule('node:http')
 
 /** A line of the log: names, counts and times, and no content. */
 export type AnsweredRequest = {
   method: string
   path: string
-  /** The model as the request names it. Undefined if it names none. */
+  /** The model as the request names it. Undefined if the request names no model. */
   model?: string
   status: number
   ms: number
@@ -51,7 +51,7 @@ export type SimulatorOptions = {
   onAnswered?: (request: AnsweredRequest) => void
   /** False: the structure of conversations is not checked. */
   strict?: boolean
-  /** The wires by path, instead of the wires' usual paths, as for a provider with other paths. */
+  /** The wires by path, for a provider whose paths differ from the usual paths of the wires. */
   paths?: Readonly<Record<string, SimulatorWire>>
   /** The shortest prefix that prompt caches keep: 64 tokens, or that of the vendors. */
   promptCache?: 'short' | 'vendors'
@@ -74,8 +74,8 @@ const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
 const failureStatus = 500
 
 /**
- * Starts an upstream that behaves like the vendors of the three wires. Its answers are deterministic: defaults, or
- * those of scripts. It shares no code with the gateway's wires.
+ * Starts an upstream that behaves like the vendors of the three wires. Its answers are deterministic: scripted ones, or
+ * defaults. It shares no code with the gateway's wires.
  * @throws ScriptError, or the error of the listener
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {

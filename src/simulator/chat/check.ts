@@ -18,8 +18,8 @@ import {
 import { rejectField } from '../prompt.ts'
 
 /*
- * Refuses requests like the vendor of the chat wire (wires/chat-wire §2–5). Unknown top-level fields pass. The tables
- * come first, then the rules of fields, then those of the conversation.
+ * Refuses the requests that the vendor of the chat wire refuses (wires/chat-wire §2–5). Unknown top-level fields pass.
+ * The tables come first, then the rules of fields, then those of the conversation.
  */
 
 const partsOf: Record<string, string[]> = {

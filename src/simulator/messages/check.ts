@@ -15,7 +15,7 @@ import {
 import { rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
-/* Refuses requests like the vendor of the messages wire (wires/message-wire §2–6). Unknown top-level fields pass. */
+/* Refuses what the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. */
 
 const cacheMarksMax = 4
 const thinkingBudgetMin = 1024
@@ -78,7 +78,7 @@ function checkTools(body: SimulatorJson): Set<string> {
     const path = `tools.${index}`
     const tool = object(value, path)
     newToolName(tool['name'], `${path}.name`, 128, names)
-    // The vendor knows the schemas of its own types of tools.
+    // A tool of one of the vendor's own types needs no schema.
     if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
     // A deferred tool may be declared with its name only.
     if (tool['defer_loading'] === true && !isGiven(tool['input_schema'])) continue

@@ -20,8 +20,8 @@ import { Rejection, rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
 /*
- * Refuses requests like the vendor of the responses wire (wires/responses-wire §2–6). Nothing is stored. Unknown
- * top-level fields pass.
+ * Refuses the requests that the vendor of the responses wire refuses (wires/responses-wire §2–6). Nothing is stored.
+ * Unknown top-level fields pass.
  */
 
 const outputTokensMin = 16

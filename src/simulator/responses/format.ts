@@ -91,9 +91,7 @@ function responseObject(head: ReplyHead, status: string, output: WrittenItem[]):
   }
 }
 
-/**
- * Repeats a tool like the vendor: a function has all members, `strict` by default true (openai 7.57.0, FunctionTool).
- */
+/** Repeats a tool as the vendor does: all members, `strict` true by default (openai 7.57.0, FunctionTool). */
 function echoTool(tool: unknown): unknown {
   const { type } = asObject(tool) ?? {}
   return type === 'function' ? { description: null, parameters: null, strict: true, ...asObject(tool) } : tool
