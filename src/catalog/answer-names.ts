@@ -6,15 +6,16 @@ import { compile } from './routing-fields.ts'
  */
 const edition = /[-@](?:\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d|\d{8}|\d{6}|\d{4}|\d{3})$/
 /**
- * Suffixes that a host adds after the edition, and suffixes in its place, for the newest edition or a way to serve it.
+ * `revision`: a suffix that a host adds after the edition. `undated`: a suffix in place of the edition, for the newest
+ * edition or for a way to serve the model.
  */
 const revision = /-v\d+:\d+$/
 const undated = /(?:-latest|-0|:[a-z]+)$/
 
 /**
- * Whether an answer with this model name comes from the requested model (ruling Y13). It does if the name is, in any
- * case, the upstream's name for the model or a dated form of it. A vendor or a path may precede either. A name of the
- * profile counts too. Two different dates mean two models.
+ * Whether an answer with this model name comes from the requested model (ruling Y13). It does if the name equals the
+ * upstream's name for the model. Case, the edition, and a vendor or a path before either name do not matter, but two
+ * different editions mean two models. Names that the profile lists are accepted too.
  */
 export function isAnsweredBy(name: string, served: Pick<Serving, 'upstreamModel' | 'profile'>): boolean {
   if (name === served.upstreamModel) return true

@@ -3,7 +3,7 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words for service at the base price, by the member of an answer or its usage that contains them (ruling Y17).
+ * The words that mean service at the base price, by the member of an answer or its usage that has them (ruling Y17).
  * Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
  * `not_available` is the geography of models without a choice of one.
  */
@@ -21,7 +21,7 @@ const tierWords: Readonly<Record<string, Tier>> = {
   ...{ flex: 'flex', priority: 'priority', fast: 'priority', ultrafast: 'ultrafast' },
 }
 
-/** The tier that a word names; null for the base, undefined for an unknown word. */
+/** The tier that a word names; null for the base price, undefined for an unknown word. */
 export function tierOf(said: string): Tier | null | undefined {
   const word = said.trim().toLowerCase()
   if (word === '' || baseWords['service_tier']!.includes(word)) return null
@@ -34,10 +34,10 @@ const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
 export const tierHeader = 'x-gemini-service-tier'
 
-/** The words with which a request asks for a service, or an answer reports one, by their member. */
+/** The words with which a request asks for a tier, speed or geography, or an answer reports one, by their member. */
 export type ServiceWords = Readonly<Record<string, string>>
 
-/** The meaning of a word: the base (no member is set), a tier, a geography, or unknown. */
+/** The meaning of a word: the base price (no member is set), a tier, a geography, or unknown. */
 type Served = { tier?: Tier; geo?: string; isUnknown?: true }
 
 function readWord(member: string, said: string, wire: ModelWire): Served {
@@ -53,7 +53,7 @@ type ServedFacts = { tier: Tier | undefined; geo: string | undefined; isUnpriced
 
 /**
  * Reads the service of an answer (ruling Y17). For each member, a word of the answer wins over the request's. A service
- * without a price at this moment is billed at the base. If the answer names it, that is reported.
+ * without a price at this moment is billed at the base. If the answer itself names such a service, `isUnpriced` is set.
  * @param said the words of the answer
  * @param asked the words of the request, as it was sent to the model
  */
@@ -77,14 +77,14 @@ export function readService(
   return facts
 }
 
-/** The members for services of each wire. */
+/** The request fields with which each wire asks for a tier, a speed or a geography. */
 const wireMembers: Readonly<Record<ModelWire, readonly string[]>> = {
   chat: ['service_tier'],
   responses: ['service_tier'],
   messages: ['service_tier', 'speed', 'inference_geo'],
 }
 
-/** Whether a request may ask a model for a service: its list must have a price for that very word now (ruling C7). */
+/** Whether a request may ask a model for a service: the model's list must have a price for this word now (ruling C7). */
 export function isPricedWord(
   member: string,
   word: unknown,
@@ -102,7 +102,8 @@ export function askedTiers(asked: ServiceWords | undefined, wire: ModelWire): Ti
 }
 
 /**
- * The field with which a request of a wire asks for a tier, and the word for each tier; undefined if the wire has none.
+ * The field with which a request of a wire asks for a tier, and its word for each tier. Undefined: the wire has no word
+ * for the tier.
  */
 const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier, word: string): string | undefined }>> =
   {
@@ -116,18 +117,17 @@ export function tierFieldOf(wire: ModelWire): string {
   return tierFields[wire].field
 }
 
-/** The scalar of the hub's request that asks for a tier. */
+/** The field of a decoded request that asks for a tier, on all wires. */
 export const tierScalar = 'service_tier'
 
-/** On wires with `service_tier`, the words for tiers are the same. */
+/** All wires with `service_tier` use the same words, so a word that names the tier is sent unchanged. */
 function tierWordOf(tier: Tier, word: string): string {
   return tierOf(word) === tier ? word : tier
 }
 
 /**
- * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7).
- *
- * If the list has tiers, words for the base are sent too between wires with the same field, because a project may have
+ * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7). If the
+ * list has tiers, a word for the base price is sent too, but only between wires with the same field. A project may have
  * another default.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
@@ -141,7 +141,7 @@ export function spellTier(
   const { tier, isUnknown } = readWord(asked, word, from)
   const isPriced = tiers.some((one) => (tier ?? one) === one && setAt(prices, { at, tier: one }).tier === one)
   if (isUnknown || !isPriced) return undefined
-  // `fast` of the messages wire is a speed, and providers of the other wires may know the tier only by its first name.
+  // `fast` of messages is a speed. Providers of other wires may know this tier only as `priority`, its first name.
   const isSame = asked === field
   const free = isSame && freeTierWords.includes(word) ? word : undefined
   const said = tier === undefined ? free : wordOf(tier, isSame ? word : tier)
@@ -149,11 +149,8 @@ export function spellTier(
 }
 
 /**
- * The service of an answer in the words of a client's wire; null for what the answer has not named.
- *
- * If the list has tiers, words for the base are sent too between wires with the same field, because a project may have
- * another default.
- * @returns the words to send, by their field; undefined if nothing is sent
+ * The service that an answer reports, in the words of the clients' wires. Null for a fact that the answer has not
+ * named.
  */
 export type RetoldService = {
   /** For chat and responses. */

@@ -14,7 +14,7 @@ export type Rates = {
 
 /** The prices by which an answer is billed (ruling C11). Most models have no steps and no calls. */
 export type Prices = Rates & {
-  /** Steps by rising `above`. The last one that the input exceeds prices the whole request. */
+  /** The prices of large inputs, by rising `above`. The last step that the input exceeds prices the whole request. */
   steps?: readonly PriceStep[]
   /** Nano-credits for a call of a hosted tool, by its kind. */
   calls?: Readonly<Record<string, bigint>>
@@ -26,8 +26,8 @@ export type PriceStep = Rates & {
 }
 
 /**
- * Services that a list may price separately from the base (ruling Y17). `fast` on chat and responses, and the speed
- * `fast`, are `priority`.
+ * Tiers of service that a list may price separately from the base (ruling Y17). The tier `fast` of chat and responses,
+ * and the speed `fast` of messages, count as `priority`.
  */
 export const tiers = ['flex', 'priority', 'ultrafast'] as const
 export type Tier = (typeof tiers)[number]
@@ -37,9 +37,9 @@ export type PriceSet = {
   prices: Prices
   /** Identifies the prices of a bill; part of the ledger entry. */
   version: string
-  /** The index of its row in the list. */
+  /** The index of the set's row in the list. */
   row: number
-  /** The band, tier and geography that it is for; each null for the base. */
+  /** The band, tier and geography to which the set applies; each null for the base. */
   band: string | null
   tier: Tier | null
   geo: string | null
@@ -53,9 +53,9 @@ export type Band = {
   zone: string
   /** The offset of the zone from UTC at a moment, in ms. */
   offsetAt: (ms: number) => number
-  /** Whether windows begin on a weekday, Sunday first. */
+  /** For each weekday, Sunday first: whether windows begin on that day. */
   weekdays: readonly boolean[]
-  /** Half-open, in ms from midnight. One that ends after 24 h belongs to the day on which it began. */
+  /** Half-open, in ms from midnight. A window that ends after 24 h belongs to the day on which it began. */
   windows: readonly { startMs: number; endMs: number }[]
   /** Dates on which no window begins, in days since 1970. */
   daysOff: ReadonlySet<number>
@@ -63,16 +63,16 @@ export type Band = {
 
 /** The prices of a list from one moment until the next row. */
 export type PriceRow = {
-  /** The first moment, in Unix milliseconds. The first row also applies before it. */
+  /** The first moment, in Unix milliseconds. The first row also applies before that moment. */
   fromMs: number
   bands: readonly Band[]
-  /** All combinations: by band (first the base, then `bands` in order), then by `setKey`. */
+  /** The sets of prices: first by band (the base, then `bands` in order), then by tier and geography (`setKey`). */
   sets: readonly ReadonlyMap<string, PriceSet>[]
 }
 
 /** The prices of a model over time. Made when the configuration is read; see `price-list.ts`. */
 export type PriceList = {
-  /** By rising `fromMs`; at least one. */
+  /** The rows by rising `fromMs`; at least one. */
   rows: readonly PriceRow[]
   /** The only set of a list without dates, bands, tiers and geographies. */
   only: PriceSet | undefined
@@ -86,7 +86,7 @@ export type PriceList = {
   hasDearerWrites: boolean
   /** The text of a list with bands, tiers or geographies. The ledger stores it, so that each choice can be repeated. */
   kept: { text: string; digest: string } | undefined
-  /** The results of `holdPrices`, which fills it. */
+  /** The cached results of `holdPrices`, which fills this map. */
   holds: Map<string, Prices>
 }
 
@@ -95,7 +95,7 @@ export type Serving = {
   /** The upstream's name for the model. Never shown to a client. */
   upstreamModel: string
   profile: Profile
-  /** The provider's prices there, for costs (ruling C11); undefined: costs are not recorded. Never shown to clients. */
+  /** The provider's prices at the upstream (ruling C11); undefined: no costs are recorded. Never shown to clients. */
   cost?: PriceList | undefined
   /** Whether URLs of media and ids of stored files are allowed on the model's own wire (ruling U12). */
   remoteMedia: Passage
@@ -108,9 +108,9 @@ export type Route = {
   upstream: string
   /** Upstreams with lower numbers are tried first. The others follow if none of these can be used. */
   priority: number
-  /** Its share of the requests within one priority, whatever its number of accounts. */
+  /** The upstream's share of the requests within one priority, whatever its number of accounts. */
   weight: number
-  /** Headers of this model's requests there, with names in lower case. They win over the upstream's own. */
+  /** Headers for this model's requests to the upstream, in lower case. They win over the upstream's own headers. */
   headers: ReadonlyMap<string, string>
   serving: Serving
 }
@@ -119,9 +119,9 @@ export type Route = {
 export type Model = Serving & {
   /** The name that clients use and that answers contain; for an alias, the alias (ruling R14). */
   id: string
-  /** The id of its entry, by which it is billed and logged, whatever name the client used. */
+  /** The id of the model's entry. Requests are billed and logged by this id, whatever name the client used. */
   entryId: string
-  /** Its further names; each is an id of the list. */
+  /** The model's further names; each is listed as an id too. */
   aliases: readonly string[]
   /** The one wire that all its upstreams use. */
   wire: ModelWire
@@ -135,7 +135,7 @@ export type Model = Serving & {
   plans?: ReadonlyMap<string, PriceList>
   /** The model for accounts with a plan, which differs only in its prices. Made with the catalog. */
   planned?: ReadonlyMap<string, Model>
-  /** Tiers that accounts of its upstreams use without a request for them. Holds include their prices. */
+  /** Tiers that upstreams may use unasked. The credit set aside for a request covers their prices. */
   expectedTiers: readonly Tier[]
   /**
    * Fields and betas that are allowed although they raise the price or choose a model (rulings C7, Y13); in lower case.
@@ -149,36 +149,36 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /** Set for the name of a chain. All else is that of the first entry, except the figures that agents get. */
+  /** Set if the id names a fallback chain. The other members are its first entry's, except the figures that agents get. */
   chain?: Chain
 }
 
 /**
- * A name whose answers may come from several entries (ruling Y23). The first entry answers. A further one does so only
- * for a cause that the operator declared. The entries have their own ids, prices and wires.
+ * A fallback chain: a name whose answers may come from several entries (ruling Y23). The first entry answers. The next
+ * entry is tried only for a cause that the operator declared. The entries have their own ids, prices and wires.
  */
 export type Chain = {
   /** Two to four, in the order in which they are tried. */
   entries: readonly Model[]
   when: ReadonlySet<FallbackCause>
-  /** How long a conversation stays with the entry it moved to, in ms; undefined: as long as its prompt cache there. */
+  /** How long a conversation stays with the entry it moved to, in ms; undefined: until its prompt cache there expires. */
   returnMs: number | undefined
 }
 
 /**
  * The causes for which the next entry of a chain is tried.
  *
- * - `capacity`: all places of the entry are full.
- * - `unavailable`: none of its places can be reached or works.
- * - `over_long`: the prompt is too long for it.
- * - `budget`: the budget of the key or its person is too small for it.
+ * - `capacity`: all upstream accounts of the entry are full.
+ * - `unavailable`: none of its upstream accounts can be reached or works.
+ * - `over_long`: the prompt is too long for the entry.
+ * - `budget`: the budget of the key, or of its person, is too small for the entry.
  */
 export const fallbackCauses = ['capacity', 'unavailable', 'over_long', 'budget'] as const
 export type FallbackCause = (typeof fallbackCauses)[number]
 
 type Passage = 'pass' | 'refuse'
 
-/** `account`: one key for each customer. `conversation`: one for each opening of a conversation of a customer. */
+/** `account`: one key for each customer. `conversation`: one for each opening of a customer's conversations. */
 export const implicitKeys = ['off', 'account', 'conversation'] as const
 type ImplicitKey = (typeof implicitKeys)[number]
 
@@ -234,16 +234,16 @@ export function ratesOf(prices: Prices, inputTokens: number): Rates & { above?: 
   return prices.steps?.findLast(({ above }) => inputTokens > above) ?? prices
 }
 
-/** The price of the dearest call. A hold assumes it for a request that may make calls (ruling C11). */
+/** The price of the dearest call. The credit set aside for a request that may make calls assumes it (ruling C11). */
 export function dearestCallNanos({ calls = {} }: Prices): bigint {
   return Object.values(calls).reduce((most, nanos) => (nanos > most ? nanos : most), 0n)
 }
 
 /** The pinned list of models. Immutable: a reload makes another. */
 export type Catalog = {
-  /** By every id that a client may name. An alias has its own model, which differs only in its `id` (ruling R14). */
+  /** The models by every id that a client may name. An alias has its own model, which differs only in `id` (ruling R14). */
   models: ReadonlyMap<string, Model>
-  /** The models themselves, in their order. */
+  /** The models without aliases, in the order of the list. */
   entries: readonly Model[]
   /** The chains, in their order. */
   chains: readonly Model[]
@@ -259,12 +259,12 @@ function withPlans(model: Model): Model {
   return Object.freeze({ ...model, planned: new Map(planned) })
 }
 
-/** A chain as the file has it, with the ids of its entries. */
+/** A chain as the configuration file has it, with the ids of its entries. */
 export type ChainOfIds = Omit<Chain, 'entries'> & { id: string; chain: readonly string[] }
 
 /**
  * Creates the catalog.
- * @param listed models and chains in the order of the list; a chain names models of it
+ * @param listed models and chains in the order of the list; a chain names models of the same list
  * @param pinnedSeconds Unix seconds of the day the catalog was pinned: `created` on every row (spec 2.9)
  */
 export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSeconds: number, owner: string): Catalog {
@@ -272,7 +272,7 @@ export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSecond
   const entries: Model[] = []
   const all = [...listed]
   for (const model of all) {
-    // This fixes the place of the id in the list. Its chain replaces the value below.
+    // This fixes the place of a chain's id in the list. The chain itself is set below.
     if ('entryId' in model) addModel(model)
     else byId.set(model.id, undefined!)
   }

@@ -1,4 +1,4 @@
-/** The most ids to name (ruling R17). */
+/** The most similar ids that an error names (ruling R17). */
 const nearMax = 3
 const distanceMax = 2
 /** A longer id is compared with none, because no person would type it. */

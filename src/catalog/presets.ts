@@ -3,27 +3,31 @@ import data from './presets.json' with { type: 'json' }
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The entries that `triwire catalog add` writes: providers, and models of theirs with figures that can be looked up.
- * One credit stands for one US dollar. The figures are in `presets.json`.
+ * The entries that `triwire catalog add` writes: providers, and some of their models with published figures. One credit
+ * stands for one US dollar. The figures are in `presets.json`.
  *
- * Each price has its source, and the day on which that was read. Presets contain no price without a dated source. The
- * operator sets the price of a model without `prices`.
+ * Each price has its source, and the day on which the source was read. Presets contain no price without a dated source.
+ * The operator sets the price of a model without `prices`.
  */
 export type Preset = {
   /** The provider's address, and the variable that holds its key. */
   upstream: PresetUpstream
   /**
-   * Set for a company's cloud, which sells models of others. Names in files of other gateways do not mean this preset.
+   * Set for a company's cloud, which sells models of others. Model names in other gateways' files never mean this
+   * preset.
    */
   ofCloud?: true
-  /** The wire of its models, and their profiles: two more for models that reason, or take no sampling settings. */
+  /**
+   * The wire and the profile of the preset's models. Those that reason or take no sampling settings have other
+   * profiles.
+   */
   wire: ModelWire
   profile: string
   reasoningProfile?: string
   fixedSamplingProfile?: string
   /** The provider's names in price files of others. */
   listedAs: readonly string[]
-  /** Credits for a call of each hosted tool, with the source. Without it, `hosted_tools: refuse` is written. */
+  /** Credits for a call of each hosted tool, with the source. Without `calls`, `hosted_tools: refuse` is written. */
   calls?: { texts: Readonly<Record<string, string>>; source: string }
   models: readonly PresetModel[]
 }
@@ -44,7 +48,7 @@ export type PresetModel = {
   id: string
   maxOutputTokens: number
   contextWindow: number
-  /** Default: the preset's. */
+  /** Default: the preset's profile. */
   profile?: string
   prices?: DatedPrices
 }
@@ -82,9 +86,9 @@ export type DatedPrices = {
   /** The day on which the source was read, and the provider's page. */
   asOf: string
   source: string
-  /** A note for the person who adds it. */
+  /** A note for the person who adds the model. */
   note?: string
-  /** A row, or a list of them by date. */
+  /** A row of prices, or a list of rows by date. */
   texts: PriceTexts | readonly PriceTexts[]
 }
 
@@ -100,7 +104,7 @@ export type PresetsFile = {
 /** A calendar in the words of the configuration. */
 type CalendarTexts = { zone: string; through: string; days: readonly string[] }
 
-/** The data file that comes with the program. `triwire catalog update` puts a newer one beside a configuration. */
+/** The data file that comes with the program. `triwire catalog update` puts a newer file beside a configuration. */
 export const builtInPresets = data as unknown as PresetsFile
 
 export const { presets } = builtInPresets

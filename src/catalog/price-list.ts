@@ -11,8 +11,8 @@ import {
 } from './model.ts'
 
 /*
- * Chooses one of the sets of prices of a list (ruling C11). Sets are made when the configuration is read. So a request
- * looks up its hold and its bill, and computes no prices.
+ * Chooses one of the sets of prices of a list (ruling C11). Sets are made when the configuration is read. A request
+ * only looks prices up, for the credit that is set aside and for its bill.
  */
 
 const dayMs = 86_400_000
@@ -28,7 +28,7 @@ type PriceFacts = {
 /**
  * The rates of a request, the version under which the ledger stores their set, and the row, band, tier, geography and
  * step that apply.
- * @param inputTokens fresh, read from a cache and written to one together: they choose the step
+ * @param inputTokens the sum of fresh input, cache reads and cache writes; it chooses the step
  * @returns `step`: the tokens above which it begins; null for the base
  */
 export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: number }) {
@@ -55,7 +55,7 @@ export function setAt({ rows, only }: Pick<PriceList, 'rows' | 'only'>, { at, ti
   return sets.get(setKey(servedBy, servedIn))!
 }
 
-/** The key of a set among those of its band. */
+/** The key of a price set within its band, made of tier and geography. */
 export function setKey(tier?: string | null, geo?: string | null): string {
   return `${tier ?? ''} ${geo ?? ''}`
 }
@@ -65,7 +65,7 @@ export function baseOf({ rows }: PriceList): PriceSet {
   return rows[0]!.sets[0]!.get(setKey())!
 }
 
-/** Whether a moment is within a band, by the clock of its zone. */
+/** Whether a moment is within a band (hours with prices of their own), by the clock of its zone. */
 export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: number): boolean {
   const shownMs = at + offsetAt(at)
   const today = Math.floor(shownMs / dayMs)
@@ -89,8 +89,9 @@ export const longestRequestMs = dayMs + 2 * 7 * dayMs
 export type CacheWrites = 'none' | 'short' | 'long'
 
 /**
- * The highest prices by which a request may be billed: of its row, and of rows that begin before it must have ended.
- * They include all bands and geographies, the base and the given tiers. Input is priced as its dearest kind.
+ * Returns the highest prices by which a request may be billed. They cover the row in force, and every row that begins
+ * before the request must have ended. They also cover all bands and geographies, the base and the given tiers. Input is
+ * priced as its dearest kind.
  * @param served the tiers that may serve the request
  */
 export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {
@@ -162,7 +163,7 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** The moments from the day before `at` on at which windows of a band begin or end, or clocks of its zone change. */
+/** Returns the moments, from the day before `at`, when a band's window begins or ends or the clocks of its zone change. */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
   return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [
@@ -177,7 +178,7 @@ export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): 
   ])
 }
 
-/** The moment within the day from `startMs` at which the clocks change. It may begin or end a window. */
+/** The moment within the day from `startMs` at which the clocks change. A band's window may begin or end then. */
 function clockChange(offsetAt: Band['offsetAt'], startMs: number): number[] {
   let [before, after] = [startMs, startMs + dayMs]
   if (offsetAt(before) === offsetAt(after)) return []

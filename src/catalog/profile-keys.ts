@@ -17,7 +17,7 @@ export const profileKeys = z.strictObject({
   max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe(
     'chat: the request field that limits the length of the output.',
   ),
-  // Ruling T17.
+  // Only an upstream's documented minimum may raise a client's limit (ruling T17).
   min_output: count(1).describe(
     'The smallest output limit that the upstream accepts; a smaller limit is raised to it.',
   ),
@@ -39,12 +39,12 @@ export const profileKeys = z.strictObject({
         .optional(),
     })
     .describe('How the model reasons.'),
-  // The text of a cut answer is then no basis for an estimate (ruling C12). `asked`: if the request asks for reasoning.
-  // `unless_off`: unless the request switches it off.
+  // If the model hides reasoning, the text of a cut answer is no basis for an estimate (ruling C12). `asked`: if the
+  // request asks for reasoning. `unless_off`: unless the request switches it off.
   hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
     'When the model may reason without showing all of its reasoning in the stream. A summary does not show all of it.',
   ),
-  // Ruling Y4.
+  // In a stream, only this setting decides whether pieces repeat earlier text (ruling Y4).
   cumulative: listOf(oneOf(['arguments', 'reasoning']), 'arguments and reasoning').describe(
     'What each piece of the stream repeats from the beginning: the `arguments` of tool calls, or the `reasoning`.',
   ),
@@ -85,7 +85,7 @@ export const profileKeys = z.strictObject({
     'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, and every array has `items`.',
   ),
   tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
-  // R-STOP.
+  // The gateway searches answers for the other sequences (R-STOP).
   max_stops: count(0).describe('How many stop sequences the upstream accepts. The gateway enforces the rest.'),
   operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where the upstream accepts system turns.'),
   developer_role: flag.describe('Whether the upstream accepts the role `developer`. If not, `system` is sent.'),
@@ -116,63 +116,63 @@ export const profileKeys = z.strictObject({
       'chat: the text sent as the signature of each earlier tool call (Gemini), because other wires have no field for a signature.',
     ),
   null_content: oneOf(['null', 'empty']).describe('chat: the `content` of a turn that has tool calls and no text.'),
-  // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: it
-  // checks none, and reads or even requires reasoning without a proof.
+  // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: the
+  // provider checks no proofs, and reads or even requires reasoning without one.
   unproven_thought: oneOf(['remove', 'pass']).describe(
     'messages, responses: what is done in requests of the same wire with thinking that has no signature, or with reasoning that has no `encrypted_content`.',
   ),
   string_only: flag.describe(
     'chat: whether the upstream accepts only strings as `content`. If so, text parts are joined.',
   ),
-  // Ruling T5. `auto`: for conversations that are likely to continue.
+  // `auto`: for conversations that are likely to continue (ruling T5).
   auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
     'messages: the requests in which the gateway sets cache marks. `on_key`: those with a conversation key. `auto`: those with a key, tools or an earlier answer.',
   ),
   auto_cache_same_wire: flag.describe(
     'messages: whether `auto_cache` also applies to requests of the same wire in which the client sets no mark.',
   ),
-  // Ruling Y23: this is how long a conversation stays with the entry of a chain that answered it.
+  // A conversation stays this long with the entry of a fallback chain that answered it (ruling Y23).
   cache_life: oneOf(['5m', '30m', '1h']).describe('How long the prompt cache lives after its last use.'),
   usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
     'How the usage in answers differs from the usage of the wire.',
   ),
-  // Ruling P5.
+  // If so, `user` becomes `metadata.user_id` on the messages wire (ruling P5).
   strict_fields: flag.describe('Whether the upstream rejects fields that the wire does not define.'),
-  // Ruling T23.
+  // The added user turn is always the same (ruling T23).
   assistant_first: flag.describe(
     'messages: whether a conversation may begin with the assistant. If not, a short user turn is put before it.',
   ),
   one_sampling_field: flag.describe(
     'messages: whether the upstream accepts only one of `temperature` and `top_p` in a request.',
   ),
-  // The next two keys: ruling U12.
+  // The next two keys decide which outside references may go upstream (ruling U12).
   remote_media: passage.describe('Whether addresses of media in requests of the same wire are passed on or refused.'),
   stored_files: passage.describe('Whether ids of files and prompts that the provider stores are passed on or refused.'),
-  // Ruling C11.
+  // Calls without a price still pass; `check` and the start report them (ruling C11).
   charges: listOf(oneOf(chargeNames), 'charges').describe(
     'What the provider charges for in addition to input and output. `check` names the models that have no price for it.',
   ),
-  // Ruling C7.
+  // A model's entry may allow such a beta (ruling C7).
   costly_betas: listOf(filled('must name a beta'), 'betas').describe(
     'messages: betas that raise the price, which are dropped from requests. `*` stands for any ending.',
   ),
-  // The next two keys: ruling Y13, in addition to `catalog/routing-fields.ts`. Names are in lower case once they are
-  // read.
+  // The next two keys add to the fields in `catalog/routing-fields.ts` (ruling Y13). Names are in lower case once they
+  // are read.
   routing_fields: listOf(filled('must name a request field'), 'request fields').describe(
     'Further request fields that choose another model, provider, host, key or price. They are dropped. `a.b` is the member `b` of the object `a`.',
   ),
   routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
     'Objects whose members the upstream reads like fields of the request. The fields that choose another model or price are dropped there too.',
   ),
-  // Ruling Y13.
+  // An answer with another name is billed all the same (ruling Y13).
   answer_names: listOf(filled('must name a model'), 'names').describe(
     'Further model names that answers may have. `*` stands for any characters. An answer with any other name gets the flag `model_differs`.',
   ),
-  // In addition to the refusals of the profile (ruling U2).
+  // These texts add to the refusals of the profile (ruling U2).
   account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 4xx error that shows a fault of the account with the provider. Choose words that no request can put into an error.',
   ),
-  // Ruling U8, for example an image for a model of text.
+  // An example is an image that was sent to a model of text (ruling U8).
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 5xx error that shows a fault of the request. The client then gets a 400.',
   ),

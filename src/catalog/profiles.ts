@@ -2,16 +2,17 @@ import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
-/** A part of a profile, over the one it extends. `reasoning` and `replayThought` are merged key by key. */
+/** The keys that differ from the extended profile. `reasoning` and `replayThought` are merged key by key. */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
-  /** The name of a profile; without it, the plain one of the wire is extended. */
+  /** The name of the extended profile. Without a name, the plain profile of the wire is extended. */
   extends?: string
   reasoning?: Partial<ProfileValues['reasoning']>
   replayThought?: Partial<ProfileValues['replayThought']>
 }
 
 /**
- * Makes the profile of a model: a name of the table below, or its own settings, over the plain one of its wire.
+ * Makes the profile of a model from the plain profile of its wire. `setting` is a name in the table below, or the
+ * settings that differ.
  * @throws Error for a name that is unknown, or not for this wire
  */
 export function resolveProfile(wire: ModelWire, setting?: string | ProfileSetting): Profile {
@@ -43,7 +44,7 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
     ...setting,
     reasoning: { ...base.reasoning, ...setting.reasoning },
     replayThought: { ...base.replayThought, ...setting.replayThought },
-    // A profile only adds to the dropped fields (ruling Y13).
+    // A profile never shortens these lists of fields to drop; it only adds to them (ruling Y13).
     routingFields: [...base.routingFields, ...(setting.routingFields ?? [])],
     routingContainers: [...base.routingContainers, ...(setting.routingContainers ?? [])],
   }
@@ -52,8 +53,9 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * An unknown upstream, of a wire without differences. A field that could make it refuse the request is left out, such
- * as reasoning or a field of one vendor. An operator who knows better names a profile.
+ * The profile of an unknown upstream, before the differences of its wire. A field that could make the upstream refuse
+ * the request is left out, such as reasoning or a field of one vendor. An operator who knows the upstream names a
+ * profile.
  */
 const plainest: ProfileValues = {
   maxField: 'max_completion_tokens',
@@ -71,7 +73,7 @@ const plainest: ProfileValues = {
   toolNameMax: 64,
   maxStops: 4,
   operatorInPlace: 'any',
-  // Few servers besides the wire's author know the role.
+  // Few servers besides the wire's author know the role `developer`.
   developerRole: false,
   images: true,
   files: false,
@@ -86,14 +88,14 @@ const plainest: ProfileValues = {
   autoCacheSameWire: false,
   cacheLife: '5m',
   usageQuirk: 'none',
-  // Never assumed, because a model may repeat its words (ruling Y4).
+  // Repetition is never assumed, because a model may repeat its own words (ruling Y4).
   cumulative: [],
   strictFields: false,
   assistantFirst: false,
   oneSamplingField: false,
   remoteMedia: 'pass',
   storedFiles: 'pass',
-  // The unknown upstream may have tools of its own.
+  // An unknown upstream may run tools of its own, and charge for their calls.
   charges: ['calls'],
   costlyBetas: ['context-1m-*'],
   routingFields: [],
@@ -111,14 +113,14 @@ const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
     maxField: 'max_tokens',
     accepts: new Set(['top_k']),
     toolNameMax: 128,
-    // The wire sets no limit.
+    // The wire sets no limit on stop sequences.
     maxStops: Number.POSITIVE_INFINITY,
-    // Only between a user turn and an assistant turn (R-SYS 3).
+    // System turns are accepted only between a user turn and an assistant turn (R-SYS 3).
     operatorInPlace: 'message_rule',
     files: true,
     toolImages: 'native',
     prefill: 'native',
-    // Ruling T5.
+    // Requests that others are likely to follow get cache marks (ruling T5).
     autoCache: 'auto',
   },
   responses: {
@@ -151,8 +153,8 @@ const fixedSampling = new Set([
 ])
 
 /**
- * Errors of the vendor: "object schema missing properties", "array schema missing items", no `anyOf` "at the top
- * level".
+ * Other tools get one of these errors: "object schema missing properties", "array schema missing items", no `anyOf` "at
+ * the top level".
  */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
@@ -189,19 +191,19 @@ const anthropic: ProfileSetting = {
   },
   // These models show only a summary of their reasoning.
   hiddenReasoning: 'asked',
-  // Claude continues a greeting of its own (ruling T23).
+  // Claude continues a conversation that begins with its own greeting (ruling T23).
   assistantFirst: true,
-  // "role 'system' is not supported on this model", until Opus 4.8.
+  // The error until Opus 4.8: "role 'system' is not supported on this model".
   operatorInPlace: 'first_only',
-  // "This model does not support assistant message prefill", since 4.6.
+  // The error since 4.6: "This model does not support assistant message prefill".
   prefill: 'none',
-  // "Extra inputs are not permitted"; hence also ruling P5.
+  // Unknown fields get the error "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to
-  // false".
+  // Other schemas get an error such as "For 'integer' type, property 'minimum' is not supported", or
+  // "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
   oneSamplingField: true,
@@ -251,13 +253,13 @@ const anyModel = ['*']
 const unsupportedInput = ['input is not supported']
 
 const liteLlm: ProfileSetting = {
-  // LiteLLM passes on the first four, and drops the others silently.
+  // LiteLLM passes on the first four stop sequences, and drops the others silently.
   maxStops: 4,
   refusals: refusals.litellm,
   // LiteLLM passes on the error of the server behind it, with its status.
   requestFaults: unsupportedInput,
-  // LiteLLM routes by tags (docs.litellm.ai/docs/proxy/tag_routing), and reads metadata in two places. It merges the
-  // first of the containers into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
+  // LiteLLM routes by tags (docs.litellm.ai/docs/proxy/tag_routing), and reads metadata in two places. LiteLLM merges
+  // the first container into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
   routingFields: ['metadata.tags'],
   routingContainers: ['extra_body', 'litellm_params', 'litellm_metadata'],
 }
@@ -322,7 +324,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       reasoning: effort,
       hiddenReasoning: 'unless_off',
       accepts: new Set([...openaiChat.accepts!, 'verbosity']),
-      // "Use 'max_completion_tokens' instead."
+      // The error for `max_tokens` says "Use 'max_completion_tokens' instead."
       drops: new Set([...fixedSampling, 'max_tokens']),
       // These models accept no `stop`; the gateway cuts instead.
       maxStops: 0,
@@ -340,7 +342,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
         levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
         default: 'high',
         canDisable: true,
-        // "Thinking mode does not support this tool_choice" (deepseek-ai/DeepSeek-V3#1376).
+        // The error is "Thinking mode does not support this tool_choice" (deepseek-ai/DeepSeek-V3#1376).
         forcedCalls: false,
       },
       hiddenReasoning: 'never',
@@ -354,7 +356,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'cache_hit_fields',
       refusals: refusals.deepseek,
     },
-    // "The `content[].thinking` in the thinking mode must be passed back to the API."
+    // The error without it is: "The `content[].thinking` in the thinking mode must be passed back to the API."
     messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
   },
   xai: {
@@ -388,7 +390,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       ]),
       strictFields: true,
       toolIdStyle: 'alnum9',
-      // "Unexpected role 'system' after role 'assistant'", "Unexpected role 'user' after role 'tool'".
+      // The errors are "Unexpected role 'system' after role 'assistant'" and "Unexpected role 'user' after role
+      // 'tool'".
       operatorInPlace: 'first_only',
       afterResults: 'Done.',
       prefill: 'flag:prefix',
@@ -409,7 +412,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'top_level_cached',
       refusals: refusals.moonshot,
     },
-    // "thinking is enabled but reasoning_content is missing in assistant tool call message"
+    // The error without it is: "thinking is enabled but reasoning_content is missing in assistant tool call message".
     messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
   },
   qwen: {
@@ -417,7 +420,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       maxField: 'max_tokens',
       reasoning: {
         ...{ style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
-        // "tool_choice … does not support being set to required or object in thinking mode" (cloudwego/eino#994).
+        // The error says "does not support being set to required or object in thinking mode" (cloudwego/eino#994).
         forcedCalls: false,
       },
       hiddenReasoning: 'never',
@@ -433,15 +436,15 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     },
   },
   gemini: { chat: gemini },
-  // Gemini refuses a call of the conversation without its signature. For a call that another model made, it accepts
-  // this one (https://ai.google.dev/gemini-api/docs/thought-signatures).
+  // Gemini refuses a call of the conversation without its signature. For a call that another model made, Gemini accepts
+  // this signature (https://ai.google.dev/gemini-api/docs/thought-signatures).
   'gemini-3': { chat: { ...gemini, callSignature: 'skip_thought_signature_validator' } },
   openrouter: {
     chat: {
       maxField: 'max_tokens',
       // OpenRouter drops the reasoning fields for models that do not reason.
       reasoning: { style: 'effort', levels: ['minimal', 'low', 'medium', 'high'], canDisable: true },
-      // Some of its models do not show their reasoning.
+      // Some models at OpenRouter do not show their reasoning.
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning',
       // Kimi refuses a call of the current tool loop if its reasoning is missing (earendil-works/pi#989).
@@ -465,13 +468,13 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       accepts: new Set(['verbosity', 'strict']),
       reasoning: switchable,
       hiddenReasoning: 'never',
-      // The server seals nothing, and refuses sealed items.
+      // The server encrypts no reasoning, and refuses encrypted items.
       unprovenThought: 'pass',
       ...selfHosted,
     },
   },
-  // Measured with 0.7 (docs/servers.md). On chat it continues a trailing assistant turn, and does not know a named tool
-  // choice.
+  // Measured with 0.7 (docs/servers.md). On chat, llama.cpp continues a trailing assistant turn, and does not know a
+  // named tool choice.
   'llama-cpp': {
     chat: {
       ...modelServer,
@@ -487,7 +490,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       toolChoice: new Set(['auto', 'required']),
       // `output_config` is ignored.
       shape: 'none',
-      // Reasoning of the server itself has an empty signature.
+      // The server's own reasoning has an empty signature, so `remove` would drop it.
       unprovenThought: 'pass',
       autoCache: 'off',
       hiddenReasoning: 'never',
@@ -511,7 +514,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   ollama: {
     chat: { ...modelServer, toolChoice: new Set(['auto']), reasoningField: 'reasoning' },
   },
-  // Measured with 1.109 in front of llama.cpp (docs/servers.md). Limits of the server behind it are settings of the
+  // Measured with 1.109 in front of llama.cpp (docs/servers.md). Limits of the server behind LiteLLM are set for each
   // model.
   litellm: {
     chat: { ...modelServer, ...liteLlm, accepts: new Set(['top_k', 'strict']), reasoning: switchable },

@@ -1,7 +1,7 @@
 /**
- * A row of the table of refusals whose subject does not follow from the status alone (rulings U1, U2). The subject is
- * the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A refusal fits if
- * everything in the row fits.
+ * A row of the table of refusals, for a refusal whose status alone does not show its subject (rulings U1, U2). The
+ * subject is the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A
+ * refusal fits if everything in the row fits.
  *
  * A refusal can quote a client's own words, such as the name of a field. A client must not be able to disable an
  * account that way. So a row matches by a code, which is the provider's own word, or by a status and the whole text,
@@ -37,9 +37,7 @@ export const awsKeyCodes: readonly string[] = [
   'RequestExpired',
 ]
 
-/**
- * The rows by provider, with their sources. Pages were read on 2026-11-27; a thread has the date of the quoted text.
- */
+/** The rows by provider, with their sources: pages read on 2026-11-27, and threads with the date of the quoted text. */
 export const refusals = {
   // https://platform.claude.com/docs/en/api/errors; claude-code is anthropics/claude-code
   anthropic: [
@@ -47,7 +45,7 @@ export const refusals = {
     byText('spent', [400], /^Your credit balance is too low to access the \w+ API\. .* or purchase credits\.$/),
     byText('spent', [400], /^You have reached your specified (?:workspace )?API usage limits\. .* at [\d:]+ UTC\.$/),
     byText('denied', [400], /^This organization has been disabled\.$/),
-    // claude-code#24690 (2026-02-10): it depends on the prompt
+    // claude-code#24690 (2026-02-10): whether a request is refused depends on its prompt
     partly(byText('key', [400], /^This credential is only authorized for use with Claude Code\b/)),
     ...byCode('spent', 'enforced_spend_limit_reached'), // 429
   ],
@@ -60,12 +58,12 @@ export const refusals = {
     ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
     // continuedev/continue#11449 (2026-03-15), home-assistant/core#120072: 403
     ...byCode('denied', 'access_terminated', 'unsupported_country_region_territory'),
-    // Lamb-Project/lamb#54 (2025-10-13), of streams; continuedev/continue#12031 (2026-04-03), of summaries of reasoning
+    // Lamb-Project/lamb#54 (2025-10-13), for streams; continuedev/continue#12031 (2026-04-03), reasoning summaries
     partly(byText('denied', [400], /^Your organization must be verified to /)),
   ],
   gemini: [
-    // can1357/oh-my-pi#449 (2026-03-16), the reason of a detail; continuedev/continue#11336; gemini-cli#25198
-    // (2026-04-12)
+    // can1357/oh-my-pi#449 (2026-03-16): the code is the `reason` of a detail; continuedev/continue#11336;
+    // gemini-cli#25198 (2026-04-12)
     ...byCode('key', 'API_KEY_INVALID'),
     byText('key', [400], /^API [Kk]ey (?:not valid|not found|expired)\. Please (?:pass a valid|renew the) API key\.$/),
     // google-gemini/gemini-cli#24641 (2026-04-03); kolbytn/mindcraft#133; dyad-sh/dyad#3626 (2026-06-10)
@@ -83,7 +81,7 @@ export const refusals = {
   // MoonshotAI/kimi-code#1857 (2026-07-17), 429; MoonshotAI/Kimi-K2#5 (2025-07-12), 403
   moonshot: byCode('spent', 'exceeded_current_quota_error'),
   xai: [
-    // continuedev/continue#10778 (2026-02-24); autohandai/code-cli#545 (2026-09-01), without the ends of the key
+    // continuedev/continue#10778 (2026-02-24); autohandai/code-cli#545 (2026-09-01), which shows no part of the key
     byText('key', [400], /^Incorrect API key provided(?:: [\w*.-]{0,40})?\. .* https:\/\/console\.x\.ai\.$/),
     // continuedev/continue#10373 (2026-02-09), 429; Anantys-oss/koan#2412 (2026-07-16), 403
     byText('spent', [403, 429], /^Your team [\w-]+ has either used all available credits or .* spending limit\.$/),
@@ -108,18 +106,18 @@ export const refusals = {
     byText('denied', [404], /^No endpoints \w+ matching your .*data policy\b.*openrouter\.ai\/settings\/privacy$/),
   ],
   litellm: [
-    byText('key', [400], /^No connected db\.$/), // BerriAI/litellm#20837 (2026-02-10): it does not know the key
+    byText('key', [400], /^No connected db\.$/), // BerriAI/litellm#20837 (2026-02-10): LiteLLM does not know the key
     // BerriAI/litellm#40002, of a request that costs more than is left; #4208 (2024-06-15), #14144 (2025-09-01)
     partly(byText('spent', [400, 429], /^Budget has been exceeded! .*Estimated request cost: /)),
     byText('spent', [400, 429], /^Budget has been exceeded! .*(?:Max budget: [\d.e-]+|Team=[\w-]+)$/),
-    // BerriAI/litellm#1859 (2024-02-06): the user that the client names
+    // BerriAI/litellm#1859 (2024-02-06): the budget of the user that the client names
     byText('request', [400, 429], /^ExceededBudget: End User=/),
   ],
   // botocore 1.44.8, `bedrock-runtime`, and docs.aws.amazon.com/IAM/latest/APIReference/CommonErrors.html (2026-11)
   aws: [
     ...byCode('busy', 'ServiceQuotaExceededException', 'ThrottlingException', 'ModelNotReadyException'), // the first is a 400
     ...byCode('key', ...awsKeyCodes), // 403
-    // a wrong id, or another region: 404
+    // 404: a wrong id, or a model of another region
     ...byCode('denied', 'ResourceNotFoundException').map(partly),
     // aws-samples/sample-well-architected-acceleration-with-generative-ai#8 (2025-05-29), terricain/aioboto3#352
     // (2024-12-03)

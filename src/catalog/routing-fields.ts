@@ -18,15 +18,15 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // docs.qwencloud.com/developer-guides/text-generation/web-search: each search is billed beside the tokens;
   // alibabacloud.com/help/en/model-studio/web-search
   Alibaba: ['enable_search', 'search_options', 'enable_code_interpreter'],
-  // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, in its
-  // other spelling
+  // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, which
+  // spells them in another way
   Tencent: ['enable_enhancement', 'force_search_enhancement', 'enable_deep_search', 'enable_speed_search'],
   // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29
   Baidu: ['web_search'],
-  // console.groq.com/docs/api-reference: models and tools of Compound
+  // console.groq.com/docs/api-reference: chooses models and tools of Groq's Compound
   Groq: ['compound_custom'],
-  // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. It names the host of a remote
-  // cache.
+  // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. The field names the host of a
+  // remote cache.
   vLLM: ['kv_transfer_params'],
   // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose an adapter, or
   // a worker by its rank.
@@ -58,7 +58,7 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Fields of single makers that run a tool of the provider. It is billed besides the tokens, or causes more of them. */
+/** Fields with which some providers run a tool of theirs. The tool is billed beside the tokens, or causes more tokens. */
 export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu', 'Groq'].flatMap(
   (source) => fieldsBySource[source]!,
 )
@@ -66,9 +66,7 @@ export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu',
 /** Names and patterns of the table above, each once. */
 export const routingFields: readonly string[] = [...new Set(Object.values(fieldsBySource).flat())]
 
-/**
- * Betas of the same kind, with which the vendor's own API lets another model answer (platform.claude.com, as above).
- */
+/** Betas with which the vendor's own API lets another model answer (platform.claude.com, as above). */
 export const routingBetas: readonly string[] = ['server-side-fallback-*', 'fallback-credit-*']
 
 const names = new Map(routingFields.map((row) => [foldName(row), row]))

@@ -1,4 +1,4 @@
-/** The wires that clients use, by their names in the code (ruling N1). Models use each of them, too. */
+/** The wires that clients use, by their names in the code (ruling N1). Models use all of these wires too. */
 export const clientWireNames = ['messages', 'chat', 'responses'] as const
 export type ClientWire = (typeof clientWireNames)[number]
 
@@ -23,8 +23,8 @@ type WirePlace = {
 }
 
 /**
- * The endpoint of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's
- * SDKs of the messages wire add the version themselves. Those of the other wires expect it in the base URL (ruling P8).
+ * The endpoint of each wire, for us and for upstreams (spec 1.2). If a base URL has a path, the vendor's SDKs of the
+ * messages wire add the version themselves. SDKs of the other wires expect the version in the base URL (ruling P8).
  */
 export const wirePlaces: Readonly<Record<ModelWire, WirePlace>> = {
   messages: { path: '/v1/messages', keepsVersion: true },
