@@ -55,7 +55,7 @@ export type ArchiveWishes = Pick<VerifyOptions, 'priceNanos' | 'readList'> & {
   progress?: ((words: string) => void) | undefined
 }
 
-/** The result of a command on a month, for people. @property digest the SHA-256 of the file; undefined for a plan */
+/** The report of an archive command. @property digest the SHA-256 of the file; undefined for a plan, without a file */
 export type ArchiveReport = {
   month: string
   state: Archive['state'] | 'here'
@@ -69,7 +69,7 @@ export type ArchiveReport = {
 const closedAfterMs = 7 * 86_400_000
 
 /**
- * Finds what an export or a detachment would take, and changes nothing.
+ * Finds the entries of a month that an export or a detachment would write to a file. Changes nothing.
  * @param isAll true for a detachment, see `planArchive`
  * @throws BookError if the month cannot be archived now
  */
@@ -104,8 +104,8 @@ export async function exportMonth(store: ArchiveStore, wishes: ArchiveWishes): P
 }
 
 /**
- * Moves the entries of a closed month into a file, and keeps their sealed rows and index. The file is verified before
- * any entry is removed. A detachment that was interrupted continues where it stopped.
+ * Moves the entries of a closed month into a file. The store keeps a row of sums for each account (the sealed row) and
+ * an index. The file is verified before any entry is removed. An interrupted detachment continues where it stopped.
  * @throws BookError, StoreError
  */
 export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
@@ -224,7 +224,7 @@ async function* pieces(
   }
 }
 
-/** Makes the first line of an account: its range, and the digest and balance before its first entry. */
+/** Makes the line that begins an account in the file: its range, and the digest and balance before its first entry. */
 async function beginning(store: ArchiveStore, { accountId, fromSeq, toSeq }: SealRange) {
   const link = await linkBefore(store, accountId, fromSeq)
   return {
@@ -244,8 +244,8 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
- * Verifies that a file is consistent, and that it matches the store. It must have exactly these ranges. Each range must
- * follow the entry before it, and end with the digest that the store has.
+ * Verifies that a file is consistent, and that it matches the store. It must have exactly these ranges. The first
+ * digest of a range must continue the entry before it. The last one must be the digest that the store has.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(
@@ -320,7 +320,7 @@ async function refuseOther(path: string, { month, fileDigest }: Archive): Promis
 
 /**
  * Writes and verifies the file, then stores the sealed rows and the index.
- * @returns the archive, whose entries are still to be removed
+ * @returns the sealed archive; the caller still has to remove its entries from the store
  */
 async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive> {
   const { dialect, run } = store

@@ -21,8 +21,8 @@ import type { Row } from '../sql/step.ts'
  * The file of an archive: lines of JSON, packed by gzip.
  *
  * 1. The first line describes the file and names the columns of entries.
- * 2. The accounts follow, in the order of their ids. Each has a line with its range and the digest before it. Its
- *    entries follow, one array each. Prices and price lists stand before the first entry that names them.
+ * 2. The accounts follow, in the order of their ids. Each has a line with the range of its entries and the digest
+ *    before them, then one array for each entry. Prices and price lists stand before the first entry that names them.
  * 3. The last line has the numbers of accounts and entries.
  */
 
@@ -94,7 +94,7 @@ function toLine(value: unknown): string {
   return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? rawJson(one.toString()) : one))
 }
 
-/** Makes a number that JSON writes digit by digit. TypeScript lacks types for "JSON.parse source text access". */
+/** Makes a number that JSON writes digit by digit. TypeScript has no types for `JSON.rawJSON` yet. */
 const { rawJSON: rawJson } = JSON as typeof JSON & { rawJSON(text: string): unknown }
 
 function fromLine(line: string): unknown {
@@ -103,7 +103,7 @@ function fromLine(line: string): unknown {
   return JSON.parse(line, read as (key: string, value: unknown) => unknown)
 }
 
-/** Up to `batchMax` entries of one account. @property end the sums of the account, set with its last entries */
+/** Up to `batchMax` entries of one account. @property end the sums of the account; present in its last batch only */
 type ArchiveBatch = {
   rows: Record<string, unknown>[]
   end?: { seal: Seal; sums: SealedSums[]; before: string | null }
@@ -207,7 +207,7 @@ export async function* readArchive(
   }
 }
 
-/** The first line of an account, as JSON reads it: with bigint. */
+/** The line that begins an account, as JSON parses it: its integers are bigint. */
 type FileAccount = Omit<AccountLine, 'from' | 'to'> & { from: bigint; to: bigint }
 
 type OpenAccount = { line: FileAccount; sums: ReturnType<typeof createSealedSums>; seal: Seal | undefined }
@@ -268,7 +268,7 @@ function unreadable(path: string, cause: unknown): unknown {
   return new StoreError(`${path} cannot be read: ${why}`, { cause })
 }
 
-/** Makes the index row of an entry. @param idOf returns the id by which the database finds the entry */
+/** Makes the row of an entry in the index of archives. @param idOf returns the entry's id in the index */
 export function toArchived(month: string, row: Row, idOf: (row: Row) => string): ArchivedEntry {
   const isReturn = row['kind'] === 'credit' && row['usage_source'] !== null
   return {

@@ -9,16 +9,16 @@ import { codeOf, explainDatabase } from '../postgres/trouble.ts'
 import { readMoved } from '../sql/moments.ts'
 import type { ArchiveStore } from './end.ts'
 
-/** The longest time of a statement, in ms. None reads more than one month of some accounts. */
+/** The longest time of a statement, in ms. A statement reads at most one month of some accounts. */
 const patienceMs = 60_000
 
-/** The longest wait for a lock on tables in use, in ms, and the number of tries. Debits meanwhile wait as long. */
+/** The longest wait for a lock on tables in use, in ms, and the number of tries. Debits wait meanwhile. */
 const [lockMs, triesMax] = [1_000, 10]
 
 /** The SQLSTATE of a wait for a lock that exceeded its limit. */
 const lockNotAvailable = '55P03'
 
-/** Forces the use of the index, which has an account's entries together, even if the planner lacks statistics. */
+/** Forces the use of the index, even if the planner lacks statistics. The index has an account's entries together. */
 const settings = { enable_seqscan: 'off' }
 
 /** @throws StoreError if the database cannot be used, or its content was moved */
@@ -30,7 +30,7 @@ export async function openPostgresArchive({ url, shown }: { url: string; shown: 
     const moved = await run(database, readMoved(dialect))
     if (moved) throw new StoreError(sayMoved(shown, moved))
     const { run: ask, begin, tidy, ...archive } = createPostgresArchive(database, shown)
-    // Errors of the driver name no cure.
+    // Errors of the database driver are replaced, because they do not say what an operator can do.
     return { ...archive, ...explainCalls({ run: ask, begin, tidy }, (error) => explainDatabase(error, shown)) }
   } catch (error) {
     await database.close()
@@ -50,8 +50,7 @@ export function createPostgresArchive(database: Database, shown: string): Archiv
         try {
           return await database.transact(makeGuards)
         } catch (error) {
-          // Another session reads the ledger in one long statement. The next try gives waiting debits a turn in
-          // between.
+          // Another session reads the ledger in one long statement. Waiting debits are posted before the next try.
           if (tries === triesMax || codeOf(error) !== lockNotAvailable) throw error
         }
       }

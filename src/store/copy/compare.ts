@@ -22,8 +22,8 @@ export type Sums = {
 const modulus = 2n ** 256n
 
 /**
- * Adds up entries. The digest is the sum of the digests of all entries, modulo 2^256. Each covers all columns of an
- * entry and its stored digest. The sum does not depend on the order, and one entry more or less changes it.
+ * Adds up entries. The digest is the sum of all entries' digests, modulo 2^256. Each of those covers all columns of its
+ * entry. The sum does not depend on the order of the entries, and one entry more or less changes it.
  */
 export class Tally {
   #entries = 0
@@ -56,10 +56,10 @@ export class Tally {
   }
 }
 
-/** The registers whose rows entries refer to, with their keys. They are copied before the rest. */
+/** Entries refer to rows of these two registers, by this key column. So these registers are copied first. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
-/** Returns rows of one end that are missing or different at the other. */
+/** Returns the rows of `from` that are missing in `to` or differ there. */
 export function changedRows(
   name: CopiedRegister,
   from: readonly RegisterRow[],
@@ -77,7 +77,7 @@ export function findDifferences(one: Registers, other: Registers): string[] {
   })
 }
 
-/** Returns rows whose key is missing at the other end. */
+/** Returns the rows of `from` whose key is missing in `to`. */
 export function missingRows(
   name: keyof typeof namedBy,
   from: readonly RegisterRow[],
@@ -93,7 +93,7 @@ function textOf(name: CopiedRegister, row: RegisterRow): string {
   )
 }
 
-/** Returns the ranges of entries after those that an end has already. @param come the last number by account */
+/** The ranges of entries that are still to be copied or compared. @param come the last number done, by account */
 export function rangesBehind(tails: readonly ChainEnd[], come: ReadonlyMap<string, number>): EntryRange[] {
   return tails.flatMap(({ accountId, seq }) => {
     const after = come.get(accountId) ?? 0

@@ -42,11 +42,11 @@ export type CopyReport = {
   prices: number
   balancesNanos: bigint
   headMs: number
-  /** The time from the end of the source's servers until servers may use the target, in ms. */
+  /** The time without servers, in ms: from the end of the source's servers until the target may be used. */
   pauseMs: number
 }
 
-/** The most entries in one statement, and the most rows of any other table. */
+/** The most entries in one statement. The limit for rows of any other table is the same. */
 const sliceMax = 2_000
 
 /** How often to check whether the servers have stopped, and how often to copy new entries while they run. */
@@ -56,9 +56,9 @@ const [lookMs, catchUpMs] = [250, 2_000]
  * Moves a store's content:
  *
  * 1. copies while servers still use the source, and waits until they have stopped;
- * 2. copies the last entries, verifies that both are equal, and closes the source.
+ * 2. copies the last entries, verifies that both stores are equal, and closes the source.
  *
- * Until the end of step 2 it may be interrupted at any time and repeated.
+ * The copy may be interrupted and repeated at any time before the end of step 2.
  * @throws StoreError
  */
 export async function copyStore(source: CopySource, target: CopyTarget, listener: CopyListener): Promise<CopyReport> {
@@ -113,11 +113,11 @@ class Copy {
     this.#listener = listener
   }
 
-  /** Copies what the source has by now. @returns the other tables of both, as they were before */
+  /** Copies the entries that the source has by now. @returns the registers of both, as read before the copy */
   async catchUp(): Promise<{ registers: Registers; there: Registers }> {
     this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
     const tails = await this.#source.readTails()
-    // Read after the tails: so the registers have every row that the entries refer to.
+    // Registers are read after the tails (each account's last entry), so they have all rows that entries refer to.
     const registers = await this.#source.readRegisters()
     const there = await this.#target.readRegisters()
     for (const rows of slices(missingRows('accounts', registers.accounts, there.accounts)))
@@ -151,8 +151,8 @@ class Copy {
   }
 
   /**
-   * Refuses entries outside the numbers of their accounts, because nothing else would compare them. It reads both
-   * stores whole, and so runs before the pause.
+   * Refuses entries that the numbering of their account does not include, because a copy by numbers would miss them.
+   * This reads both stores whole, so it runs before the servers stop.
    * @throws StoreError
    */
   async refuseStrays(): Promise<void> {
@@ -165,7 +165,7 @@ class Copy {
     ])
   }
 
-  /** Ends the copy. Nobody writes to the source any more. @throws StoreError if both are not equal */
+  /** Ends the copy, while nobody writes to the source any more. @throws StoreError if source and target differ */
   async end(held: HeldSource): Promise<Omit<CopyReport, 'pauseMs'>> {
     const { spooled } = held
     if (spooled) this.#listener.note(spooled)
@@ -238,7 +238,7 @@ export async function refuseMovedElsewhere(source: CopySource, target: string): 
   return moved
 }
 
-/** Allows a source that was moved only if its copy into this target was interrupted in the last step. */
+/** Refuses a source that was moved. The exception is a move into this target that was interrupted in its last step. */
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
   const moved = await refuseMovedElsewhere(source, target.shown)
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
@@ -253,7 +253,7 @@ async function refuseArchived(source: CopySource): Promise<void> {
     )
 }
 
-/** Requires that the target has a beginning of the source's entries, from an earlier try or as their origin. */
+/** Refuses a target with entries or accounts that the source lacks. An earlier try may have copied some already. */
 async function refuseOthers(source: CopySource, target: CopyTarget): Promise<void> {
   const refusal = new StoreError(
     `${target.shown} has other accounts or entries than ${source.shown}: name an empty store, or one that was copied from or to this one`,
@@ -264,12 +264,12 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   const last = begun.filter(({ seq }) => seq > 0)
   for (const tails of slices(last)) {
     const rows = await source.readEntries(tails.map(({ accountId, seq }) => ({ accountId, after: seq - 1, upto: seq })))
-    // Each digest covers all entries before it.
+    // A digest covers all entries of its account up to its own, so comparing the last digest is enough.
     if (tails.some(({ digest }, at) => rows[at]?.['digest'] !== digest)) throw refusal
   }
 }
 
-/** Refuses to copy a store onto itself, since one store may have several names. */
+/** Refuses to copy a store onto itself: under two names of one store, the target's mark appears at the source. */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return
   await target.finish()

@@ -5,8 +5,8 @@ import type { Moved } from '../files/store-error.ts'
 /*
  * The two ends of a copy, of either engine. Rows are objects by column name, with integers as bigint.
  *
- * Entries never change, so those of an account up to a number stay as they were read. A copy may therefore be made in
- * slices while a server writes, or in several tries.
+ * Entries never change, so a range of an account's entries is always read with the same result. A copy may therefore be
+ * made in slices while a server writes, or in several tries.
  */
 
 /** The last entry of an account's chain. */
@@ -18,7 +18,7 @@ export type EntryRange = { accountId: string; after: number; upto: number }
 export type RegisterRow = Readonly<Record<string, unknown>>
 
 /**
- * The registers that are copied, each with how:
+ * The registers (all tables except the entries) that are copied, and how:
  *
  * - `added`: rows never change once they exist;
  * - `changed`: existing rows get the columns of the source;
@@ -56,7 +56,7 @@ export type CopyEnd = {
   /** Returns entries in the order of the ranges, oldest first. */
   readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
-  /** Counts at one moment: all entries, those that the accounts have by their numbers, and the used references. */
+  /** Counts, at one moment, all entries, the sum of the accounts' last numbers, and the references of credits. */
   count(): Promise<{ entries: number; numbered: number; references: number }>
   /** The first month whose entries are detached. */
   readAwayMonth(): Promise<string | undefined>
@@ -79,7 +79,7 @@ export type CopySource = CopyEnd & {
 export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
-  /** Fixes the moment of a last head. Every later entry is dated after it (ruling C15). */
+  /** Fixes the moment of a last head, a proof of all entries. Later entries are dated after it (ruling C15). */
   fixMoment(): Promise<number>
   /** Marks the store as moved. The mark is durable when `hold` resolves; then servers and operators are refused. */
   markMoved(to: string): Promise<void>
@@ -99,7 +99,7 @@ export type CopyTarget = CopyEnd & {
   addEntries(rows: readonly RegisterRow[]): Promise<void>
   /** Prepares the tables for quick reading, after many entries were added. */
   settle(): Promise<void>
-  /** @param changed all rows of registers that are `replaced`; of the others those that are missing or different */
+  /** @param changed all rows of the `replaced` registers; of the others only rows that are missing or different */
   write(changed: Registers): Promise<void>
   /** Sets the zone of the store's days and weeks. */
   setZone(zone: Zone): Promise<void>

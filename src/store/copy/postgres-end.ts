@@ -17,15 +17,15 @@ import { createCopyQuestions } from './questions.ts'
 /** The longest time of a statement, in ms. A slice takes less than a second; the rest is for a busy machine. */
 const patienceMs = 60_000
 
-/** The transaction idles while the other end writes and verifies. */
+/** The transaction idles while the other end writes and verifies, so its idle time is not limited. */
 const settings = { idle_in_transaction_session_timeout: '0' }
 
-/** Entries older than these months get no partition of their own. */
+/** Entries that are more months old than this get no partition of their own. */
 const monthsBackMax = 120
 
 const monthMs = 30 * 86_400_000
 
-/** A crash can empty the table of present replicas. Then a replica seen in the last so many ms counts as running. */
+/** A crash can empty the table of present replicas. Then a replica seen within this time counts as running, in ms. */
 const tellingMs = 30_000
 
 const types: Readonly<Record<string, string>> = {
@@ -130,7 +130,7 @@ function readingEnd(database: Database, shown: string): CopyEnd {
   }
 }
 
-/** Reads the ranges with one index lookup each, whatever the planner knows of the table. */
+/** Reads the ranges with one index lookup each, even if the planner has no statistics of the table. */
 async function readEntries({ query }: Database, ranges: readonly EntryRange[]): Promise<RegisterRow[]> {
   return query(
     `SELECT e.* FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS r(account_id, after, upto, at)
@@ -174,8 +174,8 @@ async function findServers({ query }: Pick<Database, 'query'>): Promise<string |
 }
 
 /**
- * The id of an entry. A credit has no request id, and only the month in its id matters. The rest comes from the
- * reference, so a second try makes the same id.
+ * Makes the id of an entry. The id of a debit comes from its request. That of a credit has its time, by which it gets a
+ * partition, and a digest of its reference. So a second try makes the same id.
  */
 function idOf(row: RegisterRow): string {
   if (row['kind'] === 'debit') return entryIdOf(row['request_id'] as string)

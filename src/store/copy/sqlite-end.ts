@@ -110,7 +110,7 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
   }
 }
 
-/** Names the server, with its process id if that is known: not from another machine or container. */
+/** Names the server, with its process id if it runs on this machine and in this container. */
 function sayServer(path: string): string {
   const pid = findHolder(path)
   return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
