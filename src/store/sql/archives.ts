@@ -14,7 +14,7 @@ import { sumColumns } from '../../accounts/usage/rollup.ts'
 import type { Dialect, Put } from './dialect.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
-/* Facts of a store about archived entries (src/accounts/archive.ts), for all code that reads entries. */
+/* Queries about archives, the files with entries of closed months. All code that reads entries uses them. */
 
 /** The archives of a store, the oldest first. */
 export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {
@@ -46,18 +46,16 @@ export function monthsAway(away: readonly Pick<Archive, 'month'>[]): BookError {
   return new BookError('month_away', away.map(({ month }) => month).join(', '))
 }
 
-/** SQL: whether entries of an archive `x` may be missing. */
+/** SQL: whether some entries of an archive `x` may be missing in the store. */
 export const isAwaySql = `x.state IN (${awayStates.map((state) => `'${state}'`).join(', ')})`
 
-/**
- * SQL: whether an entry `e` does not count as detached. A detached entry may still be in the store, or be back again.
- */
+/** SQL: whether an entry `e` is in no detached month. The store may still have entries of a detached month. */
 export function isHere(schema: string): string {
   return `NOT EXISTS (SELECT 1 FROM ${schema}.seals l JOIN ${schema}.archives x ON x.month = l.month AND ${isAwaySql}
     WHERE l.account_id = e.account_id AND l.from_seq <= e.seq AND l.to_seq >= e.seq)`
 }
 
-/** The sealed rows of accounts with ids in a range, account by account, the oldest first. */
+/** Reads sealed rows, one for each account of an archived month. They are sorted by account, the oldest month first. */
 export function* readSeals(dialect: Dialect, fromId: string, toId: string): StoreStep<Seal[]> {
   const rows = yield* ask(
     dialect,
@@ -122,7 +120,7 @@ export function* findSealOf(dialect: Dialect, accountId: string, seq: number): S
   return row && readSeal(row)
 }
 
-/** The months whose entries are detached, separated by commas. Sums over all time must add them. */
+/** The months whose entries are detached, separated by commas. Sums over all time must add the sums of these months. */
 export function* listAway(dialect: Dialect): StoreStep<string> {
   return (yield* readArchives(dialect))
     .filter(isAway)
@@ -169,8 +167,8 @@ export function readArchivedEntry(row: Row): ArchivedEntry {
 }
 
 /**
- * The result of posting a debit that the ledger did not take.
- * @param archived the row of its request in the index of archives
+ * Judges a debit that the database refused: it may have been posted and archived before.
+ * @param archived the row of the debit's request in the index of archives
  */
 export function repeatOf(debit: Debit, archived: Row | undefined): Posting {
   if (!archived) return 'rejected'

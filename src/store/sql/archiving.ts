@@ -15,9 +15,9 @@ export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
 
 /**
  * The entries of a month that can be archived.
- * @property fromMs when the oldest of them counts
- * @property olderMs when the oldest entry counts that an archive of an earlier month should have
- * @property unfolded the first account with entries that are not folded into the figures for reports
+ * @property fromMs the time of the oldest of them
+ * @property olderMs the time of the oldest entry that belongs in an archive of an earlier month, if there is one
+ * @property unfolded the first account with entries that the figures for reports do not include yet
  */
 export type ArchivePlan = {
   ranges: SealRange[]
@@ -30,10 +30,10 @@ export type ArchivePlan = {
 const accountsMax = 500
 
 /**
- * Finds the entries of each account that count before the end of a month and are in no archive. Later entries are
- * computed from the last entry of an account and from its last monthly grant (rulings C15, Y20). So the last entry
- * stays, and so do the grant and all entries after it.
- * @param archivedMs the end of the last archived month; older entries that stayed then do not wait for an older archive
+ * Finds the entries of each account that count before the end of a month and are in no archive. An account's next
+ * entries are computed from its last entry and its last monthly grant (rulings C15, Y20). So the last entry, the grant,
+ * and all entries after the grant stay in the store.
+ * @param archivedMs the end of the last archived month. Entries before it that stayed then need no archive of their own
  * @param isAll whether to include entries that stayed when earlier months were archived
  */
 export function* planArchive(
@@ -84,8 +84,8 @@ export function* planArchive(
 }
 
 /**
- * Keeps corrected entries together with the correction that names them (ruling C15).
- * @returns `toSeq`, or a lower number
+ * Lowers the end of a range that would split a group of corrected entries (ruling C15).
+ * @returns `toSeq`, or the number of the last entry before the group
  */
 function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
   const { schema } = dialect
@@ -140,7 +140,7 @@ export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): Store
 }
 
 /**
- * Does `work` in a transaction, if the archive is still as the command left it. The archive stays locked until the
+ * Runs `work` in a transaction, unless another command has changed the archive. The archive stays locked until the
  * transaction ends.
  * @returns false if another command has changed the archive
  */
@@ -160,7 +160,7 @@ function* whileHeld(dialect: Dialect, { month, state, digest }: Archive, work: S
   }
 }
 
-/** Deletes the entries of a slice; they are sealed. @returns as `whileHeld` */
+/** Deletes the sealed entries of a slice. @returns false if another command has changed the archive */
 export function* removeSlice(dialect: Dialect, archive: Archive, slice: readonly SealRange[]): StoreStep<boolean> {
   const { schema } = dialect
   const remove = ask(dialect, (put) => `DELETE FROM ${schema}.entries AS e WHERE ${within(put, slice)}`)
@@ -170,7 +170,7 @@ export function* removeSlice(dialect: Dialect, archive: Archive, slice: readonly
 /**
  * Puts entries back, except those that are already there.
  * @param rows the rows of one slice
- * @returns as `whileHeld`
+ * @returns false if another command has changed the archive
  */
 export function* restoreSlice(
   dialect: Dialect,
@@ -228,7 +228,7 @@ export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
 }
 
-/** Writes the index rows, sealed rows and sums of some archived entries. @returns as `whileHeld` */
+/** Writes index rows, sealed rows and sums of entries. @returns false if another command has changed the archive */
 export function* noteSealed(
   dialect: Dialect,
   archive: Archive,

@@ -116,7 +116,7 @@ function selectKeys(
 /** Columns whose only index is on their lower case. */
 const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label: true }
 
-/** Reads what a change needs to decide (see `BookStore.change`), in its transaction. */
+/** Reads the facts by which a change of the books is decided. It runs in the transaction of the change. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {
   const { accountName, key, reference, operator, persons: asked, once, identity } = about
   const oauthGrant = about.oauthGrant && (yield* findGrant(dialect, about.oauthGrant))
@@ -158,9 +158,8 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
 }
 
 /**
- * Reads the entries that are ahead of the clock and that no correction names, with budgets and grants of their
- * accounts. A budget that was set while the clock was ahead is included: its window begins ahead, even without an
- * entry.
+ * Finds entries that a wrong clock dated after now, and that are not corrected yet, with the budgets and grants of
+ * their accounts. Budgets that were set while the clock was wrong are included: their window begins after now.
  */
 function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)
@@ -181,7 +180,7 @@ function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBud
   return { ahead, aheadBudgets, aheadGrants }
 }
 
-/** Lists accounts with entries that are ahead of the store's clock and that no correction names. */
+/** Lists accounts with entries that are dated after the store's time and are not corrected yet. */
 function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
   const { schema } = dialect
   const rows = yield* ask(dialect, (put) => {
@@ -209,7 +208,7 @@ function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
   }))
 }
 
-/** See `BookStore.pageAhead`. */
+/** Reads a page of an account's entries, by number, with the times that a correction replaces. */
 function* pageAhead(dialect: Dialect, { accountId, afterSeq, toSeq, limit }: AheadPage): StoreStep<AheadEntry[]> {
   const { schema } = dialect
   const rows = yield* ask(
@@ -284,7 +283,7 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
 }
 
-/** Locks the state of the figures, so a server that starts meanwhile waits for the change. */
+/** Reads the zone of reports. The lock makes a server that starts meanwhile wait for the change. */
 function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   const state = yield* readUsageState(dialect, 'UPDATE')
   const { livingReplicas } = dialect

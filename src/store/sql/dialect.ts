@@ -2,7 +2,7 @@
 export type Dialect = {
   /** The schema of the tables. */
   schema: string
-  /** Whether several servers may use the store. Then rows are locked, and the store knows the holds of requests. */
+  /** Whether several servers may use the store. Then rows are locked, and the store has the holds of requests. */
   isShared: boolean
   /** The placeholder of the n-th value, counted from 1. */
   parameter(n: number): string
@@ -14,7 +14,7 @@ export type Dialect = {
   credits: string
   /** Text after FROM that finds the entry `e` of a reference. It ends with the column to compare the reference with. */
   creditEntry: string
-  /** The same for the row `a` of a reference in the index of archived entries. */
+  /** Like `creditEntry`, for the row `a` of a reference in the index of archived entries. */
   archivedCredit: string
   /** The condition that finds the debit `e` of a request. */
   isOfRequest(put: Put, requestId: string): string
@@ -24,7 +24,7 @@ export type Dialect = {
   now(put: Put): string
   /** The most rows in one INSERT. */
   rowsMax: number
-  /** A statement that keeps heads from being made until the transaction ends. Undefined if only one server posts. */
+  /** A statement that delays heads (proofs of all entries) until the transaction ends. Undefined in SQLite. */
   headLock?: string
   /** Selects the servers that use the store now, if it knows them. */
   livingReplicas?: string
@@ -37,7 +37,7 @@ export function isText(value: unknown): value is string {
 
 export type SqlValue = string | number | bigint | Uint8Array
 
-/** @property isApart committed outside the transaction, if the database has another connection for it */
+/** @property isApart true to commit it outside the open transaction, if the database has another connection for it */
 export type Statement = { text: string; values: readonly SqlValue[]; isApart?: boolean }
 
 /** Adds a value to a statement. @returns its placeholder */
@@ -87,7 +87,7 @@ export function* insertAll(
       const values = some.map((row) => `(${row.map(put).join(', ')})`)
       return `INSERT INTO ${schema}.${table} AS t (${columns.join(', ')}) VALUES ${values.join(', ')} ${rest}`
     })
-  // The text is long, and the same for each full statement.
+  // The text is long, and the same for each full statement, so it is made once.
   const { text } = write(rows.slice(0, rowsMax))
   for (let at = 0; at < rows.length; at += rowsMax) {
     const some = rows.slice(at, at + rowsMax)

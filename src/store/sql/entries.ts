@@ -19,8 +19,8 @@ export function countedMs(schema: string): string {
 }
 
 /**
- * Conditions for entries `e` that count from a time on, or before a time. An index finds entries by their posting time.
- * An entry never counts after it was posted.
+ * Conditions for entries `e` that count from a time on, or before a time. The posting time is compared too, because
+ * there is an index of it. An entry never counts later than it was posted.
  * @param from, until SQL expressions
  */
 export function countsWithin(schema: string, from: string | undefined, until: string | undefined): string[] {
@@ -46,7 +46,7 @@ export function joinNames({ schema }: Dialect): string {
   return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
 }
 
-/** The columns that verification compares an entry with, besides `joinNames`, for `readReading`. */
+/** The columns by which `readReading` makes an entry to verify. Their tables are joined by `joinNames`. */
 export function readingColumns({ schema }: Dialect): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
   return `e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix, ${shifted} AS shifted_ms`
@@ -59,7 +59,7 @@ export function selectEntries(
   { limit, slice, beyond }: { limit?: number; slice?: Slice; beyond?: EntryPlace | undefined } = {},
 ): Statement {
   const { where, values } = conditions(dialect, filter, slice, beyond && { ...beyond, first })
-  // Within an account both orders are the same, and an index has this one.
+  // The entries of one account have the same order by time and by number, and there is an index by number.
   const columns = filter.accountId === undefined ? ['e.posted_ms', 'e.account_id', 'e.seq'] : ['e.seq']
   const order = columns.map((column) => (first === 'newest' ? `${column} DESC` : column)).join(', ')
   const text = `${selectNamed(dialect)} ${where} ORDER BY ${order}`
@@ -98,7 +98,7 @@ export function conditions(
   else if (keyIds) {
     const list = keyIds.map(put).join(', ')
     parts.push(`e.key_id IN (${list})`)
-    // An index has the entries of the key's account together.
+    // The account is named too, because an index has all entries of an account together.
     if (accountId === undefined) {
       parts.push(`e.account_id IN (SELECT account_id FROM ${schema}.keys WHERE id IN (${list}))`)
     }
@@ -120,7 +120,7 @@ export function conditions(
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
-/** SQL: the time that decides the day of an entry. */
+/** SQL: the time of an entry in the zone of reports, which decides its day. */
 function shiftedTime(schema: string, shifts: readonly DayShift[]): string {
   const counted = countedMs(schema)
   if (shifts.every(({ shiftMs }) => shiftMs === 0)) return counted
@@ -149,9 +149,7 @@ function groupColumns(
   }
 }
 
-/**
- * A return has the origin of its debit, and no tokens. It subtracts none from the sums, because the tokens were used.
- */
+/** A return gives a debit back. It has the debit's model and key, but no tokens: they were used, and still count. */
 const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
   ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},

@@ -11,7 +11,7 @@ import { ask, askOne, type Row, type StoreStep } from './step.ts'
  * debits. A debit before the grant did not spend it, and its return does not give it back.
  */
 
-/** See `BookStore.sumGrant`. */
+/** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */
 export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantBase | undefined> {
   const last = (put: Put) =>
     `SELECT last_grant, grant_lapses FROM ${dialect.schema}.accounts WHERE id = ${put(accountId)}`
@@ -26,7 +26,7 @@ export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantB
   return { ...base, ...used }
 }
 
-/** Reads the grants and lapses of an account, and locks it. The lock of heads is taken first, as in every post. */
+/** Reads the grants and lapses of an account, and locks it. Like each post, it takes the lock of heads first. */
 export function* findGrants(
   dialect: Dialect,
   { accountId, base }: NonNullable<ChangeScope['grants']>,
@@ -47,7 +47,7 @@ export function* findGrants(
 /** Lists the references of an account's grants or lapses. */
 export function* listReferences(dialect: Dialect, kind: GrantEntryKind, accountId: string): StoreStep<string[]> {
   const prefix = grantPrefix(kind, accountId)
-  // Strings are sorted by bytes, in which 0 follows the slash.
+  // Strings are sorted by bytes, and `0` follows `/`. So these two bounds enclose all references with the prefix.
   const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
     WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
   return (yield* ask(dialect, select)).map(({ reference }) => reference as string)
@@ -88,7 +88,7 @@ function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): St
   let sum = 0n
   for (let at = 0; at < returns.length; at += debitsMax) {
     const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
-    // A debit and its return have the same amount.
+    // A debit and its return have the same amount, so the debits are summed.
     const row = yield* askOne(
       dialect,
       (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e

@@ -16,13 +16,13 @@ const glanceMax = 1_000
 /**
  * A condition on keys `k`, as parts that indexes can answer.
  * @property parts a key matches if it fits any part. The index of a part has the columns that sort a page
- * @property test the same condition for a key that was already read. If `parts` is empty, there is only this
+ * @property test the same condition for a key that was already read. `parts` is empty if no index answers it
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
 type Condition = (put: Put) => string
 
-/** Reads a page of keys, in constant time unless nearly none of many matches fits all filters. */
+/** Reads a page of keys. The time grows with their number only if many keys match each filter and few match all. */
 export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> {
   const filters = filtersOf(dialect, page)
   const select = (few?: Few) => all(query(dialect, readKeyRow, (put) => selectPage(dialect, page, filters, few, put)))
@@ -75,7 +75,7 @@ function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
     for (const part of filter.parts) if (found <= foundMax) found += yield* count(dialect, part, foundMax + 1 - found)
-    // An index has the keys of an account in the order of the page.
+    // An index already has the keys of an account in the order of the page.
     if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
   }
   return undefined
@@ -113,7 +113,7 @@ function selectPage(
   let keys: string
   if (typeof few === 'object') {
     const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${schema}.keys k WHERE ${part(put)}`)
-    // Without MATERIALIZED, SQLite moves the place and the order into each part, and reads it by another index.
+    // Without MATERIALIZED, SQLite applies the order of the page to each part, and chooses the wrong index for it.
     const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')})`
     if (!isShared) {
       // SQLite reads the sorted keys one by one until the page is full. A subquery with a LIMIT keeps its order.

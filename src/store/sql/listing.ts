@@ -56,8 +56,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a debit was returned. A reference in the format of returns may be a top-up of the first release. Then the
-   * return has the next unused one (ruling C13).
+   * Whether a debit was returned, that is, given back as a credit. The usual reference of its return may belong to a
+   * top-up of the first release. Then the return has the next free reference (ruling C13).
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
@@ -104,7 +104,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
    *
    * In PostgreSQL, busy accounts leave a dead row with every debit. A long statement keeps these rows from being
    * removed, and each debit would be slower than the one before. So more than a few entries are read in slices.
-   * @param size how many entries are in a slice; more only if that many have the same time. Infinity: one slice has all
+   * @param size the number of entries in a slice, or more if their times are equal. Infinity: one slice has all entries
    */
   function* eachSlice(
     { accountId, sinceMs, untilMs }: EntryFilter,
@@ -113,7 +113,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     work: (slice: Slice) => StoreStep<boolean>,
   ): StoreStep<void> {
     const column = accountId === undefined ? 'posted_ms' : 'seq'
-    // An index finds an account's entries by number, so their times are compared only when they are read.
+    // An index has an account's entries by number. So slices of an account ignore the time, which `work` compares.
     const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
     const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
     let rest: Slice = { column, ...(beyond && startAfter(column, first, beyond)) }
@@ -145,7 +145,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
 }
 
 /**
- * The slice from a place on. Several entries may have its time; the statement that reads the page skips earlier ones.
+ * The slice that begins at a place of a page. Entries of the same time may come before the place; the page skips them.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }

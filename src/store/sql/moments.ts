@@ -10,16 +10,16 @@ export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
-/** Returns findings about the moment of the last head. @param place the ledger's place, for people */
+/** Checks whether the moment of the last head can be right. @param place the ledger's place @returns findings */
 export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
   const { moment, now } = yield* readMoment(dialect)
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
 }
 
 /**
- * Fixes the moment of a head that is made now: every later entry is dated after it (ruling C15). The moment is the
- * earlier of now and the time of the newest entry. So a wrong clock cannot move it ahead of the entries that it covers
- * (ruling Y15). The caller holds the lock that keeps posts out.
+ * Fixes the moment of a head (a proof of all entries) that is made now. Every later entry is dated after it (ruling
+ * C15). The moment is the earlier of now and the time of the newest entry. So a wrong clock cannot move it ahead of the
+ * entries that it covers (ruling Y15). The caller holds the lock that keeps posts out.
  */
 export function* fixMoment(dialect: Dialect): StoreStep<number> {
   const { now } = yield* readMoment(dialect)
@@ -28,8 +28,7 @@ export function* fixMoment(dialect: Dialect): StoreStep<number> {
 }
 
 /**
- * Fixes the moment of a head that is made of a store. A store that was moved keeps its last moment, because its later
- * entries are elsewhere.
+ * Like `fixMoment`, but a store whose content was moved keeps its last moment, because its later entries are elsewhere.
  */
 export function* takeMoment(dialect: Dialect): StoreStep<number> {
   if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
@@ -37,8 +36,8 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 }
 
 /**
- * SQL: when the newest entry was posted. If a correction names it, it was dated ahead; then the time of the correction
- * counts. In that case the ends of all accounts are read, because there may be millions of entries dated ahead.
+ * SQL: when the newest entry was posted. A corrected entry was dated too late, so the time of its correction counts
+ * instead. Corrections are found at the ends of all accounts, because millions of entries may be dated too late.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (
@@ -47,7 +46,7 @@ function selectNewest({ schema, ends }: Dialect): string {
       FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
-/** Moves the moment of the last head back to a time, if it is ahead of it. */
+/** Moves the moment of the last head back to `ms` if it is later. */
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)

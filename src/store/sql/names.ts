@@ -35,13 +35,13 @@ export function createNames(dialect: Dialect) {
     return names
   }
 
-  /** Lists the ids of the keys of a line of rotations. */
+  /** Lists the ids of the keys of a line, that is, of keys that replaced each other by rotation. */
   function* listLine(scope: string): StoreStep<string[]> {
     const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
     return rows.map(({ id }) => id as string)
   }
 
-  /** @returns the lines in which a valid key of ours has replaced a key of another gateway */
+  /** Finds lines (of rotated keys) in which a valid key of ours has replaced a key of another gateway. */
   function* findRotated(scopes: readonly string[]): StoreStep<Set<string>> {
     const rotated = new Set<string>()
     for (const list of slices([...new Set(scopes)])) {

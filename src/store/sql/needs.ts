@@ -6,11 +6,10 @@ import { ask, askOne, execute, inTransaction, rowsOf, type StoreStep } from './s
 type KnownNeed = { sinceMs: number; goneMs: number | undefined; isTold: boolean }
 
 /**
- * Records the lines of the list of needs that a server finds now, and when they began. Lines that it does not find are
- * marked, and are deleted after no server has found them for `needKeptMs`. It writes only changes.
- * @param isTelling whether to put a warning for webhooks into the outbox, once for each line, by whichever server is
- *   first
- * @returns when each line began, in Unix milliseconds, by id
+ * Records the needs that a server finds now, and when they began. A need is something that an operator should act on.
+ * Needs that the server does not find are marked. They are deleted after no server has found them for `needKeptMs`.
+ * @param isTelling true to put a warning for webhooks into the outbox. Only the first server that finds a need does so
+ * @returns when each need began, in Unix milliseconds, by id
  */
 export function* noteNeeds(
   dialect: Dialect,
@@ -24,7 +23,7 @@ export function* noteNeeds(
     return one !== undefined && one.goneMs === undefined && (one.isTold || !isTelling)
   })
   const isSettled = [...known].every(([id, { goneMs }]) => ids.has(id) || goneMs !== undefined)
-  // Marked lines are deleted with the next change.
+  // Marked needs are deleted together with the next change.
   if (!isFresh || !isSettled) yield* inTransaction(writeNeeds(dialect, needs, ids, isTelling))
   const noted = isFresh ? known : yield* readNeeds(dialect)
   return new Map(needs.flatMap(({ id }) => (noted.has(id) ? [[id, noted.get(id)!.sinceMs] as const] : [])))
@@ -68,7 +67,7 @@ function* writeNeeds(
   )
   if (!isTelling) return
   for (const { id, data } of needs) {
-    // If two servers find a line at the same time, only one of them changes the row.
+    // If two servers find a need at the same time, only one of them changes the row.
     const told = yield* askOne(
       dialect,
       (put) => `UPDATE ${needsTable} SET is_told = 1 WHERE id = ${put(id)} AND is_told = 0 RETURNING since_ms`,

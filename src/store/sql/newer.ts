@@ -14,7 +14,7 @@ const counts = {
 } as const satisfies Record<Exclude<keyof NewerContent, 'isClosed'>, readonly [table: string, where: string]>
 
 /**
- * Counts rows that the second release does not know.
+ * Counts rows whose kind or columns the second release does not know.
  * @param oldest a SELECT of the oldest schema version that may use the store
  * @param secondRelease the schema version of the second release
  */

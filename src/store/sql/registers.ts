@@ -37,11 +37,11 @@ import { heldByReplicas, keysWithSpends } from './spends.ts'
 import { type Query, query } from './step.ts'
 
 /*
- * Statements on registers, such as operators, the audit trail, and pages of accounts and keys. They work on both
- * databases.
+ * Statements on registers (tables other than the entries), such as accounts, keys, operators and the audit trail. They
+ * work on both databases.
  */
 
-/** Writes that need no read first; see `make` for the others. */
+/** Changes of the books that need no read first. The function `make` executes all other changes. */
 type PlainWrite = Exclude<
   BookWrite,
   {

@@ -18,8 +18,8 @@ import { rearm } from './warnings.ts'
 /* The spend of keys, accounts and people with budgets (rulings R15, Y20), in statements that work on both databases. */
 
 /**
- * Replaces the table of keys by one with more columns. Each key has the names of its account and person, the spend of
- * its line, and the holds on its budget. It also has the limits and the spend of its person.
+ * Replaces the table of keys by one with more columns. They are the names of its account and person, the holds on its
+ * budget, and the spend of its line and its person. A line is the keys that replaced each other.
  *
  * PostgreSQL computes these columns for each row of `keys`, even for rows that an outer condition or LIMIT leaves out,
  * because `heldByReplicas` reads the clock.
@@ -37,17 +37,17 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
       LEFT JOIN ${schema}.persons p ON p.id = k.person LEFT JOIN ${schema}.spends t ON t.scope = p.id) keys`
 }
 
-/** Columns of the limits of a person `p`, besides those of the person's key. */
+/** The columns of a person `p` that limit the person, under other names than those of the person's key. */
 export const personColumns = Object.keys(personBounds.columns)
   .map((name) => `p.${name} AS ${personPrefix}${name}`)
   .join(', ')
 
-/** How long a replica counts as alive after its last heartbeat, in ms. After that its holds are free. */
+/** How long a replica counts as alive after its last heartbeat, in ms. After that its holds count no longer. */
 export const leaseMs = 10_000
 
 /**
- * SQL: whether a server was seen in the last `ms`. A time further than `ms` in the future comes from before the clock
- * was set back, and does not count, as with windows (SCA-13). After a small step back, living servers still count.
+ * SQL: whether a server was seen in the last `ms`. A time more than `ms` in the future was written before the clock was
+ * set back, and does not count (SCA-13). If the clock was set back by less, running servers still count.
  * @param seen an expression in Unix milliseconds
  * @param nowMs an expression of the database's time, in Unix milliseconds
  */
@@ -61,7 +61,7 @@ export function heldByReplicas(scope: string): string {
     WHERE h.scope = ${scope} AND ${wasSeen('r.seen_ms', leaseMs)})`
 }
 
-/** The spend of a scope in a time span. The scope is a line of keys, or an account or a person, whose id it is then. */
+/** The spend of a scope in a time span. The scope is the id of an account, a person or a line of rotated keys. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
 
 /** Entries of an account above `after`, up to and including `through`. */
@@ -196,14 +196,14 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  // Without spend no warning level is reached. `rearm` reads all keys, so an import of many keys would run it for each
-  // of them.
+  // Without spend no warning level is reached, so `rearm` is not needed. It reads all keys, which would make an import
+  // of many keys slow.
   if (spent > 0n) yield* rearm(dialect, scope)
 }
 
 /**
- * Adds what accounts with budgets spent while an older version posted, which counts only for keys. Called when a store
- * is opened. It reads no entries of accounts without a budget, and skips accounts that another session has locked.
+ * Adds spend that an older version has not counted for accounts with budgets, because it counts only for keys. Called
+ * when a store is opened. It reads no accounts without a budget, and skips those that another session has locked.
  */
 export function* countMissed(dialect: Dialect): StoreStep<void> {
   const { schema, ends } = dialect
@@ -243,8 +243,8 @@ export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<voi
 }
 
 /**
- * SQL: the recorded spend of budgets, each with its account. The spend of a line comes with its keys, that of a person
- * with their identities.
+ * SQL: the recorded spend of budgets, each with its account. The spend of a line of rotated keys has a row for each
+ * key. The spend of a person has a row for each identity.
  */
 export function selectSpends(schema: string): string {
   return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id, p.account_id) AS account_id, o.id AS person_id

@@ -13,7 +13,7 @@ import { slices } from './words.ts'
 /** The most accounts in one statement that makes a head. */
 const accountsMax = 1_000
 
-/** The most entries that one query sums. Sorting more takes longer, and PostgreSQL ends a query that takes too long. */
+/** The most entries that one query sums, because PostgreSQL ends a query that takes too long. */
 export const summedMax = 5_000
 
 /** Creates the queries that statements need: sums of entries, heads of past moments, and the stored headers. */
@@ -86,8 +86,8 @@ export function createStatements(dialect: Dialect) {
       (put) => `SELECT ${countsAt} AS posted_ms, e.balance_after, e.digest FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq = ${put(seq)}`,
     )
-    // The entry may be detached. No archive includes the requested month, so a sealed row lies completely before or
-    // after it.
+    // If the entry is in an archive, its sealed row is read. No archive has the requested month, so a sealed row lies
+    // completely before or after the month.
     const seal = row ?? (seq === 0 ? undefined : yield* findSealOf(dialect, accountId, seq))
     if (seal && 'lastDigest' in seal) {
       const { postedMs, balanceNanos, lastDigest } = seal as Seal
@@ -125,7 +125,7 @@ export function createStatements(dialect: Dialect) {
   }
 }
 
-/** Creates the queries of headers of closed months. */
+/** Creates the queries of statement headers, which are stored after a month has closed. */
 function createHeaders(dialect: Dialect) {
   const { schema } = dialect
   return {
@@ -135,7 +135,7 @@ function createHeaders(dialect: Dialect) {
       inTransaction(keepHeader(accountId, month, header)),
   }
 
-  /** The head of the stored statements of a month. All of them have the same one. */
+  /** The head of the stored statements of a month. All statements of the month have the same head. */
   function* findHead(month: string, timeZone: string): StoreStep<string | undefined> {
     const row = yield* askOne(
       dialect,
@@ -182,7 +182,7 @@ function createHeaders(dialect: Dialect) {
 /** @property version of the prices; null for returns */
 type VersionedGroup = { version: string | null; group: ReturnType<typeof readGroup> }
 
-/** Adds a row to the group of its words and prices. */
+/** Adds a row to the group that has the same names and the same version of prices. */
 function addGroup(groups: Map<string, VersionedGroup>, row: Row): void {
   const group = readGroup(row)
   const { amountNanos, requests, tokens, ...words } = group

@@ -3,9 +3,7 @@ import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
 /** A row as the driver returns it, by column names. Integers of 64 bits are bigint. */
 export type Row = Record<string, unknown>
 
-/**
- * Another step, whose statements all run in one transaction: a writing one, or a reading one that sees a single moment.
- */
+/** A step inside another step. Its statements run in one transaction, which may write, or reads a single moment. */
 type Transacted = { step: StoreStep<unknown>; isWriting: boolean }
 
 /**
@@ -72,7 +70,7 @@ type StoreAnswers<Q extends StoreQuestions> = {
   [Name in keyof Q]: Q[Name] extends (...args: infer Args) => StoreStep<infer T> ? (...args: Args) => T : never
 }
 
-/** The same methods, returning promises. */
+/** The same methods, but each returns a promise. */
 type Promised<A> = {
   [Name in keyof A]: A[Name] extends (...args: infer Args) => infer T ? (...args: Args) => Promise<Awaited<T>> : never
 }

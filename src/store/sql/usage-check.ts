@@ -12,9 +12,9 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords } from './words.ts'
 
 /**
- * Compares the figures for reports with the entries up to the marks of their accounts (ruling C9). Figures that are
- * still kept are compared day by day, and the total cost of each key account by account. Each comparison sees a single
- * moment.
+ * Compares the figures for reports with the entries that they sum. These are all entries up to their account's mark
+ * (ruling C9). Figures that are still kept are compared day by day, and the total cost of each key account by account.
+ * Each comparison sees a single moment.
  * @param progress called with a sentence about the current comparison
  * @returns the differences as sentences
  */
@@ -59,7 +59,7 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   }
 
   function* checkDay({ from, to }: { from: number; to: number }, { timeZone }: UsageState): StoreStep<string[]> {
-    // A new zone has other days. The next run compares those.
+    // In a new zone, days begin at another time. The next run compares the new days.
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
     const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`

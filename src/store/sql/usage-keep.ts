@@ -27,10 +27,10 @@ export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): St
 }
 
 /**
- * Records the zone if no server has recorded one, and sets from when figures are kept by `keepMonths`. A recorded zone
- * stays (ruling X12).
+ * Records the zone of reports, unless one is recorded already (ruling X12). Sets the time from which figures are kept,
+ * according to `keepMonths`.
  * @param nowMs Unix milliseconds; the default is the store's time, because a server whose clock is ahead would delete
- *   too much
+ * too much
  */
 export function* adoptReporting(dialect: Dialect, reporting: Reporting, nowMs?: number): StoreStep<void> {
   const atMs = nowMs ?? (yield* readNowMs(dialect))
@@ -56,7 +56,7 @@ function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Repor
 }
 
 /**
- * Checks the zone of a server. In PostgreSQL it waits for a change of the zone.
+ * Checks the zone of a server. In PostgreSQL it waits until a running change of the zone ends.
  * @param said the zone of the server
  * @param shown the name of the store for people
  * @returns the refusal if another zone is recorded (ruling X12)
@@ -68,8 +68,8 @@ export function* findOtherZone(dialect: Dialect, said: string, shown: string): S
 }
 
 /**
- * Records another zone in the caller's transaction, and deletes the figures by the hours of the previous zone. The
- * start of the week stays, unless it is given.
+ * Records another zone in the caller's transaction, and deletes the figures, which were summed by the hours of the
+ * previous zone. The start of the week stays, unless it is given.
  */
 export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
   const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)

@@ -26,7 +26,7 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords, wordKey } from './words.ts'
 
 /**
- * Creates the queries of figures for reports. They include entries that are not folded yet, if there are few of them.
+ * Creates the queries of figures for reports. They include entries not folded (summed) yet, if there are few.
  * @param tailMax with more unfolded entries than this, all of them are left out
  */
 export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
@@ -59,7 +59,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
     const folding = yield* readFolding()
     if (folding.entries - folding.folded > tailMax) return { rows: [], folding }
-    // Finding the entries above the marks reads all accounts of a database, so it is skipped if there are none.
+    // If all entries are folded, no search for others is needed. In PostgreSQL such a search reads all accounts.
     if (folding.folded === folding.entries) return { rows: [] }
     return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
   }

@@ -50,7 +50,7 @@ export function* addTraffic(dialect: Dialect, words: Words, cells: readonly Traf
   for (const [name, rows] of Object.entries(tables)) yield* addCells(dialect, words, name as TrafficTable, rows)
 }
 
-/** Adds cells to the rows of a table. Servers that write at once lock rows in the same order. */
+/** Adds counters to the rows of a table. Rows are sorted, so that all servers lock them in the same order. */
 function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: readonly TrafficCell[]): StoreStep<void> {
   const columns = trafficTables[name]
   const all = [...columns, ...countedColumns]

@@ -7,17 +7,17 @@ import { type Dialect, isOneOf, type SqlValue, type Statement, statement } from 
 import { countedMs, countsWithin } from './entries.ts'
 import { wordKey } from './words.ts'
 
-/** Numbers of words by `wordKey`. The empty word has the number 0. */
+/** The store's numbers for words (names, such as a model's), by `wordKey`. The empty word has the number 0. */
 type WordIds = ReadonlyMap<string, number>
 
-/** The words of a reading, whose numbers must be looked up. */
+/** The words that a reading of figures names. Their numbers must be looked up before it. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
   return [...named, ...ofGroups, ...soundOutcomes.map((word) => ['outcome', word] as [string, string])]
 }
 
-/** How a store's SQL assigns rows to several buckets. */
+/** How a store's SQL assigns rows to several buckets (the periods of a report). */
 type Bucketing = {
   /** The table as `u`, joined with what the bucket needs. */
   from: string
@@ -32,16 +32,15 @@ type Bucketing = {
    */
   isRanged: boolean
   /**
-   * Whether days of keys are read and grouped in the order of the table's key, by account and key. SQLite plans without
-   * row counts and needs this. PostgreSQL has row counts and needs the plain range: otherwise it expects few rows and
-   * sorts them.
+   * Whether figures of keys by day are read and grouped in the order of the table, by account and key. SQLite plans
+   * without row counts and needs this. PostgreSQL does not: it would expect few rows and sort them.
    */
   isInOrder: boolean
 }
 
 /**
  * @param column a column of encoded counts
- * @returns SQL that joins all of them, separated by `countsBreak`
+ * @returns SQL that joins the values of all rows, separated by `countsBreak`
  */
 type JoinedCounts = (column: string) => string
 
@@ -56,8 +55,8 @@ export type UsageDialect = {
 }
 
 /**
- * Selects entries of some quarters that are not folded yet. The times are not used for an index, because a year would
- * select all entries of the year.
+ * Selects unfolded entries of some quarters of an hour. The index by time is not used, because for a year it would
+ * return all entries of the year.
  */
 export function selectTail(
   dialect: Dialect,
@@ -170,8 +169,8 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
 }
 
 /**
- * Limits rows to the accounts of these keys, because rows of days are stored by account. The empty key may be of any
- * account.
+ * Limits rows to the accounts of these keys, because rows of days are stored by account. Rows without a key may belong
+ * to any account.
  */
 function ofTheirAccounts(schema: string, keys: readonly number[]): string[] {
   if (keys.length === 0 || keys.includes(0)) return []
@@ -202,7 +201,7 @@ const summed: Record<Exclude<SumName, 'errors'>, string> = {
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
   ) as Record<(typeof sumColumns)[number], string>),
   requests: `sum(${counted})`,
-  // Moved requests are counted outside the ledger.
+  // The ledger has no count of requests that were moved to another upstream.
   moved: 'sum(0)',
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
@@ -295,7 +294,7 @@ type MostSpent = {
   /** The range of quarters; each is the first of a day. */
   from: number
   to: number
-  /** Numbers with unfolded entries. They come first, whatever they have spent. */
+  /** The numbers of accounts or keys with unfolded entries. They come first, even if others have spent more. */
   unfolded: readonly number[]
   limit: number
 }
@@ -317,7 +316,7 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   }
 }
 
-/** Selects the total cost of a key: its row, and the entries above its account's mark, read in one statement. */
+/** Selects the total cost of a key in one statement: its folded row, plus the entries after its account's mark. */
 export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
   const [account, key] = [parameter(1), parameter(2)]
   const idOf = (kind: string, word: string) =>

@@ -31,7 +31,7 @@ type PagedTable = { table: string; columns: string; joins?: string; order: reado
 export type VerifyDialect = {
   /** The most rows in one page. */
   pageMax: number
-  /** A value before the ids of all entries. */
+  /** A value that sorts before the ids of all entries. */
   lowestId: SqlValue
   /** The end of an entry's account: `end_balance`, `end_seq` and, if the database stores it, `end_digest`. */
   ends: { columns: string; joins: string }
@@ -152,7 +152,7 @@ export function* verifyLedger(
     return entries
   }
 
-  /** Finds references without their entry. */
+  /** Reports references whose credit is missing, although they are noted as booked. */
   function findLost(rows: readonly Row[]): boolean {
     for (const { noted, id, reference, archived } of rows)
       if (id === null && archived) continue
@@ -161,7 +161,7 @@ export function* verifyLedger(
     return true
   }
 
-  /** Finds accounts that claim to have entries, but none was read. */
+  /** Finds accounts whose row says that they have entries, although none was read. */
   function* readIdle(rows: readonly Row[]): StoreStep<boolean> {
     for (const { id, balance, seq } of rows) {
       if (ends.has(id as string) || (seq === 0n && balance === 0n)) continue
@@ -185,7 +185,7 @@ function pagesOf(dialect: Dialect, pageMax: number) {
     const by = order.map((name) => `e.${name}`).join(', ')
     const marks = order.map((name, at) => `e.${name} AS page_${at}`).join(', ')
     for (let [place, than] = [first, '>=']; ; than = '>') {
-      // The subquery chooses the rows before anything is joined, so no plan reads others.
+      // The subquery chooses the rows of the page first, so the joins read no other rows.
       const select = (put: Put) => `SELECT ${marks}, ${columns}
         FROM (SELECT * FROM ${table} e WHERE (${by}) ${than} (${place.map(put).join(', ')}) ORDER BY ${by} LIMIT ${pageMax}) e
         ${joins} ORDER BY ${by}`

@@ -12,7 +12,7 @@ import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './s
 
 /* Warnings to be sent, and the levels that cause them. */
 
-/** Older warnings are deleted, in ms. Servers stop trying to send them after half of that time. */
+/** The age at which a warning is deleted, in ms. Servers stop trying to send it at half of that age. */
 export const untoldMs = 2 * warningKeptMs
 
 /** Creates the queries of warnings to be sent. Each warning is given to one server at a time. */
@@ -22,7 +22,7 @@ export function createWarnings(dialect: Dialect) {
 
   function watch({ lowNanos, ownLows, budgets }: Watched): StoreStep<void> {
     const rows = [
-      // No configured level is 0. The row with 0 stands for the levels that accounts have themselves.
+      // No configured level is 0. The row with 0 stands for the levels that accounts set for themselves.
       ...[...(ownLows ? [0n] : []), ...lowNanos].map((below) => ({ event: 'credit_low', below })),
       ...(budgets ? [{ event: 'key_budget', below: 0n }] : []),
     ]

@@ -16,14 +16,14 @@ export function wordKey(kind: string, word: string): string {
   return `${kind}\n${word}`
 }
 
-/** Creates the lookup of words and their numbers in the store, which never change. The empty word has the number 0. */
+/** Creates the lookup of words (such as model names) and their fixed numbers in the store. The empty word is 0. */
 export function createWords(dialect: Dialect) {
   const { schema } = dialect
   let ids = new Map<string, number>()
   const words = new Map<number, string>()
   return { findIds, placesOf, readWords, forget }
 
-  /** Forgets all words. After a rollback the store gives the numbers of new words to others. */
+  /** Forgets all words. After a rollback the store may give the numbers of new words to other words. */
   function forget(): void {
     ids = new Map()
     words.clear()
