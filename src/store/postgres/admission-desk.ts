@@ -9,7 +9,7 @@ import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } f
 import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
-  /** Needs a connection per lane. A loss of its writes is harmless, so commits need not wait for the disk. */
+  /** Needs a connection for each lane. Its writes may be lost, so its commits need not wait for the disk. */
   database: Transaction
   /** Monotonic milliseconds. */
   clockMs(): number
@@ -25,18 +25,18 @@ type DeskOptions = {
   functions?: { admit: SqlFunction; tell: SqlFunction }
 }
 
-/** A replica as the database knows it. The number alone is not unique: a standby may assign it again. */
+/** A replica as registered in the database. The number alone is not unique: a promoted standby may assign it again. */
 export type Identity = { id: number; startedMs: number }
 
 export const patienceMs = 2_000
 
-/** The most accounts in one call. It keeps them locked to its end, so large calls make the replicas wait. */
+/** The most accounts in one call. They are locked until it ends, so a large call makes the other replicas wait. */
 const accountsMax = 16
 
-/** The most shares in one call of `tell`, which has the same time limit as other calls. */
+/** The most shares (figures of one scope) in one call of `tell`, which has the same time limit as other calls. */
 const toldMax = 2_000
 
-/** Changed figures are sent with the next ask of their account, or without an ask after this time, in ms. */
+/** Changed figures of an account are sent with its next ask, or after this time if no ask comes, in ms. */
 const idleMs = 2_000
 
 /** The shortest time between two reports of failures, in ms. */
@@ -56,7 +56,7 @@ const pauseMaxMs = 100
  *
  * - Each lane has one call under way at a time. A call carries all asks that arrived since the call before.
  * - An account is in one call at a time, because its figures are absolute and must arrive in order.
- * - The desk has the replica's own figures and writes them with every ask (admit.ts).
+ * - The desk keeps the figures of this replica (its holds and places), and writes them with every ask (admit.ts).
  * - A failed call is repeated until its asks have expired.
  * - `tell` never runs beside an `admit`, so its figures include everything that was just granted.
  */
@@ -69,9 +69,9 @@ export class AdmissionDesk {
   /** The accounts whose call is under way or being repeated. */
   readonly #inCalls = new Set<AccountShares>()
   #freeLanes: number
-  /** The accounts whose figures in the database are out of date, and since when. */
+  /** The accounts whose figures in the database are out of date, with the time since when they are. */
   readonly #dirty = new Map<AccountShares, number>()
-  /** The waiting asks in the order of arrival, in which they also expire. */
+  /** The waiting asks in the order of arrival. They expire in the same order. */
   #waiting: { dueMs: number; isOver: boolean; id: number }[] = []
   #identity: Identity | undefined
   #turn = 0
@@ -84,7 +84,7 @@ export class AdmissionDesk {
   /** When the database last answered any call. */
   #answeredMs = Number.NEGATIVE_INFINITY
   #isStoreSilent = false
-  /** The database's time at a moment of our clock. It tells which accounts may be forgotten. */
+  /** The database's time when it last answered, and our clock at that moment. They show which windows have ended. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
 
@@ -106,8 +106,8 @@ export class AdmissionDesk {
   }
 
   /**
-   * Sends all figures to the database: at the start, on each new connection, and after the database has lost them.
-   * @throws what the database throws
+   * Sends all figures to the database: at the start, on each new connection, and after the database has lost its
+   * tables.
    */
   tell(identity: Identity): Promise<void> {
     this.#identity = identity
@@ -128,7 +128,7 @@ export class AdmissionDesk {
     return this.#book.size
   }
 
-  /** Notes that the database has answered this desk or another part. */
+  /** Notes that the database has answered, whether this desk or another part of the thread. */
   noteAnswered(): void {
     this.#answeredMs = this.#options.clockMs()
     if (!this.#isStoreSilent) return
@@ -163,14 +163,14 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // If credit is short, a stale figure could refuse a request whose credit is free already, or admit one whose credit
-    // is owed. For a key or a person with limits, or an account with a budget, the desk cannot tell how short it is.
+    // With little credit left, a stale figure could refuse a request although credit is free, or admit one although it
+    // is owed. For limits of keys and people, and for budgets, the desk does not know how much is left.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** Puts the account into the next call, together with all others until then. */
+  /** Puts the account into the next call. All accounts that follow before the call share it. */
   #want(account: AccountShares): void {
     this.#due.add(account)
     this.#schedule()
@@ -249,7 +249,7 @@ export class AdmissionDesk {
     for (const account of batch) account.asks = account.asks.filter(({ isOver }) => !isOver)
     const asking = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
-    // Asks that arrive meanwhile go with the next call.
+    // Asks that arrive during this call go with the next one.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
     const answered = this.#pace.begin()
@@ -273,7 +273,7 @@ export class AdmissionDesk {
     }
   }
 
-  /** Keeps an account whose figures changed during the call, or could not be written, for a later call. */
+  /** Puts an account into a later call if asks wait for it, or if its figures changed during the call. */
   #settle(account: AccountShares): void {
     if (isWaitedFor(account)) this.#due.add(account)
     else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))

@@ -5,7 +5,7 @@ import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, ty
 /** A scope of a call: an account, a key or a person, with its limits. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
-/** The scopes that an ask can have besides its account. */
+/** The scopes that an ask may name besides its account. */
 const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
 
 /** The parameters of one call of `admit`, and the reader of its answer. */
@@ -73,12 +73,12 @@ const limits = {
   budgetNanos: (key: KeyScope | undefined): bigint | '' => key?.budgetNanos ?? '',
 } satisfies { [Name in Exclude<keyof KeyScope, 'id'>]: (key: KeyScope | undefined) => number | bigint | '' }
 
-/** The database counts in 32 bits. A higher limit is replaced by the highest number of 32 bits. */
+/** The database counts in 32 bits, so a higher limit is replaced by the highest number of 32 bits. */
 function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): number | '' {
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }
 
-/** The figures of a scope in an answer. @property budget set for an account with a budget */
+/** The figures of a scope in an answer. @property budget what is left of an account's budget, if it has one */
 type BudgetFigures = {
   all: number
   credit: bigint
@@ -154,7 +154,7 @@ function tellKey(
   }
 }
 
-/** Updates the shares by the verdict. An ask that has expired keeps its place in the window, but holds nothing. */
+/** Updates the shares by the verdict. An expired ask keeps its place in the window, but gets no hold. */
 function take(
   { holdNanos, place, isOver }: OpenAsk,
   verdict: DeskVerdict,

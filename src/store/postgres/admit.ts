@@ -12,11 +12,11 @@ import { defineFunction } from './migrate.ts'
  *     holds of a replica that dies are free when its lease is over,
  *     a database that lost these tables gets them again from the replicas.
  *
- * The law over all replicas (accounts/balances.ts has it for one):
+ * The law for all replicas together (accounts/balances.ts has the law for one server):
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas whose lease ran out while they ran
  *
- * It holds because a hold is lowered only after its debit was committed. All times are the database's.
+ * The law is true because a hold is lowered only after its debit was committed. All times are by the database's clock.
  */
 
 /** The SQLSTATEs that our functions raise. */
@@ -33,7 +33,7 @@ export const calls = {
   otherSeal: 'TR005',
 } as const
 
-/** Letters in the result of `admit`. A refusal gets the first that applies, in R1's order: account, person, key. */
+/** Letters in the result of `admit`. A refused ask gets the first that applies, by account, person, key (R1). */
 export const verdicts = {
   '0': 'admitted',
   '1': 'no_credit',
@@ -52,19 +52,19 @@ export const verdicts = {
 /** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
 
-/** For this long after its tables were emptied, `admit` fails while a replica has not written its figures, in ms. */
+/** While a replica has not written its figures, `admit` fails for so long after its tables were emptied, in ms. */
 const graceMs = 3_000
 
 /**
  * Locks the scopes, reads the figures of the other replicas, judges the asks, and writes the caller's new figures.
  *
  * In:
- * - the caller, the lease of a replica in ms, and the number of this call, which grows with each call;
+ * - the caller's number, the lease of a replica in ms, and the number of this call, which grows with each call;
  * - for each scope, in the order of their names: the caller's own figures, its limits, and its number of asks. `keys`
  *   is true for keys and people, false for accounts, which have a balance. `limits` and `budgets` are null if there are
  *   none;
- * - for each ask, account by account: the places of its key and person among the scopes (0: none), its hold, whether
- *   windows count it.
+ * - for each ask, account by account: the positions of its key and person among the scopes (0: none), its hold, and
+ *   whether windows count it.
  *
  * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`:
  * - `window`: the beginning of its window; 0 if none is open;
@@ -196,9 +196,9 @@ END $$`,
 /**
  * Writes all figures of a replica: on every new connection, and when the database has lost them.
  *
- * Many figures take several calls; the first of them has the number `since_turn`. The last call removes scopes that
- * none of them named. No `admit` of that replica may be under way. After the last call the replica is alive, even if
- * others considered it dead.
+ * Many figures take several calls; the first of them has the number `since_turn`. The last call removes scopes that no
+ * call of the series named. No `admit` of the replica may be under way. After the last call the replica is alive, even
+ * if others considered it dead.
  */
 export const tell = defineFunction(
   'tell',

@@ -35,7 +35,7 @@ const reportMs = 30_000
 /** Forces the use of an index for a slice, even if the planner has no statistics of the table. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** The longest time of a statement of a migration, in ms. It may wait for others, and change many rows. */
+/** The longest time of a statement of a migration, in ms. The statement may wait for locks, and change many rows. */
 const schemaMs = 60_000
 
 /** How often to try a change that conflicts with others. */
@@ -57,7 +57,7 @@ export async function openPostgresBooks(
     await maker.close()
   }
   const database = openDatabase({ url, max: 2, patienceMs, statementMs, purpose: 'books', settings: byIndex })
-  // Reports read whole tables, for which an index is slow.
+  // Reports read whole tables, for which an index would be slow. So they have connections with other settings.
   const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
   return {
     ...createPostgresBooks(database, sliceSizes, reports),
@@ -80,7 +80,7 @@ export function createPostgresBooks(database: Database, sizes = sliceSizes, repo
   }
 }
 
-/** Makes a change. Repeats it if the database aborted it because of a conflict; then it has written nothing. */
+/** Makes a change. If the database aborted it because of a conflict, it has written nothing and is repeated. */
 async function makeChange<T>(database: Database, change: BookChange<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -97,14 +97,14 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
-  // Every post takes the same lock in shared mode.
+  // Every post shares this lock. Taken alone, it keeps posts out while entries of the future are corrected.
   if (about.ahead) await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
   const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
   if (writes.length === 0) return result
   for (const step of stepsOf(writes)) {
     if (!Array.isArray(step)) await run(transaction, make(dialect, step))
-    // The balance may have grown since the change was decided, because a debit was returned.
+    // A debit was perhaps returned since the change was decided, so the balance may be too large for the credit.
     else if (!(await postCredits(transaction, step, facts.nowMs))) throw new BookError('overflow', step[0]!.accountId)
   }
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)

@@ -22,14 +22,12 @@ type ControlOptions = {
 }
 
 /**
- * The time between two tries to reach the database, in ms. The second is for a migration that found objects locked,
- * because later statements wait while it waits.
+ * The time between two tries to reach the database, in ms. After a migration that found objects locked it is
+ * `lockedMs`: other statements on these objects wait while a migration waits.
  */
 const [retryMs, lockedMs] = [100, 5_000]
 
-/**
- * The database is prepared again after so many beats, because each month of the ledger needs a partition in advance.
- */
+/** The database is prepared again after so many beats. The ledger needs a partition for each coming month. */
 const preparedBeats = 10_000
 
 /**
@@ -39,7 +37,7 @@ const preparedBeats = 10_000
 export class Control {
   /**
    * Whether the database was reached in the first `patienceMs`.
-   * @throws StoreError if another try would fail as well
+   * @throws StoreError if the operator must change something first
    */
   readonly first: Promise<boolean>
   readonly #options: ControlOptions
@@ -129,7 +127,7 @@ export class Control {
   }
 }
 
-/** Refuses a pooler that forwards a session's settings. It reports a process id that is not the server's. */
+/** Refuses a pooler between server and database, which reports a process id that is not the database's. */
 async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
@@ -140,11 +138,11 @@ export type Desk = ThreadPart & {
   /** The channels that it listens to, each with its handler. */
   channels?: Readonly<Record<string, (payload: string) => void>>
   /**
-   * Called when the database can be reached, at first or again; the channels are listened to already. The store counts
-   * as reached only after this resolves. If it throws, the error is reported and the connection is opened again.
+   * Called each time the database can be reached, after its channels are listened to. The store counts as reached only
+   * after this resolves. If it throws, the error is reported and the connection is opened again.
    */
   onReached?(session: DatabaseSession): Promise<void>
-  /** Called every `beatMs`, on the same connection. What it throws counts as a loss of the connection. */
+  /** Called every `beatMs` on the control's connection. An error that it throws counts as a loss of the connection. */
   onBeat?(session: Transaction): Promise<void>
   /** Called after the database has answered the statements of `onBeat`. */
   onAnswered?(): void
@@ -154,12 +152,12 @@ export type Desk = ThreadPart & {
   close?(): Promise<void>
 }
 
-/** How long a server that has just reached the database waits between two checks of a clock in doubt, in ms. */
+/** The time in ms between two checks of a doubtful clock, for a server that has just reached the database. */
 const clockLookMs = 1_000
 
 /**
  * Compares the database's clock with this machine's steady clock (ruling Y15). While the clock is in doubt, `post`
- * refuses. If the database was just reached, later desks are called only when the clock is no longer in doubt.
+ * refuses. When the database was just reached, later desks wait until the clock is no longer in doubt.
  */
 export class ClockDesk implements Desk {
   readonly watch: ClockWatch
@@ -178,7 +176,7 @@ export class ClockDesk implements Desk {
     if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect))
-    // The database read its clock between our sending the statement and getting the answer.
+    // The database read its clock after we sent the statement and before we got the answer.
     const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
     this.#say('clock', { ...this.watch.judge(facts), aheadMs })
   }

@@ -2,21 +2,19 @@ import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
 import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
-/** Set in the same statement, so that its commit waits for the disk. A commit of a cooldown does not. */
+/** Makes the commit of its statement wait for the disk. The commit of a cooldown does not wait. */
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
- * The upstream accounts that no replica uses for now. A notice of a change causes a read of the whole table, so that
- * nothing is missed. A known cooldown is reported again only if it lasts longer.
+ * The upstream accounts that no replica uses for now. After a notice of a change the whole table is read, so that no
+ * change is missed. A known cooldown is reported again only if it ends later.
  */
 export class CooldownBoard {
   readonly #database: Transaction
   readonly #say: BoardListener
   readonly #me: () => string
   readonly #told = new Map<string, BoardEntry>()
-  /**
-   * Entries that this server wrote and has not read back yet. Another server may lift one before this server reads it.
-   */
+  /** Entries that this server wrote and has not read from the table yet. Another server may lift one meanwhile. */
   readonly #written = new Map<string, BoardEntry>()
 
   /** @param me returns the name of this server, for people */
@@ -72,13 +70,13 @@ export class CooldownBoard {
     for (const [place, { untilMs, cause }] of new Map([...written, ...this.#told])) {
       if (now.has(place)) continue
       this.#told.delete(place)
-      // An entry whose time has passed has ended by itself.
+      // An entry whose time is over has ended by itself, and is not reported as lifted.
       if (untilMs > Date.now() + aheadMs) this.#say.lifted({ place, cause })
     }
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // Only a lifted entry ends earlier. So it was lifted since the last look, and cooled again.
+      // A cooldown ends earlier only if it was lifted. So it was lifted and set again since the last look.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
@@ -92,7 +90,7 @@ type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Coo
 /** An entry of the board. Its end is in the database's time. */
 type BoardEntry = { untilMs: bigint; cause: string }
 
-/** The clocks of two machines may differ by so much, in ms. A cooldown that ends sooner is not reported as lifted. */
+/** The clocks of two machines may differ by this, in ms. A cooldown with less time left is not reported as lifted. */
 const aheadMs = 1_000
 
 type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {

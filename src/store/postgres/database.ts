@@ -51,7 +51,7 @@ export type DatabaseSession = Transaction & {
   close(): void
 }
 
-/** A setting of ours. A session that can read it knows that its settings were applied. */
+/** A setting of our own. A session in which it can be read has also applied the other settings. */
 export const marker = 'triwire.session'
 
 /** Values of `pg_type.oid`: int8, int8[]. */
@@ -62,8 +62,8 @@ const [int8, int8Array] = [20, 1016]
  *
  * - With `repeatable read` the functions would use data from before they had the lock.
  * - JIT compilation of plans costs more time than any of our statements.
- * - The server ends a statement a second after the client gave it up.
- * - A statement that waits for a lock fails before the client gives it up.
+ * - The database ends a statement a second after the client stopped waiting for it.
+ * - A statement that waits for a lock fails before the client stops waiting for it.
  */
 function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
@@ -98,9 +98,7 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
-/**
- * Replaces modes of TLS by `verify-full`. The driver treats them the same, but warns at length that this may change.
- */
+/** Replaces other modes of TLS by `verify-full`. The driver treats them like it, and warns at length about them. */
 function withSpelledTls(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
     ? url
@@ -115,7 +113,7 @@ export function applicationOf(purpose: string): string {
 /** Opens a single connection. @throws what the driver throws if no connection is made in time */
 export async function openSession(options: ConnectionOptions): Promise<DatabaseSession> {
   const client = new pg.Client(clientConfig(options))
-  // The library's types lack `connection`. The client's own `end` waits for a server that may be frozen.
+  // The library's types lack `connection`. The client's own method `end` would wait for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   let last: Promise<unknown> = Promise.resolve()
   const session: DatabaseSession = {
@@ -172,7 +170,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const client = await pool.connect()
-    // The pool only listens while a connection is idle. Without a listener, the loss of this one would end the process.
+    // The pool handles errors only of idle connections. Without a listener, the loss of this one would end the process.
     // A running query gets its own error.
     client.on('error', ignore)
     let [isBroken, isSilent] = [true, false]
@@ -217,7 +215,7 @@ function statementOf(text: string, values: readonly unknown[], name?: string): p
   return { text, values: values as unknown[], ...(name !== undefined && { name }) }
 }
 
-/** The library's own parsers return 64-bit integers as strings. */
+/** Reads 64-bit integers as bigint. The library's own parsers return them as strings. */
 // biome-ignore lint/suspicious/noExplicitAny: as the library declares it
 function getTypeParser(oid: number, format?: any): any {
   if (format !== 'binary') {

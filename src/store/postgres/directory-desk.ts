@@ -9,26 +9,26 @@ import type { Desk } from './control.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect, run, sliceSizes } from './run.ts'
 
-/** The channel that operators' commits notify. */
+/** The channel of notices that an operator's change was committed. */
 const changesChannel = 'triwire_changes'
 
 /** The most accounts in one message. Reading a message blocks the serving thread, so it must be short. */
 const pageRows = 1_000
 
-/** A revision before all others. */
+/** A number before the revisions of all changes. */
 const start = -1n
 
 type DirectoryDeskOptions = {
   database: Pick<Database, 'query'>
-  /** If there are more accounts than this, an account is read when a request comes with a key of it. */
+  /** If there are more accounts than this, an account is read only when a request names one of its keys. */
   accountsMax: number
   say: Say
 }
 
 /**
- * Accounts and keys for the serving thread: the changes of operators and the results of lookups. Changes are announced
- * by notice, and looked for at each beat as well. There is one read at a time, so an older one never overwrites a newer
- * one.
+ * Sends accounts and keys to the serving thread: the changes of operators and the results of lookups. A notice
+ * announces a change, and each beat looks for changes too. Reads run one after the other, so an older one never
+ * overwrites a newer one.
  */
 export class DirectoryDesk implements Desk {
   readonly answers = { lookUp: (digests: readonly string[]) => this.#inTurn(() => this.#lookUp(digests)) }
@@ -37,7 +37,7 @@ export class DirectoryDesk implements Desk {
   /** All changes up to this revision were reported; undefined: none was. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** How often all reported changes became void. A read of pages that began in an earlier era is stale. */
+  /** Counts how often all reported changes became void. A read that began before the last time is outdated. */
   #era = 0
   /** The timeline of the server that reported the changes. */
   #timeline: unknown
@@ -49,7 +49,7 @@ export class DirectoryDesk implements Desk {
   }
 
   /**
-   * Forgets what was reported if a standby was promoted, which starts a new timeline. It may lack reported changes,
+   * Forgets what was reported if another server, a promoted standby, has a new timeline. It may lack reported changes,
    * even if its revisions are no lower.
    */
   async onReached(session: Transaction): Promise<void> {
@@ -65,7 +65,7 @@ export class DirectoryDesk implements Desk {
     const [row] = await query('SELECT max(revision) AS newest FROM triwire.accounts')
     const newest = (row!.newest as bigint | null) ?? start
     if (this.#revision === undefined || newest === this.#revision) return
-    // This server has taken over and lacks reported changes, so all of them are void.
+    // Another server has taken over and lacks changes that were reported, so all of them are void.
     if (newest < this.#revision) this.#forget()
     void this.#follow().catch(() => {})
   }
@@ -81,7 +81,7 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** Reads the changes. Calls before the read has started share it. */
+  /** Reads the changes. Calls that come before the read has started share it. */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined
@@ -98,7 +98,7 @@ export class DirectoryDesk implements Desk {
       const rows = await this.#options.database.query(readPage, [revision])
       const [found] = rows.length > 0 || isAnew ? await this.#options.database.query(readForeign, []) : []
       if (found) this.#hasForeignKeys = found.has as boolean
-      // The desk has forgotten everything meanwhile, and reads again after this.
+      // All changes became void during this read. Another read follows it.
       if (era !== this.#era) return
       if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
       isAnew = false
@@ -135,9 +135,7 @@ export class DirectoryDesk implements Desk {
 
 const accountColumns = Object.keys(registerColumns('accounts'))
 
-/**
- * Selects whole accounts at one moment: a row for each of their valid keys, and one row for an account without keys.
- */
+/** Selects whole accounts at one moment, with a row for each valid key. An account without keys has one row. */
 function select(accounts: string): string {
   return `SELECT a.revision, ${accountColumns.map((name) => `a.${name} AS of_${name}`).join(', ')},
       coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms, ${personColumns}
@@ -183,7 +181,7 @@ export class ReadingDesk implements Desk {
 
   /**
    * Writes the last use of keys. Rows are locked in the same order everywhere, because two replicas may write the same
-   * keys. A failed write is made up for at the next use.
+   * keys. After a failed write, the next use of the key writes the time.
    */
   async #noteUses(uses: readonly (readonly [keyId: string, usedMs: number])[]): Promise<void> {
     const latest = new Map<string, number>()

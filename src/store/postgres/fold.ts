@@ -11,21 +11,20 @@ import { dialect, run } from './run.ts'
 /** The most accounts in one commit. */
 const accountsMax = 200
 
-/** An account with entries above its mark. @property mark null if it has no mark yet */
+/** An account with entries that are not folded yet. @property mark its last folded entry; null before the first fold */
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /**
- * Folds the ledger into figures for reports. Several servers may do this at once; each folds the accounts whose marks
- * it has locked.
+ * Folds (sums) entries of the ledger into figures for reports. Several servers may do so at once. A server locks the
+ * mark of an account, which is its last folded entry.
  *
- * New words are committed outside the transaction, on a connection that no transaction uses. All other statements of a
- * transaction use its own connection. If each took a second one from the same pool, all could wait for each other
- * forever.
+ * New words are committed outside the transaction, on a connection that no transaction uses. If each transaction took a
+ * second connection from the pool, all could wait for each other forever.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
   const lane: Transaction = database
-  /** The last account that was folded. Accounts are folded in the order of their ids, over and over. */
+  /** The last account that was folded. Accounts are folded in the order of their ids, again and again. */
   let after = ''
   return {
     fold,
@@ -105,9 +104,8 @@ function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
 type FoldRange = { accountId: string; from: bigint; to: bigint }
 
 /**
- * Locks the marks of those accounts whose mark nobody else has locked.
- * @returns their ranges. All entries up to the number in the account's balance are committed, since numbers have no
- *   gaps.
+ * Locks the marks of accounts, except those that another session has locked.
+ * @returns the entries to fold. Numbers of entries have no gaps, so all up to the balance's number are committed
  */
 async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(
@@ -124,7 +122,7 @@ async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Prom
   })
 }
 
-/** Reads each account with one index lookup, whatever the planner knows of the table. */
+/** Reads each account with one index lookup, even if the planner has no statistics of the table. */
 const selectRanges = selectSummed(
   'triwire',
   `unnest($1::text[], $2::bigint[], $3::bigint[]) AS m(account_id, low, high) CROSS JOIN LATERAL (

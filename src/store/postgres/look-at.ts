@@ -6,14 +6,11 @@ import { type Database, openDatabase } from './database.ts'
 import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
 
-/**
- * The longest wait for the database, in ms. A check of a configuration may run where the database cannot be reached.
- */
+/** The longest wait for the database, in ms. A configuration may be checked where the database cannot be reached. */
 const patienceMs = 2_000
 
 /**
- * Finds accounts whose plan is not among these, as `findPlanless` does. Returns none if the store is missing or older.
- * Nothing is written.
+ * Finds accounts whose plan is not among `plans`, and writes nothing. Returns none if the store is missing or older.
  * @throws the error of a database that does not answer
  */
 export async function lookForPlanless(url: string, plans: readonly string[]): Promise<AccountRow[]> {
@@ -24,7 +21,7 @@ export async function lookForPlanless(url: string, plans: readonly string[]): Pr
 }
 
 /**
- * Counts rows that the second release does not know; undefined if the store is missing or older.
+ * Counts rows of kinds that the second release does not know; undefined if the store is missing or older.
  * @throws the error of a database that does not answer
  */
 export async function lookForNewer(url: string): Promise<NewerContent | undefined> {

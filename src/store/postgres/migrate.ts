@@ -5,7 +5,7 @@ import { migrations, type PostgresMigration } from './schema.ts'
 import { sayPooler } from './trouble.ts'
 
 /**
- * The arbitrary numbers of our advisory locks: for the schema, for changes of operators, and for heads (ruling C15).
+ * The numbers of our advisory locks, chosen by us: for the schema, for operators' changes, and for heads (ruling C15).
  */
 export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
 
@@ -16,8 +16,8 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * The longest wait for a lock on tables in use, in ms. Later statements wait as long, including all debits. A dump or a
- * forgotten transaction may keep a lock for hours.
+ * The longest waits for a lock on tables in use, in ms. All later statements on a table wait as long, debits too. A
+ * dump or a forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 
@@ -63,17 +63,17 @@ async function climb(
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
     steps.length,
-    // An entry of form 3 may have raised `oldest` already.
+    // An entry of form 3, which older versions cannot read, may have raised `oldest` already.
     Math.max(oldest, ...steps.map((step) => step.oldest)),
   ])
 }
 
 /**
- * Creates partitions for the coming months of the ledger. The caller holds the lock of the schema. Called at the start
- * and now and then.
+ * Creates partitions for the coming months of the ledger. It is called at the start, and regularly by a running server.
+ * The caller holds the lock of the schema.
  *
  * If a wrong clock has put entries of a month into the default partition, the month stays there, which works as well.
- * If a long statement reads the ledger, the months are left to the next call.
+ * If a long statement reads the ledger, the next call creates the months.
  * @param monthsBack the number of past months that also get a partition
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
@@ -149,7 +149,7 @@ export async function call<T>(
   return row!['result'] as T
 }
 
-/** Creates missing functions. The caller holds the lock of `migrate`, because creating one twice at once fails. */
+/** Creates missing functions. The caller holds the lock of `migrate`: two sessions cannot create one at once. */
 export async function installFunctions({ query }: Transaction, functions: readonly SqlFunction[]): Promise<void> {
   const rows = await query(
     `SELECT 'triwire.' || proname AS name FROM pg_proc WHERE pronamespace = 'triwire'::regnamespace`,

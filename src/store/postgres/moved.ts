@@ -7,7 +7,7 @@ type Queries = Pick<Transaction, 'query'>
 /** Other tables that servers and operators write to, besides the registers. */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
-/** The guarded tables, with the writes that they refuse. A running server may still write its heartbeat, or leave. */
+/** The tables that a moved store guards, with the refused writes. A running server may still update its row. */
 const guarded = {
   ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',

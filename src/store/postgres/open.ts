@@ -20,7 +20,7 @@ export type PostgresOptions = ServingOptions & {
   /** The folder of this server's spool and lock. It is created. */
   stateDir: string
   /**
-   * Spools in this folder that no running server uses are posted at the start too (ruling X13). Default: `stateDir`.
+   * Spools in this folder are posted at the start too, unless a running server uses them (X13). Default: `stateDir`.
    */
   spoolsDir?: string | undefined
   introduction: Introduction
@@ -34,8 +34,8 @@ export type PostgresOptions = ServingOptions & {
 const closeMs = 4_000
 
 /**
- * Opens a server's side of a database that replicas share. It resolves after a first commit, or as soon as it turns out
- * that the database cannot be reached. In that case the store is not ready until it can be reached.
+ * Opens a server's side of a database that replicas share. It resolves after a first commit, or as soon as the database
+ * proves unreachable. Then the store is not ready until the database can be reached.
  * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
@@ -51,8 +51,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   })
   const ledger: Ledger = {
     debit: (debit) => settlement.debit(debit),
-    // Without the database no request is admitted, even if no debit is waiting. If the clock is in doubt, that is the
-    // reason to report.
+    // Without the database no request is admitted, even if no debit waits. A clock in doubt is the more important
+    // reason.
     whyBlocked: (accountId) =>
       (reached.isNow && (accountId !== undefined || !admission.isStoreSilent)) || clock.doubt !== undefined
         ? settlement.whyBlocked(accountId)

@@ -1,12 +1,12 @@
 /** The shortest time between the starts of two calls, in ms. Requests of one turn of the event loop share a call. */
 const apartMinMs = 1
 
-/** Calls start this many times their own duration apart, and at most so many ms: a delay that clients do not notice. */
+/** Calls start this many of their durations apart, and at most so many ms, a delay that clients do not notice. */
 const [durations, apartMaxMs] = [8, 7]
 
 /**
- * A slow database gets one call at a time, up to this duration in ms. A longer call may be slow because of the network,
- * so further calls run beside it.
+ * Up to this duration, in ms, calls run one at a time, because a slow database is the cause. A longer call may be slow
+ * because of the network, so other calls start before it ends.
  */
 const aloneMs = 25
 
@@ -14,9 +14,9 @@ const aloneMs = 25
 const newestShare = 0.1
 
 /**
- * Spaces the calls of a desk, so that requests share them. A call costs the database four times as much as each request
- * in it (docs/scaling.md). The space follows the duration of the calls, so it grows as soon as the database lacks
- * processor time. If no call was made lately, a request is not delayed.
+ * Delays the calls of a desk (a part of the store's thread), so that requests share them. A call costs the database
+ * four times as much as each request in it (docs/scaling.md). The time between calls follows their duration, so it
+ * grows if the database lacks processor time. A request is not delayed if no call was made lately.
  */
 export class Pace {
   readonly #clockMs: () => number
@@ -33,13 +33,13 @@ export class Pace {
     return Math.max(0, this.#beganMs + this.spaceMs - this.#clockMs())
   }
 
-  /** The current space between the starts of two calls, in ms. */
+  /** The current time between the starts of two calls, in ms. */
   get spaceMs(): number {
     const tookMs = this.#tookMs
     return Math.max(apartMinMs, Math.min(apartMaxMs, durations * tookMs), Math.min(aloneMs, tookMs))
   }
 
-  /** Notes the start of a call. @returns a function to call when the call was answered, not when it failed */
+  /** Notes the start of a call. @returns a function to call when the answer comes, but not after a failure */
   begin(): () => void {
     const beganMs = this.#clockMs()
     this.#beganMs = beganMs

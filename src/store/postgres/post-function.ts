@@ -8,26 +8,26 @@ import { countedMs } from '../sql/entries.ts'
 import { defineFunction, locks } from './migrate.ts'
 import { beginDetails } from './schema.ts'
 
-/** The columns of an entry that the caller gives. All others follow from its place in the chain. */
+/** The columns of an entry that the caller gives. The function computes the others from the end of the chain. */
 const names = ['id', ...givenColumns]
 const typed = ['id uuid', ...givenColumns.map((name) => `${name} ${entryKinds[name] === 'text' ? 'text' : 'bigint'}`)]
 
 /**
- * The columns of a price version. They are named in the INSERT, because a later schema may have more, with defaults.
+ * The columns of a price version. The INSERT names them, because a later schema may have more columns with defaults.
  */
 const priceColumns = Object.keys(registers.prices)
 
-/** The SQLSTATE for an entry that is in none of the given windows. */
+/** The SQLSTATE that `post` raises for an entry whose time is in none of the given windows. */
 export const noWindow = 'TR200'
 
 /**
- * Appends entries to the chains of their accounts (ruling C15): debits, credits and returns. All are posted or none,
- * except those that are posted already or that their account cannot take.
+ * Appends entries to the chains of their accounts (ruling C15): debits, credits and returns. All are posted or none is.
+ * Entries that are posted already, or that their account cannot take, are skipped.
  *
  * Parameters:
  * - `entries`: rows with the columns above and
- *   - `content`, `later`: `formatContent` and `formatLater` of the row, and `form`: its number,
- *   - `ends_account`: true for the last one of its account. Entries of an account are together. All callers have the
+ * - `content`, `later`: `formatContent` and `formatLater` of the row, and `form`: its number,
+ * - `ends_account`: true for the last one of its account. Entries of an account are together. All callers have the
  *     accounts in the same order, so two calls never wait for each other.
  * - `price_rows`: the prices of their price versions.
  * - `windows`: days, weeks and months of the reporting zone around now, as `{per, from_ms, until_ms}`. An entry in none

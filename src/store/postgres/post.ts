@@ -26,16 +26,16 @@ import { dialect, entryIdOf, newEntryId, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { codeOf } from './trouble.ts'
 
-/** The functions that must be installed before anything here is called. */
+/** The functions of the database that must be installed before those of this file are called. */
 export const postFunctions = [post]
 
-/** An entry without the columns that follow from its place in the chain. */
+/** An entry without the columns that are computed from its place in the chain of its account. */
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 
 /** @property index the position of the debit in the call */
 type NewDebit = NewEntry & { debit: Debit; index: number }
 
-/** @property hasBegun whether this call has begun form 3 of the ledger */
+/** @property hasBegun whether this call began form 3 of the ledger, a layout that older versions cannot read */
 type PostOutcome = {
   hasBegun: boolean
   letters: string
@@ -43,7 +43,7 @@ type PostOutcome = {
 }
 
 type PostListener = {
-  /** Called for each debit that the ledger has, as soon as that is known, even if the whole call fails later. */
+  /** Called as soon as a debit is known to be in the ledger, even if the whole call fails later. */
   onBooked?: (debit: Debit) => void
   /**
    * Called if the ledger has begun form 3, which older versions cannot read. This happens once in the life of a store.
@@ -64,9 +64,8 @@ export async function postDebits(
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
   const entries = sortByAccount(debits.flatMap((debit, index) => newDebit(debit, index) ?? []))
-  // The database may refuse a value that a check should have found. Then each entry gets its own commit, so only the
-  // faulty one is refused. Only a second refusal counts: while a month's partition is being created, entries may be
-  // refused at first.
+  // The database may refuse a value that a check here should have found. Then each entry is posted alone, so that only
+  // the faulty one is refused. The first refusal may have another cause: a partition is just being created.
   if (entries.length > 0 && !(await postUnlessRefused(entries)))
     for (const entry of entries) await postUnlessRefused([entry])
   const open = debits.flatMap((debit, index) => (postings[index] === 'posted' ? [] : [{ debit, index }]))
@@ -86,7 +85,7 @@ export async function postDebits(
   for (const { debit, index } of absent) postings[index] = repeatOf(debit, archived.get(debit.requestId))
   return { postings, balances: [...balances] }
 
-  /** @returns false if the database refuses one of their values; then none is posted */
+  /** @returns false if the database refuses a value of these entries; then no entry is posted */
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
@@ -119,14 +118,13 @@ export async function giveBack(
 
 function giveBackOnce(database: Database, requestIds: readonly string[], windows: SpendWindows): Promise<GivenBack> {
   return database.transact(async (transaction) => {
-    // The lock of heads is taken before those of accounts, as in every post.
+    // The lock of heads comes before those of accounts. All posts keep this order, so that none deadlock.
     await transaction.query(
       `SELECT pg_advisory_xact_lock_shared(${locks.head}), pg_logical_emit_message(true, 'triwire', 'written')`,
     )
     const debits = await readByRequestId(transaction, requestIds)
     const absent = requestIds.filter((requestId) => !debits.has(requestId))
-    // The index of archives has only the account and the amount of a debit. Its return therefore has no key and no
-    // model.
+    // The index of archives has only the account and the amount of a debit. So its return has neither key nor model.
     for (const [requestId, row] of await readArchived(transaction, absent))
       debits.set(requestId, { ...row, request_id: requestId })
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
@@ -142,10 +140,10 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
 }
 
 /**
- * Posts credits in the caller's transaction, in which the references were checked.
+ * Posts credits in the caller's transaction, which has also checked their references.
  * @param credits credits of one account
  * @param nowMs the database's time
- * @returns whether all are posted; false if the account cannot hold one of them
+ * @returns whether all are posted; false if the balance would become too large
  */
 export async function postCredits(
   transaction: Transaction,
@@ -171,9 +169,7 @@ export async function findMissing({ query }: Pick<Database, 'query'>, debits: re
   return new Set(debits.filter((_, at) => !there.has(ids[at]!)))
 }
 
-/**
- * @returns those accounts whose ends of the chain another session has locked now. Waits for no lock, and needs no disk
- */
+/** @returns the accounts whose chains another session has locked now. Does not wait for a lock, and needs no disk */
 export async function findLocked({ query }: Transaction, accountIds: readonly string[]): Promise<Set<string>> {
   const rows = await query(
     'SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED',
@@ -196,7 +192,7 @@ export async function readBalances(
   return rows.map(({ account_id, balance }) => [account_id as string, balance as bigint])
 }
 
-/** @param entries the entries account by account, accounts in the order of `sortByAccount` */
+/** @param entries grouped by account, with the accounts in the order of `sortByAccount` */
 async function postTo(
   { query }: Pick<Database, 'query'>,
   entries: readonly NewEntry[],
@@ -235,7 +231,7 @@ async function postTo(
   }
 }
 
-/** The beginning of each column's member in a JSON object. The account is written with the id. */
+/** The text with which each column begins in a JSON object. The account is missing here: it is written with the id. */
 const members = givenColumns.flatMap((column) => (column === 'account_id' ? [] : [[column, `,"${column}":`] as const]))
 
 /** Writes 64-bit integers as strings, because JSON numbers cannot hold them. Null values are left out. */
@@ -263,7 +259,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Makes returns of the debits that were not returned yet, each with its first unused reference (ruling C8). */
+/** Makes returns of the debits that were not returned yet. Each gets its first unused reference (ruling C13). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))
@@ -323,7 +319,7 @@ async function readArchived(
   return new Map(rows.map((row) => [byId.get((row.id as string).replaceAll('-', ''))!, row]))
 }
 
-/** Sorts entries into the one order in which accounts are locked everywhere. */
+/** Sorts entries by account. All calls lock accounts in this order. */
 function sortByAccount<E extends NewEntry>(entries: readonly E[]): E[] {
   return entries.toSorted((a, b) => (a.accountId < b.accountId ? -1 : a.accountId > b.accountId ? 1 : 0))
 }
@@ -334,7 +330,7 @@ function isStorable(value: unknown): boolean {
   return typeof value !== 'string' || isText(value)
 }
 
-/** Whether a type cannot hold a value (22), it breaks a constraint (23), or it is too long for an index (54). */
+/** Whether the error is about a value: it does not fit its type (22), breaks a constraint (23), or is too long (54). */
 function isAboutValues(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error))
 }

@@ -27,20 +27,20 @@ type PostingOptions = {
 const retryMs = 100
 
 /**
- * The shortest time between two looks, in ms. A ledger that refuses every debit causes a look with each try, and each
- * look reads the debits of a minute.
+ * The shortest time between two looks for lost debits, in ms. A look reads the debits of a minute. A ledger that
+ * refuses every debit causes a look with each try.
  */
 const looksApartMs = 1_000
 
 /**
- * How long a call waits for a lock of another session, as a part of its patience.
+ * The part of its patience that a call waits for a lock of another session.
  *
- * While it waits, it holds the accounts that it has locked. Calls of other servers wait for those, each as long again.
- * All these waits together must be shorter than the patience of one call, and much shorter than that of a debit.
+ * While it waits, a call holds the locks of other accounts, and calls of other servers wait for these in turn. The sum
+ * of such waits must be shorter than the patience of one call, and much shorter than that of a debit.
  */
 const lockShare = 0.25
 
-/** The most debits in one lookup. */
+/** The most debits in one lookup of debits in the ledger. */
 const lookMax = 1_000
 
 const purpose = 'posting'
@@ -67,14 +67,14 @@ export class PostingDesk implements Desk {
   }
   readonly #options: PostingOptions
   readonly #lanes: readonly PostingLane[]
-  /** Connections for rare calls: looks and returns. */
+  /** Connections for rare calls: looks for lost debits, and returns. */
   readonly #aside: Database
   readonly #databases: Database[] = []
   readonly #posted: PostedLately<Debit>
   readonly #gifts: PostedLately<string>
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
-  /** Deferred debits that may be in the ledger. */
+  /** Debits that were answered as deferred, but that may be in the ledger. */
   readonly #doubts = new Set<string>()
   #isScheduled = false
   readonly #pace: Pace
@@ -83,10 +83,10 @@ export class PostingDesk implements Desk {
   readonly #opening = Promise.withResolvers<void>()
   #isOpen = false
   #isClosed = false
-  /** Set after a loss, because the server that is found next may be another one. */
+  /** Set when the connection was lost: the next server may be a standby that lacks debits. */
   #mustLookAgain = false
   #isLooking = false
-  /** Processes of the server that ran a call without an answer. They may still be running it. */
+  /** Processes of the database that may still run a call whose answer never came. */
   readonly #abandoned = new Set<number>()
   #troubleMs = Number.NEGATIVE_INFINITY
 
@@ -99,7 +99,7 @@ export class PostingDesk implements Desk {
     this.#aside = this.#openDatabase({ max: 2 })
   }
 
-  /** Allows calls to begin. */
+  /** Allows calls to begin, now that the schema exists and spools are posted. */
   async onReached(): Promise<void> {
     this.#isOpen = true
     this.#opening.resolve()
@@ -175,7 +175,7 @@ export class PostingDesk implements Desk {
     this.#waiting.push(pending)
   }
 
-  /** Defers debits of slow accounts. A batch is answered as a whole, so they would delay debits of others. */
+  /** Defers debits of slow accounts, whose locks were not free. Otherwise their whole batch would wait. */
   #deferSlow(): void {
     if (this.#slow.size === 0) return
     const isDeferred = ({ row, isApart }: Pending) => !isApart && this.#slow.has(row.accountId)
@@ -188,8 +188,7 @@ export class PostingDesk implements Desk {
   }
 
   /**
-   * Schedules the next calls. Messages that have arrived are read before an immediate runs. A lone debit is not
-   * delayed.
+   * Schedules the next calls. They begin after all messages that have arrived are read. A lone debit is not delayed.
    */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return
@@ -213,7 +212,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Chooses the accounts of a lane's next call. Lanes never share an account; the last one takes one slow account. */
+  /** Chooses the accounts of a lane's next call. Lanes never share an account. The last takes one slow account. */
   #choose(lane: PostingLane): (accountId: string) => boolean {
     const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
     const slow = this.#slow
@@ -248,11 +247,11 @@ export class PostingDesk implements Desk {
     this.#schedule()
   }
 
-  /** Posts reported debits again that the ledger now lacks, and repeats the recent returns. */
+  /** Posts debits again that were reported as posted but are missing in the ledger. Repeats the recent returns. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    // A loss from here on requires another look.
+    // If the connection is lost from here on, another look must follow.
     this.#mustLookAgain = false
     const rows = this.#posted.list()
     try {
@@ -303,7 +302,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Returns debits, after every call that might still post one of them has ended. */
+  /** Returns debits. First it ends every call that might still post one of them. */
   async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
     await this.#opening.promise
     for (;;) {
@@ -324,7 +323,7 @@ export class PostingDesk implements Desk {
     const pids = [...this.#abandoned]
     if (pids.length === 0) return
     const rows = await this.#aside.query(
-      // With OFFSET the database chooses the sessions before it ends any.
+      // Because of OFFSET, the database selects all sessions before it ends one.
       `SELECT pid FROM (
          SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2 AND usename = current_user OFFSET 0
        ) ours WHERE NOT pg_terminate_backend(pid, 1000)`,

@@ -9,9 +9,9 @@ import { isConflict, isUnknown } from './trouble.ts'
 /** A debit on its way to the ledger. */
 export type Pending = {
   row: Debit
-  /** A call with this debit ended without an answer. The debit may be in the ledger, now or soon. */
+  /** Whether a call with this debit ended without an answer. The debit may be in the ledger, now or soon. */
   isDoubtful: boolean
-  /** Whether the debit must not be tried again (ruling C13). */
+  /** Whether the debit must not be tried again, because its client was refused (ruling C13). */
   isWithdrawn: boolean
   /** Whether its batch has only debits of its own account, so that no other account waits for the answer. */
   isApart: boolean
@@ -19,7 +19,7 @@ export type Pending = {
   settle(posting: Posting, balanceNanos: bigint | undefined): void
 }
 
-/** The most debits in one call. More would keep their accounts locked for long. */
+/** The most debits in one call. A larger call would keep their accounts locked for long. */
 const rowsMax = 500
 
 /** The first and the longest pause between two tries, in ms. */
@@ -29,7 +29,7 @@ type LaneOptions = {
   database: Database
   windows: SpendWindows
   pace: Pace
-  /** Called after a call waited for a lock in vain. It may look for the locked accounts on the lane's connection. */
+  /** Called after a call waited in vain for a lock. The lane's connection is free to look for the locked accounts. */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** Called with debits that must be tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
@@ -57,7 +57,7 @@ export class PostingLane {
     return this.#underWay.length === 0 && !this.#isPaused
   }
 
-  /** Whether its call has debits of this account, which is locked meanwhile. */
+  /** Whether the current call has debits of this account, which is locked meanwhile. */
   isOn(accountId: string): boolean {
     return this.#accounts.has(accountId)
   }
@@ -66,12 +66,12 @@ export class PostingLane {
     return this.#underWay.includes(pending)
   }
 
-  /** Resolves when its call has ended, with or without success. */
+  /** Resolves when the current call has ended, with or without success. */
   get ended(): Promise<void> {
     return this.#ended
   }
 
-  /** Takes the waiting debits of some accounts, in their order, and posts them. @returns the others */
+  /** Takes waiting debits of the accounts that `isMeant` accepts, and posts them. @returns the debits that it left */
   take(waiting: readonly Pending[], isMeant: (accountId: string) => boolean): Pending[] {
     const [taken, left]: [Pending[], Pending[]] = [[], []]
     for (const pending of waiting) {

@@ -1,13 +1,12 @@
 /* The posting desk's memory of its calls. */
 
 /**
- * The accounts whose locks a call waited for in vain. In a call with other accounts they would delay those too, and
- * calls of other servers for those. So their debits are posted alone, in a lane that no other account uses (ruling
- * Y16).
+ * The accounts for whose locks a call waited in vain. In a shared call such an account would delay other accounts, and
+ * calls of other servers for them. So its debits are posted alone, in a lane that no other account uses (Y16).
  */
 export class SlowAccounts {
   /**
-   * With `seen`, the row of the account was found locked. With `suspect`, its call failed, perhaps because of another
+   * `seen`: the row of the account was found locked. `suspect`: its call failed, perhaps because of another account's
    * lock. Only a successful call removes a suspect.
    */
   readonly #slow = new Map<string, 'seen' | 'suspect'>()
@@ -20,16 +19,16 @@ export class SlowAccounts {
     return this.#slow.has(accountId)
   }
 
-  /** @returns the accounts, the one whose last try is longest ago first */
+  /** @returns the accounts, sorted by their last try, the longest ago first */
   list(): string[] {
     return [...this.#slow.keys()]
   }
 
   /**
-   * Notes a call that waited for a lock in vain. Accounts whose rows are locked become slow; if no row is, all accounts
-   * of the call do.
+   * Notes a call that waited for a lock in vain. Accounts whose rows are locked become slow. If no row is locked, all
+   * accounts of the call become slow.
    * @param accountIds the accounts of the call
-   * @param locked of these and of all slow accounts, those whose rows are locked now; undefined if that is unknown
+   * @param locked which of the call's and of the slow accounts are locked now; undefined if unknown
    */
   accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
     for (const [accountId, guilt] of this.#slow)
@@ -48,12 +47,12 @@ export class SlowAccounts {
   }
 }
 
-/** How long to keep posted debits, in ms. A server that takes over may lack commits of the last seconds. */
+/** How long posted debits are kept here, in ms. A standby that takes over may lack commits of the last seconds. */
 const keptMs = 60_000
 
 /**
- * Debits or returns that the database reported as posted in the last minute. They are looked up again after a lost
- * connection. The next server may be a standby that received commits late (docs/scaling.md).
+ * Debits or returns that the database reported as posted in the last minute. After a lost connection the desk checks
+ * whether they are in the ledger. The next server may be a standby that lacks commits (docs/scaling.md).
  */
 export class PostedLately<Value> {
   readonly #clockMs: () => number
@@ -63,7 +62,7 @@ export class PostedLately<Value> {
     this.#clockMs = clockMs
   }
 
-  /** @param isHolding true: nothing is forgotten for now */
+  /** @param isHolding true to forget nothing for now */
   keep(values: readonly Value[], isHolding: boolean): void {
     const nowMs = this.#clockMs()
     if (values.length > 0) this.#kept.push({ atMs: nowMs, values })

@@ -15,7 +15,7 @@ type PresenceOptions = {
   tell(identity: Identity): Promise<void>
   /** Forgets figures that this replica no longer needs. */
   forgetIdle(): void
-  /** Called when the living replicas with another configuration change. Empty once all agree again. */
+  /** Called when the set of living replicas with another configuration changes. It is empty once all agree again. */
   onConfigDiffers(others: readonly string[]): void
   beatMs?: number
   /** How often it cleans up and compares the configurations, in ms. */
@@ -23,8 +23,8 @@ type PresenceOptions = {
 }
 
 /**
- * This replica's presence among the others. It registers, writes a heartbeat every second, and leaves at the end. It
- * writes its holds whenever the database has lost them. It also cleans up after replicas that died.
+ * This replica's presence among the others. It registers, writes a heartbeat every second, and leaves at the end. If
+ * the database has lost its holds, it writes them again. It also cleans up after replicas that died.
  */
 export class Presence {
   readonly #options: PresenceOptions
@@ -108,7 +108,7 @@ export class Presence {
     }
   }
 
-  /** Frees this replica's holds for the others. Takes no longer than one call may. */
+  /** Ends the presence, so that this replica's holds are free for others. Takes no longer than one call may. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#beating)
@@ -137,8 +137,8 @@ export class Presence {
   }
 
   /**
-   * Writes all figures again. A standby that lagged when it was promoted may not know this server. Then the server
-   * registers as a new one, with the same holds.
+   * Writes all figures again. If the database does not know this server, the server registers as a new one with the
+   * same holds. That happens with a promoted standby that lagged.
    */
   async #tellAgain(identity: Identity): Promise<void> {
     try {

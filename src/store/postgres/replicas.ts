@@ -10,12 +10,10 @@ export { leaseMs }
 /** A replica that has not been seen for this long has left, in ms. */
 const goneMs = 60_000
 
-/**
- * A replica seen within this time counts as living for settings that all must share, in ms. It is longer than `seenMs`.
- */
+/** For settings that all must share, a replica counts as living for so long after it was seen, in ms (> `seenMs`). */
 const livingMs = 30_000
 
-/** How often a living replica writes its heartbeat to the table that survives a crash, in ms. */
+/** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */
 const seenMs = 20_000
 
 /** The most rows of a table to delete at once. Each sweep must be quick, and an attack leaves many rows. */
@@ -24,13 +22,13 @@ export const sweptMax = 20_000
 /** How long a replica that has left stays in the table, in ms. */
 const rememberedMs = 30 * 24 * 3_600_000
 
-/** The number of the lock for registering. It is arbitrary, but not one of the numbers in `migrate`. */
+/** The number of the lock for registering. It is arbitrary, but differs from the numbers in `migrate`. */
 const registering = 7_411_010
 
 const seenOf = 'greatest(r.seen_ms, (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = r.id))'
 
 /**
- * Registers a replica. It is not present before its first `tell`.
+ * Registers a replica. It counts as present only after its first `tell`, which writes its figures.
  * @returns `id,started`
  * @throws TR005; the message names the living replica that has another seal key
  */
@@ -68,7 +66,7 @@ BEGIN
 END $$`,
 )
 
-/** Ends a replica's presence: its holds are free. Its places in the windows stay used. */
+/** Ends a replica's presence, which frees its holds. Its places in the windows stay used. */
 export const leave = defineFunction(
   'leave',
   `(me integer, started bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -89,9 +87,9 @@ export const otherReplicas = `
   WHERE r.id <> $1 AND r.left_ms IS NULL AND ${wasSeen(seenOf, leaseMs)} ORDER BY r.id`
 
 /**
- * Cleans up after all replicas: marks those that have left, and deletes outdated rows. It waits for no lock, and
- * deletes no row of a replica that returns meanwhile.
- * @returns the most rows deleted from one table; with `sweptMax` there may be more
+ * Cleans up after all replicas: marks replicas that have left, and deletes outdated rows. It waits for no lock, and
+ * keeps the rows of a replica that returns meanwhile.
+ * @returns the most rows deleted from one table. If it is `sweptMax`, more may be left
  */
 export const sweep = defineFunction(
   'sweep',
@@ -131,7 +129,7 @@ export type ReplicaRow = {
   config: string
   startedMs: number
   seenMs: number
-  /** When it left, or when others noticed that it had not been seen for `goneMs`. */
+  /** When the replica left, or when others noticed that it had not been seen for `goneMs`. */
   leftMs: number | undefined
 }
 

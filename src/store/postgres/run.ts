@@ -31,8 +31,8 @@ export const dialect: Dialect = {
 export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
 
 /**
- * The connections on which a step is answered. Without `transact`, `query` is inside a transaction already.
- * @property lane for statements that run outside the transaction; it has a free connection even while transactions run
+ * The connections on which a step runs. If `transact` is missing, `query` is inside a transaction already.
+ * @property lane for statements outside the transaction; it has a free connection even while transactions run
  */
 type Connections = Pick<Transaction, 'query'> & Partial<Pick<Database, 'transact'>> & { lane?: Transaction | undefined }
 
@@ -47,7 +47,7 @@ export async function run<T>(connections: Connections, step: StoreStep<T>): Prom
   return turn.value
 }
 
-/** Runs one statement. A SELECT for a string that PostgreSQL cannot store, as a person may type it, finds no row. */
+/** Runs one statement. A SELECT for a string that PostgreSQL cannot store finds no row. People may type one. */
 async function ask({ query, lane }: Connections, { text, values, isApart }: Statement): Promise<Row[]> {
   if (isApart && lane) return lane.query(text, values)
   const isAskable = values.every((value) => typeof value !== 'string' || isText(value))
@@ -63,8 +63,7 @@ async function together<T>(connections: Connections, step: StoreStep<T>, isWriti
 }
 
 export const usageDialect: UsageDialect = {
-  // Entries above the marks of their accounts, with one index lookup for each account, whatever the planner knows of
-  // the table.
+  // Entries that are not folded yet. Each account takes one index lookup, even if the planner has no statistics.
   tail: {
     from: `(SELECT b.account_id, coalesce(m.seq, 0) AS mark, b.seq FROM triwire.balances b
         LEFT JOIN triwire.sums_marks m ON m.account_id = b.account_id WHERE b.seq > coalesce(m.seq, 0)) p
@@ -72,7 +71,7 @@ export const usageDialect: UsageDialect = {
         ORDER BY e.seq LIMIT p.seq - p.mark) e`,
     where: 'true',
   },
-  // Two sums take a third of the time of a join, which has a row for each account.
+  // Two sums take a third of the time of a join, in which every account has a row.
   progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.sums_marks) AS folded,
     (SELECT coalesce(sum(seq), 0) FROM triwire.balances) AS entries`,
   bucketing: (reading) => ({
@@ -82,13 +81,13 @@ export const usageDialect: UsageDialect = {
     isRanged: false,
     isInOrder: false,
   }),
-  // The database joins the rows of a bucket and group, so that it sends one row for each.
+  // The database joins all counts of a bucket and group, so that it sends one row for them.
   joined: (column) => `string_agg(${column}, '\\x${countsBreakHex}'::bytea)`,
 }
 
 /**
- * The id of a request's debit in the ledger: the UUID of the request id, which contains its month. A request id of
- * another format gets a UUID that begins with `f`, which is no month before the year 10,000.
+ * The id of a request's debit in the ledger. It is the UUID in the request id, which contains the month. A request id
+ * of another format gets a UUID that begins with `f`, which stands for no month before the year 10,000.
  */
 export function entryIdOf(requestId: string): string {
   const [, hex] = /^req_([0-9a-f]{32})$/.exec(requestId) ?? []

@@ -1,11 +1,11 @@
 /**
- * Each migration leads from the version of its index to the next, in one transaction. A migration only adds, so servers
- * of the previous version can run beside those of the new one. `oldest` is the oldest version of the schema that a
- * server must know to use the store afterwards. A released migration is never edited; later ones follow it.
+ * The migration at index n leads from version n of the schema to n + 1, in one transaction. A migration only adds, so
+ * servers of the previous version can run beside those of the new one. `oldest` is the oldest version of the schema
+ * that a server must know to use the store afterwards. A released migration is never edited; later ones follow it.
  *
  * No request, answer or key is stored: only the payer, the cost and the tokens of requests, and the digests of keys.
  * Amounts are nano-credits, times Unix milliseconds of the database's clock. Sorted and searched columns are in byte
- * order, whatever the database's default is. Heads (ruling C15) and SQLite use the same order.
+ * order, as in SQLite and in heads (ruling C15). The database's default may differ.
  */
 export type PostgresMigration = { sql: string; oldest: number }
 
@@ -502,8 +502,8 @@ export const migrations: readonly PostgresMigration[] = [
   );
 `,
   },
-  // The last entry of the account that is counted in its spend; null for keys. The second release posts without
-  // counting for accounts.
+  // The last entry of the account that its spend includes; null for keys. The second release posts entries without
+  // counting the spend of accounts.
   { oldest: 1, sql: 'ALTER TABLE triwire.spends ADD COLUMN seq bigint' },
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   {
@@ -613,8 +613,8 @@ export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.ind
   WHERE oldest < ${migrations.indexOf(detailed) + 1}`
 
 /**
- * The guards of a ledger that has archives. Only sealed entries of a month that is being removed may be deleted. An
- * entry in the index may only come back as the same entry. A server that does not know archives must not use the
+ * The guards of a ledger that has archives. An entry may be deleted only if it is sealed and its month is being
+ * removed. An entry in the index may come back only unchanged. A server that does not know archives must not use the
  * ledger.
  */
 export const archiveGuards = `

@@ -5,8 +5,8 @@ import type { Transaction } from './database.ts'
 import { call, defineFunction } from './migrate.ts'
 
 /**
- * Counts failed authentications (ruling R4) of several addresses at once. The database adds these numbers up itself,
- * while it gets all others as absolute figures. A call with an unknown outcome is therefore not repeated.
+ * Counts failed authentications (ruling R4) of several addresses at once. The database adds these numbers up. Repeating
+ * a call after an unknown outcome could count them twice, so it is not repeated.
  * @returns for each address, in the order given, `count,ms until its window ends`, separated by semicolons
  */
 export const countFailures = defineFunction(
@@ -30,7 +30,7 @@ END $$`,
 /**
  * Counts failures of addresses.
  * @param failures sorted by address
- * @throws what the database throws; then they may or may not be counted
+ * @throws what the database throws; then it is unknown whether the failures were counted
  */
 export async function readFailures(
   database: Transaction,
@@ -43,12 +43,10 @@ export async function readFailures(
   })
 }
 
-/** The channel that announces changed cooldowns. The payload is empty: a replica with a notice reads the table. */
+/** The channel that announces changed cooldowns. A notice has no payload: a replica that gets it reads the table. */
 export const cooldownsChannel = 'triwire_cooldowns'
 
-/**
- * Sets a cooldown of an upstream account for all replicas. The one that ends last wins; a shorter one changes nothing.
- */
+/** Sets a cooldown of an upstream account for all replicas. Of two cooldowns the one that ends last is kept. */
 export const cool = defineFunction(
   'cool',
   `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -86,11 +84,11 @@ const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
 /**
- * Enables a place again, as an operator asked `ago_ms` ago, and all places of the same service. Another server may know
+ * Enables a place that an operator enabled `ago_ms` ago, with all places of the same service. Another server may know
  * the service with another key.
  *
- * A place that was disabled later stays so. When it was disabled follows from its end, because all last equally long. A
- * row of this server is deleted whatever its time, because the operator's latest wish replaces earlier ones.
+ * A place that was disabled after that stays disabled. All rows last equally long, so the end of a row shows when it
+ * was written. A row of this server is deleted in any case, because the operator's latest wish replaces earlier ones.
  */
 export const enable = defineFunction(
   'enable',

@@ -1,7 +1,7 @@
 import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
 import { windowMs } from './admit.ts'
 
-/** An ask, with the time when it expires, and whether it is answered or expired. */
+/** An ask (whether a request may run), the time when it expires, and whether it is answered or expired. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
 /** The figures of this replica for one scope, and what the database knows of them. */
@@ -12,7 +12,7 @@ export type Share = {
   /** The start of the window in which `taken` places were taken, in the database's time; 0 if there is none. */
   windowMs: number
   taken: number
-  /** The figures as they were last written; `unknown` after a call without an answer. */
+  /** The figures as they were last written to the database; `unknown` after a call without an answer. */
   told: { heldNanos: bigint; taken: number } | 'never' | 'unknown'
 }
 
@@ -31,7 +31,7 @@ export type AccountShares = {
   isAsked: boolean
 }
 
-/** The figures of one replica, in memory. They are authoritative; the database has a copy. */
+/** The figures of one replica. Those in memory are decisive; the database has a copy. */
 export class ShareBook {
   readonly #accounts = new Map<string, AccountShares>()
 
@@ -44,7 +44,7 @@ export class ShareBook {
     return made
   }
 
-  /** The shares that are not empty. */
+  /** The shares that the database must know: those that are not empty. */
   *worthTelling(): Iterable<Share> {
     for (const account of this.#accounts.values()) {
       for (const share of sharesOf(account)) if (!isEmpty(share)) yield share
@@ -54,7 +54,7 @@ export class ShareBook {
   /** Forgets accounts without holds, whose windows are over. @param nowMs the database's time */
   forgetIdle(nowMs: number): void {
     for (const [id, account] of this.#accounts) {
-      // The answer of the call still changes these figures, and may add a hold.
+      // A call with these figures is under way. Its answer changes them, and may add a hold.
       if (account.isAsked) continue
       for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
       const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)
@@ -84,7 +84,7 @@ function emptyShare(scope: string): Share {
   return { scope, heldNanos: 0n, windowMs: 0, taken: 0, told: 'never' }
 }
 
-/** Whether a share may be forgotten: its window is over, and the database knows that it holds nothing. */
+/** Whether a share may be forgotten: its window is over, and it has no hold, also not in the database. */
 function isOver({ heldNanos, windowMs: beganMs, told }: Share, nowMs: number): boolean {
   if (heldNanos !== 0n || beganMs + windowMs > nowMs || told === 'unknown') return false
   return told === 'never' || told.heldNanos === 0n
@@ -94,7 +94,7 @@ function isEmpty({ heldNanos, taken }: Share): boolean {
   return heldNanos === 0n && taken === 0
 }
 
-/** Whether the database has other figures, or may have. An empty share that was never sent needs no row. */
+/** Whether the figures in the database differ, or may differ. An empty share that was never sent needs no row. */
 export function isDirty(share: Share): boolean {
   const { told } = share
   if (told === 'unknown') return true

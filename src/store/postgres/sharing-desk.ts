@@ -45,7 +45,7 @@ export class SharingDesk implements Desk {
   #isPresent = false
 
   constructor({ url, patienceMs, introduction, clockMs, say }: SharingOptions) {
-    // These rows may be lost with the database, so commits do not wait for the disk.
+    // The database may lose these rows without harm, so commits do not wait for the disk.
     const settings = { synchronous_commit: 'off' }
     this.#lanes = openDatabase({ url, max: 2, patienceMs, purpose: 'admission', settings, idleMs: 0 })
     this.#aside = openDatabase({ url, max: 1, patienceMs, purpose: 'limits', settings })
@@ -81,7 +81,7 @@ export class SharingDesk implements Desk {
     await this.#board.look()
   }
 
-  /** Not awaited: a slow write does not mean that this connection is lost. */
+  /** The write is not awaited, because a slow write does not mean that this connection is lost. */
   async onBeat(): Promise<void> {
     void this.#steering.write()
   }
@@ -100,7 +100,7 @@ export class SharingDesk implements Desk {
     await Promise.all([this.#lanes.close(), this.#aside.close()])
   }
 
-  /** Runs statements on the connection of the control, while there is one. */
+  /** Runs statements on the connection of the control, as long as it exists. */
   #control(): Transaction {
     return {
       query: async (...asked) => {

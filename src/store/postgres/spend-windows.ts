@@ -4,15 +4,13 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/**
- * The most other moments that are remembered: times of accounts whose last entry was posted while a clock was wrong.
- */
+/** The most further moments to remember: times of accounts whose last entry was posted while a clock was wrong. */
 const strangeMax = 20
 
 /**
- * The days, weeks and months for the database, which does not know our calendar. With its own clock it finds the one in
- * which an entry is posted (post-function.ts). It gets the current ones and the next. If its clock shows another time,
- * those of that time are added.
+ * Days, weeks and months for the database, which does not know our calendar. It chooses those that contain the time at
+ * which it posts an entry. It gets the current ones and the next. If its clock shows another time, the days, weeks and
+ * months of that time are added.
  */
 export class SpendWindows {
   /** The clock that the database's clock is compared with (ruling Y15); undefined: there is no comparison. */

@@ -2,17 +2,17 @@ import type { CooldownBoard } from './cooldown-board.ts'
 import { isRefused } from './trouble.ts'
 
 /**
- * The wish of an operator for a place.
- * @property isLate the first write failed, so another operator may have changed it since
+ * The wish of an operator for a place: to disable it or to enable it.
+ * @property isLate true after a failed write: another operator may have changed the place since
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
-/** The most wishes to keep; of more, the newest are kept. */
+/** The most wishes to keep. If there are more, the oldest are dropped. */
 const wishesMax = 1_000
 
 /**
- * The wishes of operators for upstream accounts, until the database has them. Other servers notice a cooldown by
- * themselves, but not a wish. The last wish for a place counts.
+ * The wishes of operators for upstream accounts, until the database has them. Other servers find out by themselves that
+ * a place fails, but not that an operator disabled it. The last wish for a place counts.
  */
 export class Steering {
   readonly #board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>
@@ -26,7 +26,7 @@ export class Steering {
   }
 
   take(steering: Wish['steering'], place: string): void {
-    // A new wish goes to the end, because the first ones are dropped.
+    // A new wish goes to the end, because the oldest wishes are dropped first.
     this.#unwritten.delete(place)
     this.#unwritten.set(place, { steering, sinceMs: this.#clockMs(), isLate: false })
     if (this.#unwritten.size > wishesMax) this.#unwritten.delete(this.#unwritten.keys().next().value!)
@@ -51,7 +51,7 @@ export class Steering {
       } catch (error) {
         for (const late of this.#unwritten.values()) late.isLate = true
         if (!isRefused(error)) return
-        // A fault of this wish must not delay the others.
+        // If the database refuses this wish, the other wishes are still written.
         continue
       }
       if (this.#unwritten.get(place) === wish) this.#unwritten.delete(place)
@@ -61,7 +61,7 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // Other cooldowns of the place end as well, unless they may be newer than the wish.
+    // Other cooldowns of the place end too. After a failed write they may be newer than the wish, so they stay.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

@@ -5,13 +5,13 @@ export const movedCode = 'TR100'
 
 /**
  * The SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's code of a failed connection;
- * '' for others.
+ * '' if there is no code.
  */
 export function codeOf(error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''
 }
 
-/** Errors that a second try cannot cure, with what the operator must do. The server's message is added to it. */
+/** Errors that a second try cannot cure, with the operator's remedy. The server's message follows in parentheses. */
 const cures = new Map<string, string>([
   ['28P01', 'refuses the password: check user and password of the store’s URL, or PGPASSWORD and PGPASSFILE'],
   ['28000', 'refuses the user: check the store’s URL, and what pg_hba.conf allows (perhaps only with TLS: sslmode)'],
@@ -37,12 +37,12 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
       },
     )
   }
-  // The driver's message if it finds no password for this user.
+  // The driver reports this if it finds no password for the user.
   if (/^SASL: .*password must be/.test(message))
     return new StoreError(`${shown} asks for a password: set PGPASSWORD, or PGPASSFILE with a line for it`, {
       cause: error,
     })
-  // The message of PgBouncer.
+  // PgBouncer, a pooler, reports this.
   if (/unsupported startup parameter/.test(message)) return new StoreError(sayPooler(shown), { cause: error })
   const cure = cures.get(codeOf(error))
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
@@ -55,16 +55,16 @@ export function sayPooler(shown: string): string {
 
 /**
  * Whether the outcome of the statement is unknown. It was sent, but the server gave no answer, or reported that it
- * stops (a full or broken disk under its log). What it had written is found when it starts again.
+ * stops (a full or broken disk under its log). When it starts again, it may have the result.
  */
 export function isUnknown(error: unknown): boolean {
   const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
   if (severity !== undefined) return /^(08|53|57P|58|XX)/.test(codeOf(error))
-  // No statement was sent if no connection was made. These are the messages of the library and its pool.
+  // If the connection was not made, no statement was sent. These are the messages of the library and its pool.
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }
 
-/** Whether the server refuses this statement for good, and not all statements. */
+/** Whether the server refuses this statement permanently, while it may accept others. */
 export function isRefused(error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !isUnknown(error) && !isConflict(error)
 }

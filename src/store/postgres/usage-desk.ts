@@ -13,7 +13,7 @@ import { codeOf } from './trouble.ts'
 
 type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
-/** Whether the database's clock may decide which figures are no longer kept (ruling Y15). */
+/** Whether the database's clock may decide which figures are too old to keep (ruling Y15). */
 type Believed = Pick<ClockWatch, 'isBelieved'>
 
 /** The longest time of a statement, in ms. Recomputing the days of a large store takes long. */
@@ -22,7 +22,7 @@ const statementMs = 60_000
 /** The time between two searches for figures that are no longer kept, in ms. */
 const pruneEveryMs = 3_600_000
 
-/** The most cells of traffic that wait while the database cannot be reached. More are dropped. */
+/** The most cells (counts of requests) that wait for the database. Further cells are dropped. */
 const cellsMax = 20_000
 
 /** A server that reads figures notifies all servers on this channel, so that they write their counts. */
@@ -31,13 +31,13 @@ const readChannel = 'triwire_usage_read'
 /** The shortest time between two such notifications, in ms. */
 const wantEveryMs = 500
 
-/** The most connections: for folding, for counters that a report waits for, and for new words of both. */
+/** The most connections: one for folding, one for counters that a report waits for, one for new words. */
 const lanes = 3
 
 /** Forces the use of an index for a slice, even if the planner has no statistics of the table. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** Folds the ledger into figures for reports, some seconds after the debits. All servers do so at once. */
+/** Folds (sums) the ledger into figures for reports, some seconds after the debits. All servers do so at once. */
 export class UsageDesk implements Desk {
   readonly answers = { traffic: (cells: readonly TrafficCell[]) => this.#takeTraffic(cells) }
   readonly orders = { wantTraffic: () => this.#wantTraffic() }
@@ -87,7 +87,7 @@ export class UsageDesk implements Desk {
       await this.#writeTraffic()
       while (!this.#isClosed && (await this.#folding.fold())) {}
     } catch (error) {
-      // The next try continues. If the database is at fault, the debits report that.
+      // The next try continues where this one stopped. If the database is the cause, the posting of debits reports it.
       if (!/^(08|57|40|55)|^E/.test(codeOf(error)) && codeOf(error) !== '')
         this.#say(`figures for reports cannot be kept: ${(error as Error).message}`)
     }
@@ -97,7 +97,7 @@ export class UsageDesk implements Desk {
   async #keep(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#prunedMs < pruneEveryMs || !this.#options.clock.isBelieved) return
-    // The server that was started last decides on which day weeks begin.
+    // Reports use the first day of the week of the server that was started last.
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options
     const zone = isStart ? reporting : await run(this.#database, readUsageState(dialect))
@@ -117,7 +117,7 @@ export class UsageDesk implements Desk {
     return true
   }
 
-  /** Asks all servers to write their counts. The current report does not wait for them; the next one has them. */
+  /** Asks all servers to write their counts. The current report does not wait for them; the next includes them. */
   #wantTraffic(): void {
     const nowMs = performance.now()
     if (nowMs - this.#wantedMs < wantEveryMs) return
@@ -125,7 +125,7 @@ export class UsageDesk implements Desk {
     this.#database.query('SELECT pg_notify($1, $2)', [readChannel, '']).catch(() => {})
   }
 
-  /** Writes the waiting counts, one call at a time. A call with nothing left to write waits for the one before. */
+  /** Writes the waiting counts, one call at a time. A call with nothing to write waits for the call before it. */
   #writeTraffic(): Promise<void> {
     const writing = this.#writing.catch(() => {}).then(() => this.#writeCells())
     this.#writing = writing

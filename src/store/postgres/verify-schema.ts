@@ -45,7 +45,7 @@ type MadeObjects = ReadonlyMap<string, string>
 
 const defaultMonth = 'entries_default'
 
-/** Adds our objects for each month of the store: they are those of the default partition. */
+/** Adds our objects for each month of the store. They are copies of the objects of the default partition. */
 function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   const all = new Map(ours)
   const months = [...theirs.keys()].flatMap((name) => /^table (entries_\d{4}_\d\d)$/.exec(name)?.[1] ?? [])
@@ -56,15 +56,13 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/**
- * Our schema, by the version of the server, which decides how definitions are written, and by the state of the store.
- */
+/** Our schemas, by the server's version, which decides how definitions are written, and by the state of the store. */
 const ourSchemas = new Map<string, MadeObjects>()
 
 /** @property isArchived whether a month was ever detached */
 type StoreLife = { isMoved: boolean; isArchived: boolean }
 
-/** Reads our schema, made once per process and key: making it takes a hundred statements. */
+/** Reads our schema. It is made once for each server version and state, because it takes a hundred statements. */
 async function readOurSchema(database: Database, life: StoreLife): Promise<MadeObjects> {
   const [row] = await database.query('SHOW server_version')
   const key = JSON.stringify([row, life])
@@ -73,7 +71,7 @@ async function readOurSchema(database: Database, life: StoreLife): Promise<MadeO
   return schema
 }
 
-/** Makes our schema by running the migrations under another name, in a transaction that is rolled back. */
+/** Makes our schema by running the migrations under another schema name, in a transaction that is rolled back. */
 async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreLife): Promise<MadeObjects> {
   const name = `triwire_${randomText(10).toLowerCase()}`
   let schema: MadeObjects = new Map()
@@ -98,9 +96,9 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
   return schema
 }
 
-/** Reads the definitions of a schema, with its name replaced by ours. */
+/** Reads the definitions of a schema. The name of the schema in them is replaced by ours. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
-  // A user named like our schema would have it in the search path. Definitions would then lack the schema's name.
+  // A user with the same name as our schema would have it in the search path. Definitions would then omit its name.
   await query('SET LOCAL search_path = pg_catalog')
   // Both definitions are written with the same settings, whatever the defaults of the database or the user are.
   await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')

@@ -46,9 +46,9 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
 }
 
 /**
- * Verifies the ledger, and makes a head of what it read. The head's moment is fixed while no post is under way. This
- * transaction holds the lock of heads, and every post takes a share of that lock before it has a time. So entries that
- * are in the ledger by then were posted by that moment, and all others are posted later.
+ * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. The moment is
+ * fixed while no post runs: every post shares the lock of heads, and this transaction holds it alone. So all entries in
+ * the ledger are dated before the moment, and later ones after it.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
@@ -78,7 +78,7 @@ async function readLedger(
   return notes.length > 0 ? { ...audited, notes } : audited
 }
 
-/** Finds damage that would allow a debit or credit to be posted a second time. */
+/** Finds damage that would allow the same debit or credit to be posted again. */
 function* findRepeatable(row: Row): Iterable<string> {
   const { id, kind, request_id, reference, referred_id } = row
   if (kind === 'debit' && (id as string).replaceAll('-', '') !== entryIdOf(String(request_id)))

@@ -26,18 +26,18 @@ export type ThreadOptions = {
   shown: string
   /** The folder of this server's spool and lock. */
   stateDir: string
-  /** Spools below this folder that no server uses are posted too (ruling X13). */
+  /** Spools below this folder are posted too, unless a server uses them (ruling X13). */
   spoolsDir: string
   introduction: Introduction
   /** The zone and limits of the figures for reports. */
   reporting: Reporting
   /** Whether an earlier thread has died. Its unanswered debits are sent again. */
   isSuccessor: boolean
-  /** Whether an earlier thread has posted the spools of earlier runs. */
+  /** Whether an earlier thread has already posted the spools of earlier runs. */
   isRecovered: boolean
   /** The most accounts to keep in memory. */
   accountsMax: number
-  /** The offset with which the earlier thread believed the database's clock (ruling Y15). */
+  /** The difference between the database's clock and the steady clock that the earlier thread accepted (ruling Y15). */
   offsetMs: number | undefined
   /** The longest wait for a statement or a connection, in ms. */
   patienceMs: number
@@ -58,12 +58,10 @@ const clock = new ClockDesk(say, createSteadyClock(), offsetMs)
 const windows = new SpendWindows(reporting, Date.now, clock.watch)
 const posting = new PostingDesk({ url, patienceMs, say, clockMs, isSuccessor, windows })
 let { isRecovered } = workerData as ThreadOptions
-/** Whether the zone of this server was accepted. It then stays, even after a restart of the thread (ruling X12). */
+/** Whether the zone of this server was accepted. It then stays accepted if the thread is restarted (ruling X12). */
 let isZoneSettled = isRecovered
 
-/**
- * The desks in the order in which they are called when the database is reached. Debits are posted after all checks.
- */
+/** The desks in the order in which they are called when the database is reached. Debits are posted after all checks. */
 const desks: readonly Desk[] = [
   new SharingDesk({ url, patienceMs, introduction, clockMs, say }),
   { onReached: settleZoneOnce },
@@ -89,7 +87,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Checks the zone again, now that a server that changes it can see this one. */
+/** Checks the zone once more. From now on a server that changes the zone sees this server. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)
@@ -98,8 +96,7 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // The locks of accounts were looked up just before. An account that is locked since then makes this try fail after
-  // the usual wait.
+  // Locked accounts were left out just before. If another account is locked now, this try fails after the usual wait.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
@@ -111,8 +108,8 @@ async function recoverOnce(): Promise<void> {
 }
 
 /**
- * Returns false for a thread that is not the first: its server runs already, and keeps trying.
- * @throws the refusal otherwise
+ * Whether to go on after a refusal. Returns true for a later thread, because its server runs already and keeps trying.
+ * @throws the refusal, if this is the first thread
  */
 function allowLater(refusal: Error): boolean {
   if (isSuccessor) return false
