@@ -1,7 +1,7 @@
 /*
  * The thread of the books. With SQLite, operators' reads and changes run in such threads, because SQLite blocks its
- * thread. They are not the ledger's thread, so a listing delays no debit. With PostgreSQL only reports run here,
- * because adding up many rows would block the serving thread.
+ * thread. Debits are posted in another thread, the ledger's, so a listing delays no debit. With PostgreSQL only reports
+ * run here, because adding up many rows would block the serving thread.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../accounts/book-error.ts'
@@ -32,7 +32,7 @@ async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answ
     return toAnswer({ id, method }, await run(...args))
   } catch (error) {
     if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
-    // The fault of the connection to the file is unknown, so the next call opens a new one.
+    // The connection to the file may be the cause, so the next call opens a new one.
     if (place.engine === 'sqlite') await closeQuietly()
     return { id, trouble: (error as Error).message }
   }

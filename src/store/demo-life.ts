@@ -8,8 +8,8 @@ import { createRandom } from './seeded-random.ts'
 import { openStore } from './sqlite/store.ts'
 
 /*
- * Thirty days of generated activity, for the demo of the console. The same end gives the same activity, except for the
- * ids of accounts and keys.
+ * Thirty days of generated activity, for the demo of the console. The same end time always gives the same activity,
+ * except for the ids of accounts and keys.
  */
 
 /** The actor of the demo's audit records. A file with such records is known to be a demo. */
@@ -33,7 +33,7 @@ const accounts = [
     ['tyrell', 20, 0],
   ] as const),
 ] as const
-/** Four days before the end, this account gets credit for five days. */
+/** This account soon runs out of credit: four days before the end it gets credit for five days. */
 const dry = { account: 'tyrell', credits: 20, hour: (days - 4) * 24, lastsDays: 5 }
 const labels = ['ci', 'laptop', 'nightly'] as const
 

@@ -18,13 +18,13 @@ type OpenBooksOptions = {
   create?: boolean
   /** The reporting zone: budgets are counted by its days. */
   zone?: Zone | undefined
-  /** For work that no server may run beside: the file is locked, and statements of a database may take longer. */
+  /** For work without any server: a file is locked, and statements of a database may take longer. */
   isAlone?: boolean
   /** Gets news about the store: it was moved, is an incomplete copy, or its file was just upgraded. */
   note?: ((text: string) => void) | undefined
 }
 
-/** The longest time of a statement with `isAlone`, in ms. It reads all figures. */
+/** The longest time of a statement with `isAlone`, in ms. Such a statement may read all figures for reports. */
 const aloneMs = 600_000
 
 /**
@@ -56,8 +56,8 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
 }
 
 /**
- * Opens the books for a server, whose thread must not block. SQLite works in its own threads, and long reports in
- * another. A call that cannot be answered throws `StoreSilent`.
+ * Opens the books for a server, whose thread must not block. Calls of SQLite run in one thread of their own, and long
+ * reports in another one. A call that cannot be answered throws `StoreSilent`.
  * @param nowMs Unix milliseconds; PostgreSQL uses its own clock
  */
 export async function openServingBooks(store: StorePlace, nowMs: () => number, zone?: Zone): Promise<OpenBooks> {

@@ -8,9 +8,9 @@ import type { ReplicaRow } from './postgres/replicas.ts'
 export type OpenStoreOptions = ServingOptions & {
   /** The folder of the spool and the lock, for a store that is not a file. */
   stateDir: string
-  /** Spools below this folder that no server uses are also posted at the start (ruling X13). Default: `stateDir`. */
+  /** Spools (unposted debits) below this folder are posted at the start if no server uses them (ruling X13). */
   spoolsDir?: string | undefined
-  /** Called if other servers may use the same store. */
+  /** Returns the facts that this server reports to other servers of the same store. */
   introduce: () => Introduction
 }
 
@@ -46,8 +46,8 @@ export async function readReplicas(store: StorePlace): Promise<ReplicaRow[]> {
 }
 
 /**
- * Explains why a server would not start with this store, with the key of the configuration; undefined if it would
- * start. For PostgreSQL it only checks the server's folder.
+ * Explains why a server would not start with this store, and names the key of the configuration. Undefined if it would.
+ * For PostgreSQL it only checks the server's folder.
  */
 export async function startMistake({
   store,
@@ -68,7 +68,7 @@ export async function startMistake({
 }
 
 /**
- * Finds accounts whose plan is not among these, before a start; returns only a few.
+ * Finds accounts whose plan is not among `plans`. It is called before a server starts, and returns only a few accounts.
  * @throws the error of a database that does not answer
  */
 export async function lookForPlanless(store: StorePlace, plans: readonly string[]): Promise<AccountRow[]> {
@@ -77,7 +77,7 @@ export async function lookForPlanless(store: StorePlace, plans: readonly string[
 }
 
 /**
- * Counts rows that the second release does not know; undefined for an older or missing store.
+ * Counts rows of kinds that the second release does not know. Undefined for an older or missing store.
  * @throws as `lookForPlanless`
  */
 export async function lookForNewer(store: StorePlace): Promise<NewerContent | undefined> {

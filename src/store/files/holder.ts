@@ -3,7 +3,7 @@ import { lockStore } from './lock.ts'
 import { realPath } from './place.ts'
 
 /**
- * The file that names the process with the lock, beside the lock. It has no meaning while no process holds the lock.
+ * The path of the file that names the process with the store's lock. Without such a process, the file has no meaning.
  */
 export function holderPathOf(storePath: string): string {
   return `${storePath}.pid`
@@ -24,8 +24,8 @@ export function lockAsHolder(path: string, lock: (path: string) => () => void = 
 }
 
 /**
- * Records that this process holds the store's lock. If the record cannot be written, such as on a full disk, only
- * `triwire reload` lacks it.
+ * Records that this process holds the store's lock. If the record cannot be written, for example on a full disk, only
+ * `triwire reload` fails: it cannot find the process.
  * @returns a function that removes the record, for the release of the lock
  */
 export function noteHolder(path: string): () => void {

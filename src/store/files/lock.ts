@@ -12,9 +12,9 @@ export function lockPathOf(storePath: string): string {
 }
 
 /**
- * Locks a store for one server, because two would each have their own balances (F-P16). The lock is an open transaction
- * on a file of its own. So the command line can share the store, and the lock ends with the process, even if that is
- * killed.
+ * Locks a store for one server, because two servers would each keep their own balances (F-P16). The lock is an open
+ * transaction on a separate file, so the command line can still use the store. The lock ends with the process, even if
+ * the process is killed.
  * @returns the release
  * @throws LockedError; StoreError if the disk is full or fails
  */
@@ -24,7 +24,7 @@ export function lockStore(path: string): () => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let db: DatabaseSync | undefined
   try {
-    // An existing file gets no second descriptor: closing one releases a lock of this process (POSIX, see
+    // The file is not opened a second time here: closing a descriptor would release this process's own lock (POSIX, see
     // sqlite/file-watch.ts).
     if (!existsSync(lockPath)) makeLock(lockPath, path)
     db = new DatabaseSync(lockPath, { timeout: 0 })
@@ -35,7 +35,7 @@ export function lockStore(path: string): () => void {
       throw new LockedError(
         `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
       )
-    // The cure of a damaged store does not repair a lock.
+    // A damaged lock file gets no cure here. The cure of a damaged store is a backup, which does not repair a lock.
     const cure = isDamage(error) ? undefined : cureOf(error)
     throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }
@@ -43,7 +43,7 @@ export function lockStore(path: string): () => void {
   return () => lock.close()
 }
 
-/** Creates the lock file for the store's owner, as SQLite does, so a command of root does not lock out a server. */
+/** Creates the lock file for the store's owner, as SQLite does. So a command of root does not lock out a server. */
 function makeLock(lockPath: string, storePath: string): void {
   const descriptor = openSync(lockPath, 'a', 0o600)
   try {
@@ -59,7 +59,7 @@ function makeLock(lockPath: string, storePath: string): void {
 
 /**
  * Locks a store that exists.
- * @returns the release; undefined if there is no store: opening it reports that
+ * @returns the release; undefined if there is no store; the function that opens it reports that
  * @throws as `lockStore`
  */
 export function lockIfThere(path: string): (() => void) | undefined {

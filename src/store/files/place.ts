@@ -62,12 +62,12 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * The real path of the store, after all links. SQLite puts its own files there, and ours are beside them. So a store
- * has one lock and one spool, whatever name a server was started with (B15).
+ * The real path of the store, after all links. SQLite puts its own files there, and our files are beside them. So a
+ * store has one lock and one spool, whatever name a server was started with (B15).
  */
 export function realPath(path: string): string {
   if (isThere(path)) return realpathSync(path)
-  // The target of a link counts even if it does not exist yet.
+  // If a link leads to a file that does not exist yet, the path of that file is returned.
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
     return realPath(resolve(dirname(path), readlinkSync(path)))
   const folder = dirname(path)
@@ -75,7 +75,7 @@ export function realPath(path: string): string {
 }
 
 /**
- * Moves the spool of an earlier release, which stands beside the link that the server was started with.
+ * Moves a spool (debits not yet posted) to the store's real path. An earlier release kept it beside the link.
  * @throws StoreError if it cannot be moved
  */
 export function bringSpool(linkPath: string, path: string): void {
@@ -96,8 +96,8 @@ type Space = { bavail: number; bsize: number; blocks: number }
 const roomBytes = 262_144
 
 /**
- * Refuses a disk with little space. A commit of one page may succeed there and that of a debit fail. A file system that
- * does not report its size passes.
+ * Refuses a disk with little space. On such a disk the commit of a small change may succeed, and the commit of a debit
+ * may fail. A file system that does not report its size is accepted.
  * @throws Error with SQLite's code for a full disk
  */
 export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space = statfsSync): void {

@@ -18,12 +18,12 @@ export function spoolPath(storePath: string): string {
 }
 
 /**
- * Creates a spool. It writes without the worker, so a stuck database cannot block it. Appends run one after the other.
+ * Creates a spool. It writes without the store's worker, so a stuck database cannot block it. Its jobs run one by one.
  */
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
-  /** All bytes up to here were reported durable, or were there before. Unknown until the file is first opened. */
+  /** All bytes before this position are durable, or were there before. Unknown until the file is first opened. */
   let acknowledgedBytes: number | undefined
   /** Whether bytes after `acknowledgedBytes` may exist. */
   let isTorn = false
@@ -32,7 +32,7 @@ export function createSpool(path: string): Spool {
   return {
     append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
     appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
-    // Blank lines, as large as some dozens of debits.
+    // Blank lines, as many bytes as some dozens of debits: they prove that the disk takes writes.
     probe: () => inTurn(() => append(['\n'.repeat(65_536)])),
     get isTorn() {
       return isTorn
@@ -45,8 +45,8 @@ export function createSpool(path: string): Spool {
   }
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    // A job that runs after `close` closes the file again: a handle that the garbage collector finds open ends the
-    // process.
+    // A job that runs after `close` must close the file again. Node ends the process if a garbage-collected file handle
+    // is still open.
     const turn = last.then(work).finally(() => (isClosed ? shut() : undefined))
     last = turn.catch(() => {})
     return turn
@@ -69,8 +69,8 @@ export function createSpool(path: string): Spool {
   }
 
   /**
-   * Appends notes of returns. A note is valid even if it cannot be made durable, so its bytes stay, and survive a kill.
-   * It also voids lines of debits that could not be cut off.
+   * Appends notes of returns. If a note cannot be made durable, its bytes stay in the file, and survive a kill of the
+   * process. A note also voids lines of debits that could not be cut off.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true
@@ -174,9 +174,9 @@ export function readSpool(path: string): Spooled {
 }
 
 /**
- * Ends a spool whose debits are in the database. If lines could not be read or posted, the spool is kept under another
- * name for a person to inspect.
- * @param isHeld some debits are not in the database yet, so the spool stays. Posting the others again does no harm
+ * Ends a spool whose debits were posted. With lines that could not be read or posted, a copy is kept for a person.
+ * @param isHeld true if some debits are not posted yet. Then the spool stays; posting the other debits again is
+ * harmless
  * @returns the path of the kept copy, if there is one
  */
 export function retireSpool(path: string, isWhole: boolean, isHeld = false): string | undefined {
@@ -198,7 +198,7 @@ export type Recovery = {
 }
 
 /**
- * Ends the spool whose debits had these results. A spool with unreadable or rejected lines is kept.
+ * Ends a spool after its debits were posted with these results. A spool with unreadable or rejected lines is kept.
  * @param path the path of the spool
  * @param returned the number of debits that were returned
  */
@@ -223,7 +223,7 @@ function encodeReturn(requestId: string): string {
   return JSON.stringify({ returned: requestId })
 }
 
-/** Makes a debit of a line. Of its origin, a line of the first release has only the model (ruling C9). */
+/** Makes a debit from a line. Lines of the first release have the model, and no key, wire or upstream (ruling C9). */
 // biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
 function decodeDebit(debit: any): Debit {
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')

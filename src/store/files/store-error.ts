@@ -6,10 +6,10 @@ export function resultCode(error: unknown): number {
   return (((error as { errcode?: number } | undefined)?.errcode ?? 0) as number) & 0xff
 }
 
-/** The new place of a store's content. `to` is empty in an incomplete copy. */
+/** The new place of a store's content. `to` is empty if the store is an incomplete copy. */
 export type Moved = { to: string; movedMs: number }
 
-/** Explains why nobody may write to such a store, and no server may use it. */
+/** Explains why a moved store, or an unfinished copy, refuses servers and writes. */
 export function sayMoved(shown: string, { to }: Pick<Moved, 'to'>): string {
   return to === ''
     ? `${shown} is an unfinished copy: repeat triwire store copy until it says that both are equal`
@@ -30,7 +30,7 @@ const cures = new Map([
   [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
 ])
 
-/** The corresponding result codes of system errors, for files that are written without SQLite. */
+/** SQLite's result codes for system errors with the same cure, for files that are written without SQLite. */
 const alike = new Map([
   ['EACCES', 14],
   ['EPERM', 14],
@@ -65,7 +65,7 @@ export function explainCalls<T extends object>(of: T, explain: (error: unknown) 
   return Object.fromEntries(parts) as T
 }
 
-/** A sentence about the fault and its cure; undefined if an operator cannot cure it. */
+/** The fault and its cure, as words that follow the path; undefined if an operator cannot cure it. */
 export function cureOf(error: unknown): string | undefined {
   return cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
 }
@@ -75,7 +75,7 @@ export function isDamage(error: unknown): boolean {
   return [11, 26].includes(resultCode(error))
 }
 
-/** Causes, by the system's error code, if a file or folder cannot be created. */
+/** The causes why a file or folder could not be created, by the system's error code. */
 const fileCures: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',

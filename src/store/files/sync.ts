@@ -18,7 +18,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Syncs a folder without blocking: for the serving thread, since a disk may be stuck. */
+/** Syncs a folder without blocking its thread. The serving thread uses this, because a disk may be stuck. */
 export async function syncFolderAside(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const file = await open(folder)

@@ -30,7 +30,7 @@ export type Answered =
   /** The store failed: others have locked it, or it is full, damaged or missing. */
   | { id: number; trouble: string }
 
-/** The most rows of sums in one answer. Writing more into one text would block the server's other requests. */
+/** The most rows of sums in one answer. Writing more rows into one text would block the server's other requests. */
 export const sumsMax = 10_000
 
 export function toAnswer({ id, method }: Pick<BooksCall, 'id' | 'method'>, result: unknown): Answered {
@@ -59,7 +59,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
   function books(act: Act, nowMs: () => number): Books {
     return new Proxy({} as Books, {
       get(_, method) {
-        // `await` checks whether the books are a promise.
+        // `await` asks for the property `then`, to check whether the books are a promise.
         if (typeof method !== 'string' || method === 'then') return undefined
         return (...args: readonly unknown[]) => ask({ method, args, act, nowMs: nowMs() })
       },

@@ -24,7 +24,7 @@ type ServingEngine = {
   thread(isFirst: boolean): ThreadStart
   onStarted?(thread: StoreThread): void
   onOpened?(answer: { isReached: boolean }): void
-  /** Called when a lookup had no answer for this time. */
+  /** Called when a lookup of keys has waited this long without an answer. */
   onSilence?(forMs: number): void
 }
 

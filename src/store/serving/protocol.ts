@@ -10,8 +10,8 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import type { PackedDebit } from './packed-debit.ts'
 
 /*
- * The messages between the serving thread and the thread of its store. The thread of a SQLite store answers only some
- * questions; those of replicas are marked.
+ * The messages between the serving thread and the thread of its store. A thread of SQLite does not answer the questions
+ * marked "For replicas", because only PostgreSQL has replicas.
  */
 
 /** The questions of the serving thread. Each is answered once, in any order. */
@@ -25,12 +25,12 @@ export type Questions = {
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Answered after the `changes` about these keys. The thread of a SQLite store reads everything new. */
+  /** Looks up keys by digest. The `changes` about them come before the answer. SQLite's thread sends all changes. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
    * Counters of requests that cost nothing.
-   * @returns false: the caller must keep them and send them again
-   * @throws what the database throws; then the thread keeps them
+   * @returns false if the caller must keep the counters and send them again
+   * @throws what the database throws; the thread has then kept the counters
    */
   traffic: { asks: readonly TrafficCell[]; answers: boolean }
   /** For replicas. */
@@ -50,9 +50,9 @@ export type Orders = {
   /** The place whose cooldown ends. */
   lift: string
   steer: { steering: 'disable' | 'enable'; place: string }
-  /** A report is requested: all servers must write their counts. */
+  /** An operator requests a report: all servers must write their counters of requests to the store. */
   wantTraffic: undefined
-  /** The introduction of this server has changed. */
+  /** The name, version or another fact that this server reports to the other servers has changed. */
   introduce: Partial<Introduction>
 }
 
@@ -75,14 +75,12 @@ export type News = {
   admission: readonly DeskAnswer[]
   cooled: Cooldown
   lifted: Pick<Cooldown, 'place' | 'cause'>
-  /** A report is requested, here or on another server. */
+  /** An operator has requested a report, on this or another server. */
   trafficWanted: undefined
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 
-/**
- * Logged once, with the first entry of form 3 in the ledger: versions that do not know it can no longer use the store.
- */
+/** Logged with the first entry in form 3, a newer layout of entries that older versions of triwire cannot read. */
 export const formThreeBegun: News['log'] = {
   level: 'info',
   event: 'ledger_form_3',

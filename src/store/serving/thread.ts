@@ -3,7 +3,7 @@ import { StoreSilent } from '../../accounts/account.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { Answers, Heeded, News, Orders, QuestionName, Questions, Say } from './protocol.ts'
 
-/** An error as a message, because classes cannot be sent. The caller needs to recognize two kinds. */
+/** An error as a message, because classes cannot be sent. The caller distinguishes these three kinds. */
 type CarriedError = { message: string; kind: 'silent' | 'refused' | 'other' }
 
 type ToThread =
@@ -15,7 +15,7 @@ type ThreadMessage =
   | { id: number; error: CarriedError }
   | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]
 
-/** The file and the data of a thread, and the time in which it must end, in ms. A store may block forever (B14). */
+/** The file and data of a thread, and the time in which it must end, in ms: a store may block forever (B14). */
 export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
 
 /**
@@ -122,7 +122,7 @@ export function openThreadEnd() {
     })
   }
 
-  /** Sends all messages of one turn in one, because each costs the serving thread about as much as a debit. */
+  /** Sends all messages of one turn as one message, because each costs the serving thread about as much as a debit. */
   function tell(said: ThreadMessage): void {
     if (unsaid.length === 0) queueMicrotask(flush)
     unsaid.push(said)

@@ -9,8 +9,8 @@ import { readTogether, transact } from './open.ts'
 import { type Run, refuseMoved } from './run.ts'
 
 /**
- * Accounts that another process has changed, for a server to read again. Each is complete, with all its valid keys.
- * @property revision all changes up to it were read
+ * Accounts that another process has changed, for a server to read again. Each comes with all its valid keys.
+ * @property revision the last revision (number of a change) that was read
  * @property isLast whether there are no later ones
  */
 export type Changes = {
@@ -21,12 +21,12 @@ export type Changes = {
   hasForeignKeys: boolean
 }
 
-/** The most accounts in one page of changes. A large store as a whole would not fit into a thread's memory. */
+/** The most accounts in one page of changes. All accounts of a large store would not fit into a thread's memory. */
 const pageMax = 5_000
 
 export type Accounts = ReturnType<typeof createAccounts>
 
-/** Creates the changes of accounts and keys. Each gives its accounts a new revision, by which servers find it. */
+/** Creates the changes of accounts and keys. A change gives its accounts a new revision, by which servers find them. */
 export function createAccounts(
   db: DatabaseSync,
   run: Run,
@@ -50,12 +50,12 @@ export function createAccounts(
   )
   return { change, touchKeys, readDataVersion, readChanges }
 
-  /** Makes a change in one transaction; see `BookStore`. */
+  /** Makes a change of the books in one transaction. Implements `BookStore.change`. */
   function change<T>({ about, decide }: BookChange<T>): T {
     return transact(db, () => {
       refuseMoved(db)
       const { writes, result } = decide(run(findFacts(dialect, about)))
-      // The change may affect a budget.
+      // The change may have set a budget, so the remembered budgets are void.
       forget()
       for (const step of stepsOf(writes)) {
         if (Array.isArray(step)) postCredits(step)
@@ -66,19 +66,19 @@ export function createAccounts(
     })
   }
 
-  /** Writes when keys were last used. Servers need not read this again, so the revision stays. */
+  /** Writes when keys were last used. Servers need not read that, so the account gets no new revision. */
   function touchKeys(uses: Iterable<readonly [keyId: string, usedMs: number]>): void {
     transact(db, () => {
       for (const [keyId, usedMs] of uses) setUsed.run(usedMs, keyId)
     })
   }
 
-  /** A number that changes with each commit of another connection. It has no meaning on a different connection. */
+  /** A number that changes with each commit of another connection. Each connection has its own such number. */
   function readDataVersion(): bigint {
     return dataVersion.get()!.data_version as bigint
   }
 
-  /** Reads one page of changes. @param revision that of the page before; −1n for the first page of all accounts */
+  /** Reads one page of changes. @param revision the last one of the page before; −1n to begin with all accounts */
   function readChanges(revision: bigint): Changes {
     return readTogether(db, () => {
       const end = newest.get()!.revision as bigint
@@ -102,11 +102,11 @@ export function createFeed() {
   return { read }
 
   /**
-   * Reads all changes since the last call, page by page. If no other process has written, that costs almost nothing.
+   * Reads all changes since the last call, page by page. Without changes by other processes, that costs almost nothing.
    */
   function* read(source: Source): Iterable<Changes> {
-    // The version is read first. So a change between the two reads is read twice rather than missed. The version
-    // belongs to the connection, and a new connection counts on its own.
+    // The version is read first, so a change between the two reads is read twice rather than missed. Each connection
+    // has its own version, so a version is compared only with one of the same connection.
     const dataVersion = source.readDataVersion()
     if (last?.source === source && last.dataVersion === dataVersion) return
     for (let isLast = false; !isLast; ) {

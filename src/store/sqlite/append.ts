@@ -10,7 +10,7 @@ import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 import { beginDetails, transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent, type SpendingEntry, toBudgeted } from './spends.ts'
 
-/** The end of an account's chain, with its balance. */
+/** The end of an account's chain: its last entry, and its balance. */
 type Tail = {
   seq: bigint
   balanceNanos: bigint
@@ -21,14 +21,14 @@ type Tail = {
   boundsPeople: boolean
 }
 
-/** The state of the store that is known while its write lock keeps all others out. */
+/** The state of the store that is known as long as no other connection has written to it. */
 type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Versions of prices that are stored. */
   readonly versions: Set<string>
   /** Digests of price lists that are stored. */
   readonly lists: Set<string>
-  /** The warnings that are wanted. Read when first needed. */
+  /** The warnings that servers want. Read from the store when first needed. */
   watched: Watched | undefined
 }
 
@@ -38,15 +38,15 @@ export type AppendBatch = LockedStore & {
   readonly moved: Set<string>
   /** Scopes of budgets whose spend has changed. */
   readonly spent: Set<string>
-  /** Balances of accounts before the batch, if low credit causes a warning. */
+  /** Balances that accounts had before the batch, by id. Filled only if low credit causes a warning. */
   readonly before: Map<string, bigint>
   readonly warnings: NewWarning[]
 }
 
-/** SQL: the time that no later entry of an account may precede, after its entry `e`. It is the same as `floorMsOf`. */
+/** SQL: the earliest time that the account's entry after `e` may have. The function `floorMsOf` computes the same. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
-/** The same as `floorMs` for a row that was posted. A correction allows the next entry an earlier time. */
+/** The same time as `floorMs`, for a new row. After a correction, the next entry may have an earlier time. */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
@@ -56,7 +56,7 @@ const knownMax = 10_000
 
 /**
  * Creates the appender. It adds entries to the chains of their accounts (ruling C15), with the new balances.
- * @param onBegun called if the ledger has begun form 3, which older versions cannot read: once in the life of a store
+ * @param onBegun called when the ledger gets its first entry of form 3, which older versions cannot read
  */
 export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar, onBegun: () => void) {
   const spends = createSpends(db, calendar)
@@ -69,10 +69,10 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
    * The state after the last commit of this connection, and the version of the data then. It is valid until another
-   * connection commits: all changes of this connection go through here, and a rollback deletes it.
+   * connection commits. All changes of this connection are made here, and a rollback deletes the state.
    */
   let last: { known: LockedStore; version: unknown } | undefined
-  /** Whether the ledger is known to have form 3, or begins it with this transaction. */
+  /** Whether the ledger is known to have entries of form 3, or gets its first one in this transaction. */
   let formThree: 'unknown' | 'begins' | 'begun' = 'unknown'
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
@@ -96,17 +96,17 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return result
   }
 
-  /** Runs `work` in the caller's transaction. Its outcome is not known here, so nothing is remembered. */
+  /** Runs `work` in the caller's transaction. As it may still be rolled back, nothing is remembered. */
   function inBatch<T>(work: (batch: AppendBatch) => T): T {
     last = undefined
     return run(nothingKnown(), work)
   }
 
-  /** Runs `work`. The row of an account is updated once, after its last entry. */
+  /** Runs `work`, then updates the row of each changed account once. */
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Without this row, later heads cannot be distinguished from earlier ones. The service continues anyway.
+    // Without the row of the last head, new entries may get times before it. The service continues anyway.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -147,7 +147,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     batch.moved.add(accountId)
     const spent = { accountId, postedMs: row.posted_ms, changeNanos }
     if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
-    // Returns have a usage source, as debits do. Other credits have none.
+    // Debits and returns have a usage source, and other credits have none.
     if (tail.boundsPeople && row.person !== null)
       noteSpend(batch, { spender: row.person as string, seq: null, ...spent })
     if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })
@@ -162,16 +162,14 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /**
-   * The balance of the account after this connection's last commit, if it is known without a read. It lacks later
+   * The balance of the account after this connection's last commit; undefined if it must be read. It lacks later
    * commits of other connections.
    */
   function lastBalance(accountId: string): bigint | undefined {
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /**
-   * The spend of those with budgets among these keys, accounts and people: remembered from the last commit, or read.
-   */
+  /** Returns the spend of those of these keys, accounts and people that have a budget. It is remembered or read. */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }
@@ -210,7 +208,7 @@ function createPrices(db: DatabaseSync) {
   const insertList = db.prepare('INSERT INTO lists (digest, text) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING')
   return notePrices
 
-  /** Writes the prices of a version and the text of a list, unless they are known to be stored. */
+  /** Writes the prices of a version and the text of a price list, unless they are known to be stored. */
   function notePrices(
     { versions, lists }: AppendBatch,
     { priceVersion, prices, details, listText, costPrices }: Debit,

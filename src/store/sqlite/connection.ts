@@ -3,8 +3,8 @@ import type { FileWatch } from './file-watch.ts'
 import type { Store } from './store.ts'
 
 /**
- * The result of work on the store. `busy`: another process has the lock. `lost`: a file of the store is gone; nothing
- * is tried any more.
+ * The result of work on the store. `busy`: another process has the lock. `lost`: a file of the store is gone, so no
+ * further work is tried.
  */
 export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
 
@@ -15,7 +15,7 @@ type StoreConnectionOptions = {
   /** The first store, just opened. */
   store: Store
   reopen: () => Store
-  /** The watch of the store's files. It has noted them since the store was opened. */
+  /** The watch of the store's files. It knows which files were there when the store was opened. */
   files: FileWatch
   say: (news: ConnectionNews) => void
 }
@@ -31,7 +31,7 @@ export const busyCode = 5
 export class Connection {
   readonly #options: StoreConnectionOptions
   #store: Store | undefined
-  /** Whether content of the log may not be on the disk, because a sync has failed now or in an earlier run. */
+  /** Whether a part of the log may not be on the disk, because a sync failed in this run or an earlier one. */
   #isSuspect = true
   #isLost = false
 
@@ -52,7 +52,7 @@ export class Connection {
     this.#isSuspect = false
   }
 
-  /** Runs work that writes, once the log is durable. A failure is reported as `trouble`; the work may be repeated. */
+  /** Runs work that writes, after the log is durable. A failure is reported as `trouble`; the work may be repeated. */
   write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
@@ -67,7 +67,7 @@ export class Connection {
     })
   }
 
-  /** Closes the store. SQLite then deletes the log by its name, so a lost store stays open. */
+  /** Closes the store. A lost store stays open: SQLite would delete the log by its name, which may be another file. */
   close(): void {
     if (!this.#isLost) this.#closeStore()
   }
@@ -87,7 +87,7 @@ export class Connection {
     if (this.#store) return this.#store
     this.#store = this.#options.reopen()
     this.#options.files.note()
-    // The opened file must still be the one that was there before.
+    // The file that was opened again must be the same file as before.
     return this.#isStoreLost() ? undefined : this.#store
   }
 
@@ -101,7 +101,7 @@ export class Connection {
     return 'failed'
   }
 
-  /** Checks the files after a failure. Opening a log that was cut would take its rest for the whole. */
+  /** Checks the files after a failure. If the log was cut, SQLite would open what is left as if it were complete. */
   #wasLost(): boolean {
     try {
       return this.#store !== undefined && this.#isAnyLost(this.#store)
@@ -149,14 +149,14 @@ export class Connection {
   }
 
   /**
-   * Saves a log that has only lost its name: this connection still has it, and a checkpoint copies it into the file.
+   * Saves a log whose name was removed. This connection still has the log, and a checkpoint copies it into the file.
    */
   #saveLog(store: Store): void {
     const { files } = this.#options
     try {
       if (files.findLostStore() === undefined && files.isLogWhole(() => store.countFrames())) store.checkpoint()
     } catch {
-      // Then only the content of the disk remains.
+      // Without a checkpoint, only the content that is already in the file remains.
     }
   }
 

@@ -33,7 +33,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     ...{ readBalances, balancesBehind, readSpends, forget },
   }
 
-  /** Posts credits in the caller's transaction, in which the references and the range of the balances were checked. */
+  /** Posts credits in the caller's transaction, which has checked the references and the range of the balances. */
   function postCredits(credits: readonly NewCredit[]): void {
     inBatch((batch) => {
       for (const { accountId, amountNanos, reference, createdMs, effectiveMs } of credits) {
@@ -72,14 +72,14 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * Returns the debits of those requests that have one. The commit writes to the disk even if no request has one, which
-   * shows that the store can be written again. It also replaces whatever a failed commit has left in the log.
+   * Returns the debits of these requests. The commit writes to the disk even if there is no debit to return. So it
+   * shows that the store can be written again, and replaces whatever a failed commit has left in the log.
    * @returns the requests whose debit is in the ledger
    */
   function giveBack(requestIds: readonly string[]): string[] {
     return inTransaction((batch) => {
-      // SQLite writes the page of this number even if the value is unchanged. It would skip a row with unchanged
-      // values.
+      // SQLite writes the page of this number even if the value is unchanged. A row with unchanged values would not be
+      // written.
       db.exec(`PRAGMA user_version = ${userVersion.get()!.user_version}`)
       return requestIds.filter((requestId) => postReturn(batch, requestId) !== 'absent')
     })
@@ -111,8 +111,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * The balances right after a transaction of this connection. Balances that the transaction changed are remembered.
-   * Reading one takes four locks of the file (8 µs of the 100 µs of a single debit).
+   * The balances right after a transaction of this connection. The changed ones are remembered. Reading one would take
+   * four locks of the file (8 µs of the 100 µs of a single debit).
    */
   function balancesBehind(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {
     return [...accountIds].flatMap((id) => {
@@ -121,15 +121,15 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     })
   }
 
-  /** Accounts whose balance differs from that of their last entry. Checked at every start. */
+  /** Finds accounts whose balance differs from the one in their last entry. Every start checks this. */
   function findMisfits(): string[] {
     return misfits.all().map((row) => row.id as string)
   }
 }
 
 /**
- * Whether the fault is the debit's own: a broken constraint (19), or a value that SQLite has no type for. The others of
- * the batch are unaffected.
+ * Whether the debit itself is at fault: a broken constraint (19), or a value that SQLite has no type for. Other debits
+ * of the batch are then still posted.
  */
 function isAboutTheDebit(error: unknown): boolean {
   const { code = '' } = error as { code?: string }

@@ -4,7 +4,7 @@ import { lockPathOf } from '../files/lock.ts'
 export type FileWatch = ReturnType<typeof watchFiles>
 
 /**
- * Frames written between two restarts of a log share the same salts, which are in the log's header and in each frame.
+ * The state of the write-ahead log. All frames since its last restart have the salts (random numbers) of its header.
  */
 type LogState = { salts: string; frames: number }
 
@@ -16,7 +16,7 @@ const framesAtOnce = 16
 
 /**
  * Checks that the files of a running server are still the ones it opened (faults F-S5, ruling X11). SQLite keeps
- * writing to a file whose name was removed, and to a log that was cut. Both are lost when the process ends.
+ * writing to a file whose name was removed, and to a log that was cut. Such data is lost when the process ends.
  *
  * Only the log is ever opened here, because SQLite locks all the other files. Closing a second descriptor of a file
  * gives up every lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
@@ -27,11 +27,11 @@ export function watchFiles(path: string) {
   const perOpening = [logPath, `${path}-shm`]
   const known = new Map<string, number | undefined>()
   let last: LogState | undefined
-  /** The log, which stays open. So the check also works if the process has no descriptor left. */
+  /** The opened log. It stays open, so the check works even if the process may open no more files. */
   let log: number | undefined
   return { note, findLostStore, findLoss, isLogWhole }
 
-  /** Notes the files, after each opening of the database: its log may be a new one. */
+  /** Notes which files there are. Called after each opening of the database, which may create a new log. */
   function note(): void {
     for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
     for (const file of perOpening) known.set(file, inodeOf(file))
@@ -40,7 +40,7 @@ export function watchFiles(path: string) {
     log = tryOpen(logPath)
   }
 
-  /** Checks the store's own file. Nothing may be committed once it is gone. */
+  /** Checks the store's own file, without which nothing may be committed. @returns a message if it is lost */
   function findLostStore(): string | undefined {
     return inodeOf(path) === known.get(path) ? undefined : sayLost(path)
   }
@@ -57,12 +57,12 @@ export function watchFiles(path: string) {
       if (known.get(file) === undefined) known.set(file, inode)
       else if (inode !== known.get(file)) return sayLost(file)
     }
-    // Another process may restart the log between the two counts. Then it is complete at the second one.
+    // Another process may restart the log between the two reads. In that case the second check finds the log complete.
     if (isWhole(countFrames()) || isWhole(countFrames())) return undefined
     return `${logPath} was cut or overwritten while the server runs`
   }
 
-  /** Whether the opened log still has all its frames, with or without a name. A hole in it reads as empty pages. */
+  /** Whether the opened log still has all its frames, even if its name was removed. A gap in it reads as zeros. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }
@@ -92,17 +92,17 @@ function inodeOf(file: string): number | undefined {
 /** @returns undefined if the log cannot have this many frames */
 function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
   const header = readAt(file, 0, headerBytes)
-  // The magic number says in which byte order the checksums are.
+  // The magic number has two forms, which differ in the last bit: the byte order of the checksums.
   if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // A log that was cut and then written to is long enough, but has a hole between the cut and the next write. The hole
-  // is at its former end, or in the frames since the last check.
+  // A log that was cut and then written to is long enough, but has a gap between the cut and the next write. The gap is
+  // at the former end, or in the frames since the last check. So only these frames are read.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
-  // Reads many frames with one call. Only these bytes of each are needed, but a call costs more than copying the bytes
-  // in between.
+  // One call reads many frames. Of each frame only the salts are needed, but a call costs more than copying the bytes
+  // between.
   for (let frame = formerEnd; frame <= frames; frame += framesAtOnce) {
     const count = Math.min(framesAtOnce, frames - frame + 1)
     const bytes = readAt(file, headerBytes + (frame - 1) * frameBytes, count * frameBytes)

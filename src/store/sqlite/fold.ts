@@ -8,13 +8,13 @@ import { addEntries, addTraffic } from '../sql/usage-write.ts'
 import { createWords } from '../sql/words.ts'
 import type { Run } from './run.ts'
 
-/** Only the mark decides whether an entry is folded. */
+/** Whether an entry is folded (summed into figures) depends only on the mark, its account's last folded entry. */
 const marked = 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id'
 const isAbove = 'e.id > (SELECT folded_id FROM sums_state) AND e.id <= ? AND e.seq > ifnull(m.seq, 0)'
 const selectRange = `SELECT max(id) AS last, count(*) AS entries FROM
   (SELECT id FROM entries WHERE id > (SELECT folded_id FROM sums_state) ORDER BY id LIMIT ?)`
 
-/** Creates the folding of the ledger into figures for reports. */
+/** Creates the folding, which sums entries of the ledger into figures for reports. */
 export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const isBehind = db.prepare(
     'SELECT ifnull(max(id), 0) > (SELECT folded_id FROM sums_state) AS is_behind FROM entries',
@@ -48,7 +48,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     return Number(entries)
   }
 
-  /** Runs a step, and forgets the words that it has numbered if it fails. */
+  /** Runs a step. If it fails, the numbers that it gave to new words are forgotten. */
   function numbering<T>(step: StoreStep<T>): T {
     try {
       return run(inTransaction(step))

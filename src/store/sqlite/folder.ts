@@ -14,21 +14,21 @@ export type FolderOptions = {
   everyMs: number
 }
 
-/** After each piece of folding, the thread is left to debits for this many times as long. */
+/** After each piece of folding, the thread serves debits for this many times as long. */
 const idleShare = 3
 
 /** The time between two searches for figures that are no longer kept, in ms. */
 const pruneEveryMs = 3_600_000
 
-/** After a failure that is not one of the disk, folding pauses for this long, in ms. */
+/** The pause of folding after a failure whose cause is not the disk, in ms. */
 const pauseMs = 60_000
 
-/** The most cells of traffic that wait for a store that can be written. More are dropped. */
+/** The most cells (counts of requests) that wait until the store can be written. Further cells are dropped. */
 const cellsMax = 20_000
 
 /**
- * Folds the ledger into figures for reports, in the ledger's thread but never in a debit's commit. It starts some
- * seconds after an entry, or when enough have arrived. A failure here does not affect the ledger.
+ * Folds (sums) the ledger into figures for reports, in the ledger's thread but never in a debit's commit. It starts
+ * some seconds after an entry, or when enough entries have arrived. A failure here does not affect the ledger.
  */
 export class Folder {
   readonly #options: FolderOptions
@@ -39,7 +39,7 @@ export class Folder {
   #isPausing = false
   #isClosed = false
 
-  /** If the reporting zone has changed, this recomputes the days before it returns, which takes some seconds. */
+  /** If the zone of reports has changed, this first computes the figures of all days anew, in some seconds. */
   constructor(options: FolderOptions) {
     this.#options = options
     this.#try((store) => {
@@ -72,7 +72,7 @@ export class Folder {
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#work(), ms)
   }
 
-  /** Folds a part. Then debits get their turn. */
+  /** Folds some entries. Then the thread is free for debits. */
   #work(): void {
     this.#noted = 0
     const startedMs = performance.now()
@@ -110,9 +110,9 @@ export class Folder {
       try {
         result = store.withoutWaiting(() => work(store))
       } catch (error) {
-        // The next try comes soon, and lookups of keys must not wait for this one.
+        // The next try comes soon. Until then the thread can look up keys.
         if (resultCode(error) === busyCode) return
-        // A failure of the disk or of another process is reported, and the work is repeated, as with debits.
+        // Failures of the disk or by another process are thrown: the caller reports them and repeats the work.
         if (ofTheDisk.includes(resultCode(error))) throw error
         isFailed = true
         const message = `figures for reports cannot be kept: ${(error as Error).message}`

@@ -31,12 +31,12 @@ export type OpenLedger = ServerStore & {
   accounts: ReadonlyMap<string, Account>
 }
 
-/** The time in which the thread must post its debits and close, in ms. Others may lock the file forever (B14). */
+/** The time in which the thread must post its debits and close, in ms: a file may be locked forever (B14). */
 const closeMs = 2_000
 
 /**
- * Opens the server's side of the store. Requests only read memory, except for keys that are not in memory. Debits are
- * settled through the ledger's thread; those of one turn of the event loop share a message.
+ * Opens the server's side of the store. Requests only read memory, unless their key is not there. The ledger's thread
+ * posts debits; all debits of one turn of the event loop are sent to it in one message.
  *
  * The promise resolves after a first commit, or after `settleDeadlineMs` without one. In that case the ledger is not
  * writable until a commit succeeds.

@@ -33,7 +33,7 @@ export function lookAt(path: string, timeZone: string): void {
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
-      // An older store has no zone, or the server upgrades it first.
+      // An older store has no zone yet, or the server would upgrade it first.
       const isUpToDate = readOurVersions(db, path, migrations.length).version >= migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
@@ -44,9 +44,7 @@ export function lookAt(path: string, timeZone: string): void {
   })
 }
 
-/**
- * Finds accounts whose plan is not among these, as `findPlanless` does. Returns none if the store is missing or older.
- */
+/** Finds accounts whose plan is not among `plans`. Returns none if the store is missing or older. */
 export async function lookForPlanless(path: string, plans: readonly string[]): Promise<AccountRow[]> {
   if (!isThere(path)) return []
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
@@ -60,7 +58,7 @@ export async function lookForPlanless(path: string, plans: readonly string[]): P
   }
 }
 
-/** Counts rows that the second release does not know; undefined if the store is missing or older. */
+/** Counts rows of kinds that the second release does not know; undefined if the store is missing or older. */
 export function lookForNewer(path: string): NewerContent | undefined {
   if (!isThere(path)) return undefined
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
@@ -72,7 +70,7 @@ export function lookForNewer(path: string): NewerContent | undefined {
   }
 }
 
-/** Names a store for a reader that leaves no log: SQLite must be assured that nobody writes to the file. */
+/** Names a store so that reading creates no log. SQLite allows that only if nobody writes to the file. */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

@@ -7,9 +7,9 @@ import { explainErrors, explainMaking, StoreError } from '../files/store-error.t
 import { detailedVersion, figures, migrations, type SqliteMigration, secondRelease } from './schema.ts'
 
 /*
- * A file has two versions of its schema. `user_version` is the oldest version that a program must know to use the file;
- * the second release compares only that. From the second release on, the version itself is the last byte of
- * `application_id`.
+ * A file has two version numbers. `user_version` is the oldest version of the schema that a program must know to use
+ * the file; the second release checks only this number. The last byte of `application_id` is the version of the schema
+ * itself. The second release and later ones write it.
  */
 const applicationId = 0x74_72_69_00
 
@@ -18,7 +18,7 @@ export type OpenOptions = {
   busyMs?: number
   /** False: a missing file is an error. */
   create?: boolean
-  /** Takes the lock of the store while an older schema is migrated. Missing if the caller holds it already. */
+  /** Takes the lock of the store while an older schema is migrated. Undefined if the caller already has the lock. */
   lock?: ((path: string) => () => void) | undefined
   /** Called with news about the store, for people. */
   note?: ((text: string) => void) | undefined
@@ -39,13 +39,13 @@ export function openDatabase(
   }
   refuseUnfit(path)
   return explainErrors(path, () => {
-    // Foreign keys are enabled after the migration. Rows that a forger left are a finding of `verify`, and must not
-    // prevent opening.
+    // Foreign keys are enabled after the migration. If a forger left rows that violate them, `verify` reports the rows,
+    // and the store can still be opened.
     const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
     try {
-      // FULL must be set at every opening: with WAL alone a power loss may lose a commit.
+      // Every opening must set FULL: without it a power loss may lose a commit, even with WAL.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
-      // Erased names of people must not stay in a page. FAST only cleans pages that are written anyway.
+      // Erased names of people must not stay in a page. FAST cleans only pages that are written anyway.
       db.exec('PRAGMA secure_delete = FAST')
       const wasVersion = readVersions(db).version
       const wasOlder = wasVersion > 0 && wasVersion < migrations.length
@@ -62,14 +62,14 @@ export function openDatabase(
   })
 }
 
-/** Explains whether the version that created the file can still open it. */
+/** Explains which older versions of triwire can still open a file that was just upgraded. */
 function sayOlder(wasVersion: number): string {
   return wasVersion < secondRelease
     ? 'older versions of triwire can no longer open it'
     : 'the version before this one can open it until an entry of form 3 is written'
 }
 
-/** Migrates under the lock of the store. A running server of the older version would keep writing in the old way. */
+/** Migrates under the lock of the store, because a running server of the older version would keep writing old rows. */
 function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path: string): void {
   let unlock: () => void
   try {
@@ -104,8 +104,8 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMi
 }
 
 /**
- * Marks the ledger as having entries of form 3, so that a version that cannot verify them does not open it. Called in
- * the transaction of the first such entry.
+ * Marks the ledger as having entries of form 3 (a layout of entries), so that versions that cannot verify them do not
+ * open it. Called in the transaction of the first such entry.
  * @returns false if it was marked before
  */
 export function beginDetails(db: DatabaseSync): boolean {
@@ -114,7 +114,7 @@ export function beginDetails(db: DatabaseSync): boolean {
   return true
 }
 
-/** @throws StoreError if SQLite must not open what is at the path */
+/** @throws StoreError if SQLite must not open the file at the path, or there is no file */
 export function refuseUnfit(path: string): void {
   refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])
@@ -140,7 +140,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The version of a file's schema, and the oldest version that a program must know to use it. Empty file: 0. */
+/** The schema version of a file, and the oldest that a program must know to use it. An empty file has 0. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {
@@ -172,12 +172,12 @@ export function readTogether<T>(db: DatabaseSync, work: () => T): T {
   try {
     return work()
   } finally {
-    // After some errors SQLite ends the transaction itself. The error that it threw must not be replaced.
+    // After some errors SQLite has ended the transaction itself. A COMMIT would then replace the error by another one.
     if (db.isTransaction) db.exec('COMMIT')
   }
 }
 
-/** Runs `work` without waiting if another process has the lock. */
+/** Runs `work`. If another process has the lock, `work` fails at once instead of waiting. */
 export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
   const { timeout } = db.prepare('PRAGMA busy_timeout').get()!
   db.exec('PRAGMA busy_timeout = 0')
@@ -188,7 +188,7 @@ export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Creates the file. SQLite gives the files beside the database the same mode, so one mode applies to all three. */
+/** Creates the file. SQLite gives the other files beside the database the same mode. */
 function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -200,7 +200,7 @@ function createFile(path: string): void {
 }
 
 /**
- * Refuses a file with several hard links. SQLite keeps a log for each name, and neither contains the other
+ * Refuses a file with several hard links. SQLite keeps a log for each name, and each lacks the other's commits
  * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). It follows symbolic links.
  */
 function refuseSecondName(path: string): void {

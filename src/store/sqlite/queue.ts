@@ -7,22 +7,22 @@ type QueueOptions = {
   connection: Pick<Connection, 'write'>
   /** Runs a function after all messages that have already arrived, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
-  /** @throws if the disk has space for a page but not for debits */
+  /** @throws if the disk has space for a page of the file, but not for debits */
   refuseNarrowDisk: () => void
-  /** Whether an entry may be dated now (ruling Y15). Waiting debits are tried again until it may. */
+  /** Whether entries may be dated: the clock is not in doubt (ruling Y15). Debits are tried again until then. */
   mayDate: () => boolean
 }
 
 /** Waiting work, and the function that answers it. */
 type QueuedCall<Item, Answer> = { items: readonly Item[]; resolve(answer: Answer): void }
 
-/** The pause before the next try after these outcomes, in ms. After `lost` there is no further try. */
+/** The pause before the next try after these outcomes, in ms. After `lost` (a file is gone) there is no further try. */
 const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 
 /**
- * The work for the ledger. Everything that has arrived when the thread gets to it shares a transaction, hence one sync
- * of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit is harmless
- * because of its request id (F-S3). Debits that are found then are on the disk (B8).
+ * The waiting work for the ledger. All work that has arrived when the thread begins shares one transaction, and so one
+ * sync of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit is
+ * harmless because of its request id (F-S3). A debit that is found in the ledger then is on the disk (B8).
  */
 export class Queue {
   readonly #options: QueueOptions
@@ -32,8 +32,8 @@ export class Queue {
   /** Requests whose debits must be returned if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The last opened store, once one of its commits has written. Before that, a failed commit may have left more in the
-   * log than the database shows, and a later recovery may find it.
+   * The last opened store, after it has written a commit. Until then, the log may contain more than the database shows,
+   * left by a failed commit. A later recovery may find it.
    */
   #proven: Store | undefined
   #isScheduled = false
@@ -52,7 +52,7 @@ export class Queue {
     return this.#wait(this.#gifts, requestIds)
   }
 
-  /** Withdraws debits. No try is under way now, so a debit that is not in the ledger was never acknowledged. */
+  /** Withdraws debits. No commit is running now, so a debit that is not in the ledger was never acknowledged. */
   withdraw(debits: readonly Debit[]): Withdrawn {
     for (const { requestId } of debits) this.#withdrawn.add(requestId)
     let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }
@@ -65,9 +65,7 @@ export class Queue {
     return answer
   }
 
-  /**
-   * Tries the waiting work once more. The server has spooled it, or will, and nothing keeps the thread running (B14).
-   */
+  /** Tries the waiting work once more, and then lets the thread end (B14). The server spools the work in any case. */
   close(): void {
     this.#flush()
     this.#isClosed = true
@@ -119,14 +117,14 @@ export class Queue {
     for (const [at, { resolve }] of posts.entries()) resolve({ postings: fates[at]!, balances, spends })
   }
 
-  /** V8 stores each string that is looked up in a table of its own, so an empty set is not asked. */
+  /** V8 keeps a copy of each string that is looked up in a set, so an empty set is not asked. */
   #isWithdrawn({ requestId }: Debit): boolean {
     return this.#withdrawn.size > 0 && this.#withdrawn.has(requestId)
   }
 
   /**
-   * Returns debits. A call is answered once its returns are durable, and the disk has space for debits too. A full disk
-   * may have space for a page but not for an entry.
+   * Returns debits. A call is answered when its returns are durable and the disk has space for debits again. A full
+   * disk may have space for a page but not for a debit.
    */
   #giveBackIn(store: Store): void {
     const gifts = this.#gifts

@@ -10,7 +10,7 @@ import { readTogether, transact } from './open.ts'
 /** The driver of SQLite: runs a step synchronously. */
 export type Run = <T>(step: StoreStep<T>) => T
 
-/** The most prepared statements. Some texts vary, so all are discarded when there are too many. */
+/** The most prepared statements to keep. Some texts vary, so all are discarded when there are too many. */
 const statementsMax = 200
 
 /** @param nowMs Unix milliseconds */
@@ -29,7 +29,7 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     isOfRequest: (put, requestId) => `e.request_id = ${put(requestId)}`,
     archivedId: (requestId) => requestId,
     now: (put) => put(nowMs()),
-    // With one row the text of an INSERT is always the same, and stays prepared.
+    // With one row, the text of an INSERT is always the same, so it stays prepared.
     rowsMax: 1,
   }
 }
@@ -65,12 +65,12 @@ export function createRun(db: DatabaseSync): Run {
 }
 
 export const usageDialect: UsageDialect = {
-  // Entries that are not folded yet are the last ones.
+  // The entries that are not folded (summed) yet are the last ones.
   tail: {
     from: 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id',
     where: 'e.id > (SELECT folded_id FROM sums_state) AND e.seq > ifnull(m.seq, 0)',
   },
-  // Ids have no gaps, and all up to `folded_id` are folded.
+  // Ids have no gaps, and all entries up to `folded_id` are folded.
   progress: 'SELECT folded_id AS folded, (SELECT ifnull(max(id), 0) FROM entries) AS entries FROM sums_state',
   bucketing(reading) {
     const { bounds } = reading
@@ -79,8 +79,8 @@ export const usageDialect: UsageDialect = {
       timeColumn(reading),
       bounds.slice(1).map((end, at) => [bounds[at], end]),
     ]
-    // If an index has the rows of a bucket together, SQLite reads the buckets one by one. No index has days of keys in
-    // this order.
+    // If an index has all rows of a bucket together, SQLite reads bucket by bucket. There is no such index for figures
+    // of keys by day.
     const isIndexed = reading.grain !== 'd'
     return {
       from: isIndexed
@@ -101,9 +101,7 @@ export function refuseMoved(db: DatabaseSync): void {
   if (moved) throw new StoreError(sayMoved(db.location() ?? 'the store', moved))
 }
 
-/**
- * Notes for a caller that only reads that the store was moved or is an incomplete copy, so its content may be outdated.
- */
+/** Notes that the store was moved or is an incomplete copy. A caller that only reads it may see outdated content. */
 export function noteMoved(db: DatabaseSync, note: (text: string) => void): void {
   const moved = createRun(db)(readMoved(createDialect()))
   if (moved) note(sayMoved(db.location() ?? 'the store', moved))

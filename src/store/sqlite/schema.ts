@@ -9,7 +9,7 @@ const sums = `
 
 /**
  * Figures for reports by hours and days (src/accounts/usage), folded from the entries. They are created outside the
- * migrations, because the previous version may still use the file. It folds quarter hours into tables of its own.
+ * migrations, because the previous version may still use the file. That version has its own tables, by quarter hours.
  */
 export const figures = `
   CREATE TABLE sums_state (
@@ -110,8 +110,8 @@ const archiving = `
 `
 
 /**
- * The guards of a ledger that has archives. Only sealed entries of a month that is being removed may be deleted. An
- * entry in the index may only come back as the same entry.
+ * The guards of a ledger that has archives. An entry may be deleted only if it is sealed and its month is being
+ * removed. An entry in the index may come back only unchanged.
  */
 export const archiveGuards = `
   DROP TRIGGER entries_are_not_deleted;
@@ -132,7 +132,7 @@ export const archiveGuards = `
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
 
 /**
- * Each migration leads from the version of its index to the next (open.ts describes where a file keeps its version). A
+ * The migration at index n leads from version n of the schema to n + 1 (open.ts says where a file has its version). A
  * released migration is never edited; later ones follow it. `verify` compares the text of CREATE statements, comments
  * included. Migrations after the second release only add, so that the second release can still use the file.
  *
@@ -474,8 +474,8 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, month, person)
   ) STRICT;
 `,
-  // The last entry of the account that is counted in its spend; null for keys. The second release posts without
-  // counting for accounts.
+  // The last entry of the account that its spend includes; null for keys. The second release posts entries without
+  // counting the spend of accounts.
   'ALTER TABLE spends ADD COLUMN seq INTEGER',
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   `

@@ -11,7 +11,7 @@ import { selectBudgeted } from '../sql/budgeted.ts'
  */
 type Budgeted = { scope: string; accountId: string; budget: Budget } | null
 
-/** The state of budgets that is known while no other connection writes. */
+/** The budgets and their spend, as known while no other connection writes. */
 export type KnownSpends = {
   readonly budgets: Map<string, Budgeted>
   readonly spends: Map<string, Counted | undefined>
@@ -26,8 +26,8 @@ type Counted = Spend & { warned: number; seq: bigint | null }
 
 /**
  * An entry that may count in a budget.
- * @property spender the entry's key, its account or its person
- * @property seq for an account: the number of the entry; otherwise null
+ * @property spender the id of the entry's key, account or person
+ * @property seq the number of the entry if the spender is an account; otherwise null
  */
 export type SpendingEntry = {
   spender: string
@@ -66,12 +66,12 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
 
   /**
    * Counts an entry that was just appended.
-   * @param warns whether warnings of budgets are wanted
+   * @param warns whether servers want warnings of budgets
    * @returns the scope whose spend has changed, and the warnings that it causes; undefined if the spender has no budget
    */
   function note(known: KnownSpends, { spender, accountId, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
     const budgeted = budgetOf(known, spender)
-    // The person may have belonged to another account when the request began.
+    // The person may have moved to this account after the request began.
     if (!budgeted || budgeted.accountId !== accountId) return undefined
     const { scope, budget } = budgeted
     const before = spendOf(known, scope)
@@ -89,7 +89,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Returns the current spend of those that have a budget among these keys, accounts and people. */
+  /** Returns the current spend of those of these keys, accounts and people that have a budget. */
   function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const spender of spenders) {

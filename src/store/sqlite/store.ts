@@ -23,18 +23,16 @@ import { type OpenOptions, openDatabase, transact, withoutWaiting } from './open
 import { createDialect, createRun, noteMoved, type Run, refuseMoved, usageDialect } from './run.ts'
 import { audit, verify } from './verify.ts'
 
-/**
- * Everything that one connection can do, each operation in one transaction. The books and the server's worker share it.
- */
+/** All operations of one connection, each in one transaction. The books and the server's worker use it. */
 export type Store = ReturnType<typeof openStore>
 
 type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
-  /** Whether the caller is the server that holds the store's lock. All others only migrate if no server runs. */
+  /** Whether the caller is the server that holds the store's lock. Another caller migrates only if no server runs. */
   isServer?: boolean
   /** The zone of the days by which budgets are counted. */
   zone?: Zone | undefined
-  /** Called if the ledger has begun form 3. */
+  /** Called when the ledger gets its first entry of form 3. */
   onBegun?: (() => void) | undefined
 }
 
@@ -55,7 +53,7 @@ export function openStore(
   const { postCredits, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
   const { change, ...accounts } = createAccounts(db, run, dialect, { postCredits, forget })
   const atOnce = answerAtOnce(db, run, dialect, { change, forget })
-  // A version of SQLite without NOOP does a passive checkpoint, which is harmless and returns the same.
+  // SQLite versions without NOOP do a passive checkpoint instead. It is harmless and returns the same row.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
     /** The methods of `BookStore` without promises, because the thread of the ledger never waits. */
@@ -64,17 +62,17 @@ export function openStore(
     ...accounts,
     ...entries,
     ...createFolding(db, run, dialect),
-    /** The time of the store, and the facts to check it against (ruling Y15). */
+    /** The time of the store, with the facts that show whether its clock is right (ruling Y15). */
     readClock: () => run(readClock(dialect)),
     adoptReporting: (reporting: Reporting, nowMs: number) => run(adoptReporting(dialect, reporting, nowMs)),
     pruneSome: () => run(pruneSome(dialect)),
     /** @throws StoreError if another zone is recorded (ruling X12) */
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
-    /** Runs work that may be done later. If another process has the lock, it fails immediately. */
+    /** Runs work that can wait for another time. It fails at once if another process has the lock. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
     /** The number of frames in the write-ahead log, as this connection knows it. Changes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),
-    /** Copies the log into the file, as far as readers allow. */
+    /** Copies as much of the log into the file as its readers allow. */
     checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
     /**
      * Makes the content of the log durable, even if syncs have failed before (B8).
@@ -116,7 +114,7 @@ export function refuseOtherZone(run: Run, said: string, shown: string): void {
 
 /**
  * Runs `work`, and closes the database if it throws.
- * @param isLeft whether to ignore an error, because `verify` reports that damage
+ * @param isLeft whether to ignore an error: `verify` reports the damage that caused it
  */
 function closingOnError(db: DatabaseSync, work: () => void, isLeft: (error: unknown) => boolean = () => false): void {
   try {
@@ -139,9 +137,9 @@ function findDamage(db: DatabaseSync): string | undefined {
 }
 
 /**
- * Posts the debits that an earlier run left in the spool, exactly once: the ledger knows the request ids of posted
- * ones. The caller holds the store's lock.
- * @param makeDurable called first: debits that are already posted leave the spool, and must be on the disk before
+ * Posts the debits that an earlier run left in the spool. Each is posted once, because the ledger has the request ids
+ * of posted debits. The caller holds the store's lock.
+ * @param makeDurable called first: debits leave the spool that are in the ledger already, and they must be on the disk
  * @returns undefined if the spool was empty
  */
 export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {

@@ -27,9 +27,9 @@ export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: Ve
 }
 
 /**
- * Verifies the ledger, and makes a head of what it read. The head's moment is fixed while this connection holds the
- * write lock, so no post is under way. Entries that are in the ledger by then were posted by that moment, and all
- * others are posted later.
+ * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. This connection
+ * holds the write lock while it fixes the moment, so no post is under way. All entries in the ledger are dated before
+ * the moment, and later ones after it.
  */
 export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   const findings: string[] = []
@@ -53,7 +53,7 @@ function sayingDamage(findings: string[], work: () => Audited): Audited {
   }
 }
 
-/** Verifies the ledger in one snapshot, so that it may run beside a busy server. */
+/** Verifies the ledger in one snapshot, so a busy server may run meanwhile. */
 function readLedger(db: DatabaseSync, run: Run, dialect: Dialect, ledger: LedgerAudit): Audited {
   return readTogether(db, () => {
     ledger.options.progress?.('verifying: looking for damage in the file')
@@ -91,7 +91,7 @@ function* findForeignSchema(db: DatabaseSync): Iterable<string> {
   }
 }
 
-/** The trigger that a ledger gets with its first archive. */
+/** The trigger that exists after the first month was archived. */
 const archiveGuard = 'trigger archived_entries_are_not_repeated'
 
 const ourSchemas = new Map<boolean, ReadonlyMap<string, string>>()

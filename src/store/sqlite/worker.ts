@@ -28,13 +28,13 @@ export type WorkerOptions = {
   pollMs: number
   /** How often to fold the ledger, in ms, if it is not the usual interval. */
   foldMs?: number | undefined
-  /** True at the start of the process. After the death of a thread, the client still has what it spooled. */
+  /** True for the first thread. A later one need not post the spool, because the client still has these debits. */
   drainsSpool: boolean
   /** The zone and limits of the figures for reports. */
   reporting: Reporting
-  /** The offset with which the earlier thread believed the clock (ruling Y15). */
+  /** The difference between the wall clock and the steady clock that the earlier thread accepted (ruling Y15). */
   offsetMs?: number | undefined
-  /** For tests: what to add to the wall clock and to the steady one, in ms. */
+  /** For tests: the ms to add to the wall clock and to the steady clock. */
   turned?: Float64Array | undefined
 }
 
@@ -45,15 +45,14 @@ const nowMs = () => Date.now() + turned[0]!
 const clock = new ClockWatch(() => runMs() + turned[1]!, offsetMs)
 let troubleMs = Number.NEGATIVE_INFINITY
 
-/** A file up to this size is checked at the start, in about half a second; a larger one only by `ledger verify`. */
+/** The start checks a file up to this size, in about half a second. A larger one is checked only by `ledger verify`. */
 const lookThroughBytes = 67_108_864
 
 try {
   explainErrors(path, start)
 } catch (error) {
   const refusal = new StoreError((error as Error).message)
-  // On `close` the thread exits at once, because the server waits for its end. Whatever had started before the failure
-  // must not keep it running.
+  // After `close` the server waits for the end of the thread. So it exits at once, whatever `start` had begun.
   serve({ answers: { open: () => Promise.reject(refusal), close: async () => process.exit() } })
 }
 
@@ -64,7 +63,7 @@ function start(): void {
   const files = watchFiles(path)
   files.note()
   refuseDamage(store)
-  // A thread that replaces another one continues with its zone, which was checked at the start.
+  // A thread that replaces another one keeps its zone. The first thread has checked it.
   if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say: report })
   let isDrained = !drainsSpool
@@ -75,8 +74,8 @@ function start(): void {
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
-  // This is the first commit that writes. If it fails, this store is closed. Figures are kept by a believed time or by
-  // the newest entry's time, so a wrong clock deletes none.
+  // This is the first commit that writes. If it fails, the connection is opened again. Only a trusted time decides
+  // which figures are deleted: an accepted clock, or else the time of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())
@@ -115,7 +114,7 @@ function start(): void {
   }
   serve({ answers, orders: { uses: (uses) => connection.write((opened) => opened.touchKeys(uses)) } })
 
-  /** Reads changes of the command line, which take effect within a second (F-C45). */
+  /** Reads changes that the command line made. They take effect within a second (F-C45). */
   function look(): RunOutcome {
     return connection.read(readFeed)
   }
@@ -135,7 +134,7 @@ function start(): void {
     return news
   }
 
-  /** Posts the spool. While the clock is in doubt it waits, because the clock would date the entries (ruling Y15). */
+  /** Posts the spool. While the clock is in doubt, this waits, because the clock dates the entries (ruling Y15). */
   function drain(opened: Store): void {
     if (isDrained || !clock.believes(nowMs())) return
     const recovery = drainSpool(path, opened, () => connection.makeDurable())
@@ -150,7 +149,7 @@ function refuseUnread(outcome: RunOutcome): undefined {
   if (outcome !== 'done') throw new StoreSilent('the store cannot be read')
 }
 
-/** Reports trouble at most once a second, because a locked file causes fifty tries in that time. */
+/** Reports trouble at most once a second. A locked file causes fifty failed tries in a second. */
 function report(news: ConnectionNews): void {
   const runningMs = performance.now()
   if (news.type === 'lost') say('lost', { message: news.message })
@@ -168,7 +167,7 @@ function refuseDamage(store: Store): void {
   if (damage !== undefined) throw new DamageError(`${path} is damaged (${damage}): restore a backup`)
 }
 
-/** Runs a function later. An immediate runs after all messages that have already arrived are handled. */
+/** Runs a function after a pause, or else as soon as all messages that have arrived are handled. */
 function later(run: () => void, pauseMs?: number): void {
   if (pauseMs === undefined) setImmediate(run)
   else setTimeout(run, pauseMs)
