@@ -12,16 +12,16 @@ import { enclose } from '../wires/requests/envelope.ts'
 import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 
-/** The result of one cheap test request to an upstream account. */
+/** The result of one cheap test request to an upstream account (the operator's account with a provider). */
 export type UpstreamAnswered = {
   upstream: string
   account: string | null
-  /** The model that was asked for, by its id in the catalog, and what the upstream calls it. */
+  /** The model that was asked for, by its id in the catalog. `upstream_model` is the upstream's name of it. */
   model: string
   upstream_model: string
   wire: ModelWire
   ok: boolean
-  /** The kind of trouble; null if there is none. */
+  /** The kind of trouble; null if the upstream answered well. */
   trouble: Trouble | null
   /** The time until the answer was complete or had failed. */
   ms: number
@@ -31,10 +31,10 @@ export type UpstreamAnswered = {
   credential?: AskedCredential
 }
 
-/** A credential of a cloud, for the operator. */
+/** The credential of a cloud, as shown to the operator. */
 type AskedCredential = {
   source: string | null
-  /** The identity that it stands for, such as the ARN of a role. */
+  /** The identity that the credential stands for, such as the ARN of a role. */
   identity: string | null
   /** Null if it does not expire. */
   ends_in_seconds: number | null
@@ -43,7 +43,7 @@ type AskedCredential = {
 }
 
 type AskOptions = {
-  /** Whether each model of an account is asked for, and not only the first. */
+  /** Whether every model of an account is asked for. By default only the first one is. */
   everyModel?: boolean
   /** The time limit of one answer. */
   timeoutMs: number
@@ -51,22 +51,22 @@ type AskOptions = {
   onNext?: (target: Target) => void
 }
 
-/** The test request, which costs only a few tokens. If a model requires more, its profile has it. */
+/** The test request, which costs only a few tokens. A model that requires more fields gets them from its profile. */
 const question = {
   model: 'any',
   max_tokens: 16,
   messages: [{ role: 'user', content: 'Say hello.' }],
 }
 
-/** The most that is read of an answer, in bytes. */
+/** The most bytes that are read of an answer. */
 const answerBytesMax = 65_536
 
 const headerBytesMax = 16_384
 
 /**
- * Asks each enabled account of each upstream one question, for a model that it serves. The connections, proxies, paths and keys
- * are those that a server with this configuration would use. The providers bill some 20 tokens for each question. An upstream
- * that no model names is not asked.
+ * Asks each enabled account of each upstream one question, for a model that it serves. It uses the connections,
+ * proxies, paths and keys of a server with this configuration. The providers bill some 20 tokens for each question.
+ * Upstreams that no model names are not asked.
  */
 export async function askUpstreams(
   config: Config,
@@ -94,7 +94,7 @@ export async function askUpstreams(
   }
 }
 
-/** Finds the targets in the order of the catalog: each account once, or once for each name of a model. */
+/** Finds the targets in the order of the catalog: one for each account, or one for each model of an account. */
 function findTargets(
   { catalog, upstreams }: Config,
   keyOf: Parameters<typeof createPool>[2],
@@ -178,7 +178,7 @@ function send(upstreams: Upstreams, target: Target, request: UpstreamRequest, ti
   })
 }
 
-/** Makes the test request as the gateway would make it from a client's, for this target. */
+/** Makes the test request for this target, as the gateway would make it from a client's request. */
 function requestFor(target: Target): UpstreamRequest {
   const { encodeRequest, credential, versionHeaders } = wires[target.model.wire].model
   const context = { cacheKey: undefined, unseal: () => undefined }

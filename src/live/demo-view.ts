@@ -4,17 +4,17 @@ import type { Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { explainDebit } from './explanation.ts'
 
-/** The file of the demo. */
+/** The file of the demo store. */
 export type DemoFile = {
   state(): Promise<DemoState>
-  /** @returns false if it is not offered */
+  /** @returns false if this server does not offer a demo */
   make(): Promise<boolean>
   remove(): Promise<void>
-  /** @returns undefined if it is not there */
+  /** @returns undefined if there is no demo */
   books(): Promise<Books | undefined>
 }
 
-/** The demo as operators use it, with its books. @throws ProblemError if it is not offered, or not there */
+/** The demo as operators use it, with its books. @throws ProblemError if it is not offered, or was not made yet */
 export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Books> } {
   return {
     state: () => file.state(),
@@ -37,7 +37,7 @@ export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Book
   }
 }
 
-/** Answers for the demo of a server: everything is in the store of the demo, and nothing is under way. */
+/** Answers operators for the demo of a server. All facts come from the demo's store; no request is running. */
 export function viewDemo(
   own: Running,
   { books, listNeeds, nowMs }: { books(): Promise<Books>; listNeeds: Running['listNeeds']; nowMs(): number },

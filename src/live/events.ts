@@ -6,20 +6,20 @@ import type { UpstreamState } from '../operations/shapes.ts'
 import { isTold, rowOf } from './explanation.ts'
 import { overMsOf } from './recents.ts'
 
-/** An event for all readers. `tick` has the sums since the tick before. `reset` means that missed events are lost. */
+/** An event for all readers. `tick` has the sums since the last tick. `reset` means that earlier events are lost. */
 type LiveEvent = { event: EventName; data: unknown }
 
 export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
 
 /** The most events that are kept for readers who come back. */
 const keptMax = 1_000
-/** The most events that wait for a reader. The reader gets only the number of further events. */
+/** The most events that wait for a slow reader. Further events are dropped, and the reader gets their number. */
 const waitingMax = 1_000
 /** The most accounts that are reported in a second, because the balance of an account changes with each request. */
 const accountsMax = 100
-/** The time between two comments in a stream, in ms: a proxy may take a silent stream for a dead one. */
+/** The time between two comments in a stream, in ms. Without them a proxy may close a silent stream. */
 const commentMs = 15_000
-/** How long events are kept up after the last reader has left, in ms, because that reader may come back. */
+/** How long events are still made after the last reader has left, in ms, because the reader may come back. */
 const warmMs = 60_000
 const tickMs = 1_000
 
@@ -30,15 +30,15 @@ type EventParts = {
   nowMs(): number
   /** Lists the upstream accounts in their current state. */
   listUpstreams(): Promise<readonly UpstreamState[]>
-  /** Formats accounts for an event. Those that are not known here are left out. */
+  /** Formats accounts for an event. Accounts that are not in this server's memory are left out. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number
   /** The ids of models that fail now. */
   listFailing?(): readonly string[]
-  /** The names of servers of the store that cannot be reached, whose events are missing. */
+  /** The names of other servers of the store that cannot be reached, so that their events are missing. */
   listUnreached?(): readonly string[]
   reportBug(bug: Error): void
-  /** Called when the first reader comes. `onStop` is called when there has been none for a while. */
+  /** Called when the first reader comes. `onStop` is called when there has been no reader for `warmMs`. */
   onOpen?(): void
   onStop?(): void
 }
@@ -48,13 +48,13 @@ type TrafficSums = { requests: number; errors: number; nanos: bigint; input: num
 const noSums: TrafficSums = { requests: 0, errors: 0, nanos: 0n, input: 0, output: 0 }
 
 /**
- * The events of a running gateway, for all readers. Without readers, a request costs only the check of a flag. With
- * readers, each event is formatted once for all of them.
+ * The events of a running gateway, for all readers. Without readers, the work for a request is one check of a flag.
+ * With readers, each event is formatted once for all of them.
  */
 export class Events {
   readonly #parts: EventParts
   readonly #readers = new Set<Reader>()
-  /** A part of event ids that differs in each run, so that ids of another run are recognized. */
+  /** A part of event ids. It is random in each run of the server, so that ids of an earlier run are recognized. */
   readonly #run = randomText(6)
   readonly #changed = new Set<string>()
   #kept: string[] = []
@@ -72,7 +72,7 @@ export class Events {
     this.#parts = parts
   }
 
-  /** Listens to every request. */
+  /** Receives the record of every finished request. */
   readonly note = (record: CallRecord): void => {
     if (!this.#isOpen || !isTold(record)) return
     const { usage, costNanos, accountId, outcome = 'ok' } = record
@@ -93,10 +93,10 @@ export class Events {
     if (this.#isOpen) this.#changed.add(id)
   }
 
-  /** Returns events as texts, from now on. Those since `lastEventId` come first, if they are still kept. */
+  /** Returns the events from now on as texts. First come the events since `lastEventId` that are still kept. */
   readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
 
-  /** Whether there is a reader, or was one a moment ago. */
+  /** Whether events are made: there is a reader, or there was one less than `warmMs` ago. */
   get isOpen(): boolean {
     return this.#isOpen
   }
@@ -119,7 +119,7 @@ export class Events {
     for (const reader of this.#readers) reader.put(text)
   }
 
-  /** Call this a few times a second. */
+  /** To be called a few times a second. */
   tick(): void {
     if (!this.#isOpen) return
     const now = this.#parts.clockMs()
@@ -172,8 +172,8 @@ export class Events {
   }
 
   /**
-   * Starts a look unless one is under way. Workers may take longer than a tick, and an old answer must not come after a
-   * newer one.
+   * Starts a look at the upstream accounts, unless one is running. A look may take longer than a tick, and an old
+   * result must not be sent after a newer one.
    */
   #lookAtUpstreams(): void {
     if (this.#isLooking) return
@@ -236,7 +236,7 @@ export class Events {
     this.#isOpen = false
     this.#parts.onStop?.()
     this.#emptySinceMs = undefined
-    // The count goes on without readers, so that a reader who comes back later sees that events are missing.
+    // The count is raised without an event, so a reader who comes back later sees that events are missing.
     this.#count++
     this.#kept = []
     this.#sums = { ...noSums }
@@ -245,7 +245,8 @@ export class Events {
   }
 
   /**
-   * Formats an event. Its id is that of the last kept event. A tick has it too, so that a reader knows its position.
+   * Formats an event. Its id is the number of the last kept event, also for ticks, so a reader always knows its
+   * position.
    */
   #format(event: EventName, data: unknown): string {
     return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
@@ -260,8 +261,8 @@ class Reader implements AsyncIterable<string> {
   #wake: (() => void) | undefined
 
   put(text: string): void {
-    // After one event was dropped, all are dropped until the reader has caught up. So a reader has at most one gap at a
-    // time.
+    // After one event was dropped, all are dropped until the reader has read everything that waits. So a reader has at
+    // most one gap at a time.
     if (this.#dropped > 0 || this.#waiting.length >= waitingMax) this.#dropped++
     else this.#waiting.push(text)
     this.#wake?.()

@@ -13,8 +13,8 @@ export type ExplainedUsage = NonNullable<Explanation['usage']>
 type SettlementState = Explanation['settlement']['state']
 
 /**
- * Explains a request in memory, which may still be under way.
- * @param clockMs monotonic, now
+ * Explains a request that is in memory. The request may still be running.
+ * @param clockMs the current monotonic time
  * @param debit the debit in the ledger; undefined if the ledger was not asked or has none
  */
 export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, debit?: FoundDebit): Explanation {
@@ -53,9 +53,7 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/**
- * Explains a request that only the ledger knows. Facts that the ledger lacks are null. It has only one step of a chain.
- */
+/** Explains a request that only the ledger knows. Facts that it lacks are null. Of a fallback chain it has one step. */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill
@@ -69,7 +67,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** Reasons for a 429 whose record has none: the model lacks capacity, or too many keys from the address were wrong. */
+/** Reasons of a 429 if the record has none: the model lacks capacity, or too many keys from the address were wrong. */
 const reasonOfCode: Readonly<Record<string, string>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',
@@ -80,7 +78,7 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
   return settled === 'posted' ? 'in the ledger' : settled
 }
 
-/** Explains a try. Memory does not keep the model of a single try, which is that of the record. */
+/** Explains a try, a request to one upstream account. A try without its own model had the model of the record. */
 function explainTry(tried: Try, record: Pick<CallRecord, 'hops' | 'model'>, clockMs: number) {
   const { upstream, account, why, status, cause, text, startedMs, endMs } = tried
   const ms = Math.round((endMs ?? clockMs) - startedMs)
@@ -100,7 +98,7 @@ export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | und
   return { ...toTokens(usage), ...(calls && { calls }) }
 }
 
-/** Makes a value of two texts; null if both are missing. */
+/** Makes a value from two texts, either of which may be missing; null if both are missing. */
 function pair<Made>(
   first: string | undefined,
   second: string | undefined,
@@ -109,7 +107,7 @@ function pair<Made>(
   return first === undefined && second === undefined ? null : make(first ?? null, second ?? null)
 }
 
-/** Makes the row of a request that is over. @param record its record, or the part that is kept */
+/** Makes the row of a request that is over. @param record its record, or the part of the record that is kept */
 export function rowOf(record: Omit<Recent, 'tries' | 'losses'>): RequestRow {
   const { usage, accountId, account, keyId, keyPrefix, keyLabel, costNanos } = record
   const { cache_write_1h_tokens: _, ...tokens } = usage ? toTokens(usage) : noTokens
@@ -143,7 +141,7 @@ function roundOr(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.round(ms)
 }
 
-/** Whether a request is listed. Lists of models, counts and preflights are listed only if they failed. */
+/** Whether a request is listed. Lists of models, token counts and preflights are listed only if they failed. */
 export function isTold({ walk, outcome, status = 0 }: Pick<Recent, 'walk' | 'outcome' | 'status'>): boolean {
   return walk === 'infer' || (outcome ?? 'ok') !== 'ok' || status >= 400
 }

@@ -14,38 +14,33 @@ import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
 /**
- * The time between two looks at the store without being asked, and between two looks at the upstream accounts, in ms.
+ * The time in ms between two looks at the store without a request for the list. The second is for upstream accounts.
  */
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**
- * An answer uses facts of the store up to this age, in ms. If they are older, it waits this long for newer ones, in ms.
+ * An answer uses facts of the store up to the age `freshMs`. If they are older, it waits `patienceMs` for newer ones.
  */
 const [freshMs, patienceMs] = [10_000, 500]
 
-/**
- * The time between two readings of the week's figures, in ms. Only this reading takes longer the more is in the store.
- */
+/** The time between two readings of the week's figures, in ms. Only this reading takes longer in a large store. */
 const weekEveryMs = 300_000
 
 /**
- * The most rows of one statement, and the most statements of one look. If a store has more accounts or keys, each look
+ * The most rows of one statement, and the most statements of one look. In a store with more accounts or keys, each look
  * continues where the last one ended.
  */
 const [pageMax, pagesMax] = [200, 10]
 
 /**
- * The most accounts whose spend of the week is kept, those that spent most, and the most rows of each kind in a sweep.
+ * The most accounts whose spend of the week is kept (those that spent most), and the most rows of each kind in a sweep.
  */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
-/** The number of keys that are checked as the cause of a leap: those that spent most in the hour. */
+/** The most keys that are checked as the cause of a sudden spend: those that spent most in the hour. */
 const leapersMax = 20
 
-/**
- * An account can run dry soon only if its credit is less than this many times its spend of the week, even a new
- * account.
- */
+/** Even a new account is not expected to run dry if its credit is at least this many times its spend of the week. */
 const dryTimes = 4n
 
 const [dayMs, weekMs] = [86_400_000, 7 * 86_400_000]
@@ -55,14 +50,14 @@ type NeedParts = {
   books(): Promise<Books>
   listWebhooks(): readonly WebhookState[]
   tellClock(): string | undefined
-  /** Whether a webhook of this server wants `needs_changed`: then it looks by itself. */
+  /** Whether a webhook of this server wants `needs_changed`. Then this server looks for needs without being asked. */
   isTelling: boolean
   reportBug(bug: Error): void
 }
 
 type Services = NeedFacts['services']
 
-/** Makes the list of needs of one server, from the facts of its store and from what it sees itself. */
+/** Makes the list of needs (matters for an operator) from facts of the store and of this server. */
 export class NeedWatch {
   readonly #parts: NeedParts
   readonly #calendar: Calendar
@@ -71,9 +66,9 @@ export class NeedWatch {
   readonly #persons = new Sweep<PersonRow, 'spent'>(['spent'])
   #week: { spent: ReadonlyMap<string, bigint>; sinceMs: number; readMs: number } | undefined
   #hours: NeedFacts['hours'] = []
-  /** When each line began: as the store remembers it, or else when this server first found it. */
+  /** When each need began: as recorded in the store, or else when this server first found it. */
   #sinceMs: ReadonlyMap<string, number> = new Map()
-  /** When this server first found an account not ready, in Unix ms, by model, upstream and account. */
+  /** When this server first found an upstream account not ready, in Unix ms. The key is model, upstream and account. */
   readonly #notReadyMs = new Map<string, number>()
   #services: Services = []
   #looking: Promise<void> | undefined
@@ -97,7 +92,7 @@ export class NeedWatch {
   }
 
   /**
-   * Returns the current list. If the store does not answer in time, its facts are those of the last look, if there was
+   * Returns the current list. If the store does not answer in time, the facts of the last look are used, if there was
    * one.
    */
   async list(): Promise<Need[]> {
@@ -106,7 +101,7 @@ export class NeedWatch {
     return this.#makeList()
   }
 
-  /** Reads the facts of the store, and lets it remember the lines. One look runs at a time. */
+  /** Reads the facts of the store, and records the needs there. One look runs at a time. */
   look(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#look().finally(() => {
@@ -137,7 +132,7 @@ export class NeedWatch {
       const noticed = needs.map((one) => noticeOf(one, consoleUrl))
       this.#sinceMs = await books.noteNeeds(noticed, isTelling)
     } catch (error) {
-      // A silent store is logged elsewhere.
+      // If the store does not answer, another part logs that.
       if (!(error instanceof StoreSilent)) reportBug(error as Error)
     }
   }
@@ -152,7 +147,7 @@ export class NeedWatch {
       spent: (row) => row.state === 'active' && isBudgetSpent(row, nowMs),
     })
     await this.#keys.go((beyond) => books.pageKeys({ ...page, beyond }), {
-      // Keys of sign-ins are left out, because they expire by themselves.
+      // Keys of sign-ins are left out, because they expire without an operator.
       unused: (row) => row.session === undefined && isUsable(row, nowMs) && nowMs - usedMs(row) >= needLimits.unusedMs,
       spent: (row) => isUsable(row, nowMs) && isBudgetSpent(row, nowMs),
     })
@@ -215,7 +210,7 @@ export class NeedWatch {
         grantMs: row.bounds.grant && grantMs,
       })),
       spentAccounts: this.#accounts.rows('spent').map((row) => budgetOf(row, row.name, nowMs, calendar)),
-      // The keys of a line of rotations have one budget.
+      // Keys that replaced each other by rotation have one budget.
       spentKeys: [...lines.values()].map((row) => ({
         ...budgetOf(row, nameOfKey(row), nowMs, calendar),
         accountName: row.accountName ?? '',
@@ -249,8 +244,8 @@ export class NeedWatch {
 }
 
 /**
- * Collects the rows of a long list that fit some conditions, page by page. A row that is read again replaces the one
- * found before.
+ * Collects the rows of a long list that fit some conditions, page by page and in several looks. A row that is read
+ * again replaces the row found before.
  */
 class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
   readonly #found: ReadonlyMap<Kind, Map<string, Row>>
@@ -282,7 +277,7 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
   }
 }
 
-/** @param consoleUrl empty if it is not configured; the link is then relative to the console */
+/** @param consoleUrl the address of the console; if it is empty, the link is relative to the console */
 function noticeOf({ id, severity, text, link, command }: Need, consoleUrl: string): NoticedNeed {
   return { id, data: { need: id, severity, text, link: consoleUrl + link, command } }
 }
@@ -321,9 +316,7 @@ function endOf<Listener extends string>(listener: Listener, certificate: string 
   return certificate === undefined ? [] : [{ listener, endsMs: Date.parse(new X509Certificate(certificate).validTo) }]
 }
 
-/**
- * Reads the spend of this hour and the one before, each with that of a week ago. Empty while figures are not complete.
- */
+/** Reads the spend of this hour and the last, and of the same hours a week ago. Empty while figures are incomplete. */
 async function readHours(books: Books, calendar: Calendar, nowMs: number): Promise<NeedFacts['hours']> {
   const { startMs, endMs } = calendar.periodOf(nowMs, 'hour')
   const before = calendar.periodOf(startMs - 1, 'hour').startMs
@@ -337,13 +330,13 @@ async function readHours(books: Books, calendar: Calendar, nowMs: number): Promi
       ...{ fromMs, spentNanos: costIn(now.total, at), weekAgoNanos: costIn(then.total, at + 1) },
       hasWeekAgo: [0, 1, 2].some((bucket) => costIn(then.total, bucket) > 0n),
     }
-    // The key is looked for only if the spend leaped.
+    // The key is looked for only if the spend was unusually high.
     hours.push({ ...hour, key: isLeap(hour) ? await findLeaper(books, [fromMs, untilMs]) : undefined })
   }
   return hours
 }
 
-/** Finds the key whose spend in an hour grew most since a week ago, among those that spent most. */
+/** Finds the key whose spend in an hour has grown most since a week ago. Only the keys that spent most are compared. */
 async function findLeaper(books: Books, hour: readonly number[]) {
   const { groups } = await books.readUsage({ ...questionOf(hour), by: ['account', 'key'], top: leapersMax })
   const keys = groups.map(({ of }) => of[1]!).filter((id) => id !== '')

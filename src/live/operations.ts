@@ -16,7 +16,7 @@ import { explainDebit, explainRecord, isTold, rowOf } from './explanation.ts'
 import type { Recents } from './recents.ts'
 import type { TrafficWriter } from './traffic-writer.ts'
 
-/** The longest wait of a reading of figures for counts that are not written yet, in ms. */
+/** How long a reading of figures waits for counts that are not written yet, in ms. */
 const trafficMs = 500
 
 type LiveParts = {
@@ -26,7 +26,7 @@ type LiveParts = {
   traffic: Pick<TrafficWriter, 'write'>
   watch: Events['watch']
   readStatus: () => Status
-  /** Webhooks are opened after the parts that report to them. */
+  /** A function, because webhooks are opened after the parts that report to them. */
   listWebhooks: AdminOperations['listWebhooks']
   listNeeds: AdminOperations['listNeeds']
   demo: AdminOperations['demo']
@@ -78,7 +78,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
       if (debit === undefined) return 'unknown'
       return debit === 'silent' ? debit : explainDebit(debit)
     }
-    // A spooled or refused debit is settled after the request. While the ledger does not answer, its last known state is shown.
+    // Such a debit is settled after the request. If the ledger does not answer, the last known state is shown.
     const isOpen = recent.settled === 'spooled' || recent.settled === 'refused'
     const debit = isOpen ? await findDebit(requestId) : undefined
     return explainRecord(recent, gateway.clockMs(), debit === 'silent' ? undefined : debit)
@@ -98,7 +98,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     return undefined
   }
 
-  /** Lists requests, the last first. Requests that ended in one millisecond are sorted by their ids. */
+  /** Lists requests, the newest first. Requests that ended in the same millisecond are sorted by their ids. */
   async function listRequests(...[filter, limit, beyond]: Parameters<AdminOperations['listRequests']>) {
     const found: RequestRow[] = []
     let group: RequestRow[] = []
@@ -141,8 +141,8 @@ export function createOperations(parts: LiveParts): AdminOperations {
 }
 
 /**
- * Lists upstream accounts in the order of models, then of upstreams. Those of one upstream are in their configured
- * order.
+ * Lists upstream accounts, sorted by model, then by upstream. The accounts of one upstream are in the order of the
+ * configuration.
  */
 export function listUpstreams(gateway: Gateway): UpstreamState[] {
   const { pool, config } = gateway.snapshots.current
@@ -183,13 +183,13 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Hides the values of a configured query, because they may be credentials and clients over HTTP need not know them. */
+/** Hides the values of a configured query: they may be credentials, and clients of the API need not know them. */
 function withoutValues(path: string): string {
   const [before, query] = path.split('?', 2)
   return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`
 }
 
-/** Operations that need only the configuration. Their code is loaded with the first call. */
+/** Operations that need only the configuration. Their code is loaded at the first call. */
 function workbench(config: () => Config): Pick<Running, 'translate' | 'listClients' | 'setUp'> {
   return {
     async translate({ from, model, upstream, body, answer }) {

@@ -4,10 +4,10 @@ import type { Running } from '../operations/operation.ts'
 import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type DoorMethod, doorPath, unpack } from './replica-door.ts'
 
-/** The time limit of another server for an answer, in ms. It answers from memory, or with one read of the store. */
+/** How long another server may take to answer, in ms. It answers from memory, or with one read of the store. */
 const patienceMs = 2_000
 
-/** A server that did not answer is not asked again for this long, in ms, so that an operator waits for it once. */
+/** After a server did not answer, it is not asked for this long, in ms. So operators do not wait for it each time. */
 const restMs = 5_000
 
 type ReachableReplica = { key: string; origin: string }
@@ -18,9 +18,9 @@ type OtherReplicasParts = {
   replicas: SharedReplicas
   /** The name of the loopback interface of this process. */
   loopback: string
-  /** The key of this server's own door. */
+  /** The key of this server's own door, the path on which it answers other servers. */
   key: string
-  /** The token that opens the door with a key. */
+  /** Returns the token that opens the door with a key. */
   tokenOf(key: string): string
   /** Monotonic, in ms. */
   clockMs(): number
@@ -28,12 +28,12 @@ type OtherReplicasParts = {
   timeout?(ms: number): AbortSignal
 }
 
-/** Asks the other servers of the store, through their doors (ruling X9). */
+/** Asks the other servers of the store. Each answers at its door, a path for such questions (ruling X9). */
 export class OtherReplicas {
   readonly #parts: OtherReplicasParts
-  /** The servers as they were last listed. A silent store changes nothing. */
+  /** The servers as they were last listed. They stay if the store does not answer. */
   #listed: readonly OtherReplica[] = []
-  /** Until when servers that did not answer are not asked, by the keys of their doors. */
+  /** The time until which a server that did not answer is not asked, by the key of its door. */
   readonly #restUntilMs = new Map<string, number>()
 
   constructor(parts: OtherReplicasParts) {
@@ -51,7 +51,7 @@ export class OtherReplicas {
     return this.#listed.flatMap((one) => this.#reach(one) ?? [])
   }
 
-  /** The names of the servers that live and could not be asked. */
+  /** The names of the running servers that could not be asked. */
   readonly listUnreached = (): string[] =>
     this.#listed.filter((one) => this.#reach(one) === undefined).map(({ name }) => name)
 
@@ -65,7 +65,7 @@ export class OtherReplicas {
     return answers.flatMap((text) => (text === undefined ? [] : [unpack(text) as DoorAnswer<Method>]))
   }
 
-  /** The live events of one server, as texts of any length. They end when the signal aborts, or the server is gone. */
+  /** The live events of one server, as pieces of text. They end when the signal aborts, or the server is gone. */
   async *watch(one: ReachableReplica, signal: AbortSignal): AsyncIterable<string> {
     const opened = new AbortController()
     const late = setTimeout(() => opened.abort(), patienceMs)
@@ -81,7 +81,7 @@ export class OtherReplicas {
   }
 
   /**
-   * Passes a request on to the server that it is for, which shares the port of this one. Another machine can reach only
+   * Passes a request on to another server, which shares the port of this one. A server on another machine reaches only
    * the port, and the system chooses which server gets a connection.
    */
   readonly pass = async (key: string, name: string, body: string): Promise<ApiAnswer> => {

@@ -1,7 +1,7 @@
 import type { CallRecord, Try } from '../gateway/record.ts'
 import type { Usage } from '../inference/usage.ts'
 
-/** Values that are kept as they are: texts, objects that many requests share, and rare values. */
+/** Values that are kept as they are: texts, objects that several requests share, and rare values. */
 // biome-ignore format: a name in each line would be a page
 const keptNames = [
   'id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'personId', 'labels', 'wire', 'model', 'alias',
@@ -11,7 +11,7 @@ const keptNames = [
 
 type ValuesOf<Names extends readonly (keyof CallRecord)[]> = { [At in keyof Names]: CallRecord[Names[At]] }
 
-/** Returns the values of `keptNames` in their order. Reading each by its name would take three times as long. */
+/** Returns the values of `keptNames` in their order. A loop over the names would take three times as long. */
 function keptOf(r: FinishedRecord): ValuesOf<typeof keptNames> {
   // biome-ignore format: as the names
   return [
@@ -34,9 +34,9 @@ export type FinishedRecord = Pick<
 >
 
 /**
- * Keeps a bounded number of records, each in its place, in a few long columns. Without columns, a record takes thirteen
- * objects. Such objects were most of what outlived a request, and a third of the collector's work
- * (docs/decisions/0055-packed-records.md).
+ * Keeps a fixed number of request records, each at its place in a few long arrays (columns). As objects, a record would
+ * be thirteen of them. They were most of the objects that outlived a request, and a third of the garbage collector's
+ * work (docs/decisions/0055-packed-records.md).
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>
@@ -46,8 +46,8 @@ export class PackedRecords {
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /**
-   * All tries of a record. If its only try repeats other fields of the record, the columns below have the rest of the
-   * try.
+   * All tries of a record. It is undefined for a single try that agrees with the record; the columns below then have
+   * the other facts of the try.
    */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]
@@ -55,9 +55,7 @@ export class PackedRecords {
   readonly #tryText: (string | undefined)[]
   readonly #tryTimes: Record<'startedMs' | 'endMs' | 'status', Float64Array>
 
-  /**
-   * @param size the number of places, 350 bytes each. It is fixed, because columns that grow are copied again and again
-   */
+  /** @param size the number of places, 350 bytes each. It is fixed, because arrays that grow are copied repeatedly */
   constructor(size: number) {
     const numbers = () => new Float64Array(size)
     const values = () => new Array(size).fill(undefined)
@@ -70,7 +68,7 @@ export class PackedRecords {
     this.#tryTimes = columnsOf(['startedMs', 'endMs', 'status'], numbers)
   }
 
-  /** Writes a record into a place, over the one that was there. */
+  /** Writes a record into a place, and replaces the one that was there. */
   set(place: number, record: FinishedRecord): void {
     const values = keptOf(record)
     for (let at = 0; at < values.length; at++) this.#columns[at]![place] = values[at]
@@ -97,15 +95,15 @@ export class PackedRecords {
   }
 
   /**
-   * Whether an account and one of these keys paid; undefined stands for any. Making the whole record takes a hundred
-   * times as long.
+   * Whether a record was paid by this account and one of these keys; undefined stands for any. Reading the whole record
+   * would take a hundred times as long.
    */
   isPaidBy(place: number, accountId: string | undefined, keyIds: ReadonlySet<unknown> | undefined): boolean {
     const { accountId: accounts, keyId: keys } = this.#kept
     return (accountId === undefined || accounts[place] === accountId) && (keyIds?.has(keys[place]) ?? true)
   }
 
-  /** Releases the values of a record. */
+  /** Releases the objects of a record, so that they can be collected. */
   clear(place: number): void {
     for (const name of keptNames) this.#kept[name][place] = undefined
     this.#tries[place] = undefined

@@ -3,36 +3,36 @@ import type { Loss } from '../inference/request.ts'
 import { type FinishedRecord, PackedRecords } from './packed-records.ts'
 
 /**
- * The part of a request that is kept when it is over. It has all facts that explain the request, and nothing whose size
- * the client chooses. It has no text of the client (ruling U5), except text that an error message quotes.
+ * The facts of a request that are kept when it is over. They explain the request, and a client cannot make them large.
+ * It has no text of the client (ruling U5), except text that an error message quotes.
  */
 export type Recent = FinishedRecord & {
-  /** When the request was over, in Unix milliseconds; never earlier than for a request that was over before. */
+  /** When the request was over, in Unix milliseconds. It is never lower than that of an earlier request. */
   overMs: number
 }
 
 type RecentsOptions = {
   /** The most requests with an account that are kept. */
   requestsMax?: number
-  /** The most requests without an account that are kept. They were refused early, and must not displace the others. */
+  /** The most requests without an account. They were refused early, and must not displace the others. */
   namelessMax?: number
-  /** The most bytes of requests with an account, as `sizeOf` counts them. Those without get an eighth of that. */
+  /** The most bytes of requests with an account, as `sizeOf` counts them. The others get an eighth of that. */
   bytesMax?: number
 }
 
 /** Selects requests by the account and the keys that paid. A missing member matches all. */
 type RecentsFilter = { accountId?: string | undefined; keyIds?: readonly string[] | undefined }
 
-/** The last requests, in memory. Their facts that the ledger does not have are lost when they are forgotten. */
+/** The last requests, in memory. When a request is forgotten, only its facts in the ledger remain. */
 export type Recents = {
-  /** Listens to every request. */
+  /** Receives the record of every finished request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
-  /** Lists requests, the last first: all of them, or those of an account and of some of its keys. */
+  /** Lists requests, the newest first: all requests, or those of an account and of some of its keys. */
   list(of?: RecentsFilter): Iterable<Recent>
   /** The ids of all requests, in no order. */
   ids(): Iterable<string>
-  /** All requests with an account that were over later than this are kept. Unix milliseconds. */
+  /** Every request with an account that was over after this time is still kept. Unix milliseconds. */
   readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
@@ -67,7 +67,7 @@ export function createRecents(options: RecentsOptions = {}): Recents {
   }
 }
 
-/** Returns when a request was over, by the wall clock as it was when the request began. */
+/** Returns when a request was over, counted from its start by the wall clock, in Unix milliseconds. */
 export function overMsOf({ startedMs, endMs = 0 }: CallRecord): number {
   return Math.round(startedMs + endMs)
 }
@@ -124,11 +124,11 @@ class Ring {
 
   get wholeSinceMs(): number {
     if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
-    // Other requests of the same millisecond may be forgotten.
+    // Requests of the same millisecond as the oldest one may already be forgotten.
     return this.count > 0 ? this.#overMs[this.#oldest]! : Number.POSITIVE_INFINITY
   }
 
-  /** Finds a request without an index: it is rarely called, and each request would pay for the index. */
+  /** Finds a request by searching all. This is rarely called, and an index would cost time with each request. */
   find(requestId: string): Recent | undefined {
     for (let at = 0; at < this.count; at++) {
       const place = this.#placeOf(at)
@@ -170,7 +170,7 @@ class Ring {
   }
 }
 
-/** Limits for what is kept of one request, because a conversation may have any length. */
+/** Limits for the facts of one request, because a conversation may be of any length. */
 const lossesMax = 50
 const fieldCharactersMax = 200
 const messageCharactersMax = 1_000
@@ -181,14 +181,12 @@ function cutLosses(losses: readonly Loss[]): readonly Loss[] {
   return losses.slice(0, lossesMax).map((loss) => ({ ...loss, field: copyStart(loss.field, fieldCharactersMax) }))
 }
 
-/** Copies the start of a text. A slice would keep the whole text in memory. */
+/** Copies the start of a text. A slice would keep the whole text in memory, not only its start. */
 function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/**
- * Estimates the bytes of a request, rather too many. The counts take some 400, an attempt or a loss 100 and its texts.
- */
+/** Estimates the bytes of a request, and rather too many. Its numbers take some 400, a try or a loss 100 plus texts. */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)

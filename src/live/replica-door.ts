@@ -4,17 +4,15 @@ import { isSameSecret } from '../ids/digest.ts'
 import type { Running } from '../operations/operation.ts'
 import type { Events } from './events.ts'
 
-/** The path at which a server answers other servers of its store. After it come the key of the server that is meant and a method. */
+/** The path at which a server answers other servers of its store, followed by a server's key and a method. */
 export const doorPath = '/internal/'
 
-/**
- * The operations that a server answers to others. All of them are answered from memory, or with few reads of the store.
- */
+/** The operations that a server answers to other servers. They read memory, or little of the store. */
 const methods = ['explain', 'listRequests', 'findRequests', 'readHolds', 'listNeeds'] as const
 
 export type DoorMethod = (typeof methods)[number]
 
-/** The largest body of a request, in bytes. It has ids and filters. */
+/** The largest body of a request, in bytes. Bodies contain ids and filters. */
 const bodyBytesMax = 1_000_000
 
 type ReplicaDoorParts = {
@@ -22,17 +20,17 @@ type ReplicaDoorParts = {
   running: Pick<Running, DoorMethod>
   /** The live events of this server alone. */
   watch: Events['watch']
-  /** The key of this server, as it stands in the store. */
+  /** The key of this server, as recorded in the store. */
   key: string
-  /** The token that opens the door with a key. */
+  /** Returns the token that opens the door with a key. */
   tokenOf(key: string): string
-  /** Asks the server with this key, which shares the port of this one. */
+  /** Sends a request on to the server with this key, which shares the port of this server. */
   pass(key: string, name: string, body: string): Promise<ApiAnswer>
 }
 
 /**
- * Returns the token for the door with a key. Someone who can only read the database cannot make it: all replicas share
- * the seal key, and the database does not have it (ruling T7).
+ * Returns the token for the door (the path for other servers) with a key. It is made with the seal key, which all
+ * replicas have and the database does not (ruling T7). So reading the database is not enough to make a token.
  */
 export function createDoorToken(sealKey: Uint8Array, key: string): string {
   return createHmac('sha256', sealKey).update(`triwire replica door\n${key}`).digest('base64url')
@@ -49,14 +47,14 @@ export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: R
     if (name === 'watch')
       return { status: 200, headers: { 'content-type': 'text/event-stream' }, pieces: watch(undefined) }
     const method = methods.find((one) => one === name)
-    // A newer version may ask for an operation that this one does not have.
+    // A newer version may ask for an operation that this version does not have.
     if (method === undefined) return { status: 404, headers: {} }
     const result = await (running[method] as (...args: unknown[]) => Promise<unknown>)(...JSON.parse(body))
     return { status: 200, headers: { 'content-type': 'application/json' }, body: pack(result) }
   }
 }
 
-/** Formats JSON that may have maps, sets and bigints. */
+/** Formats a value as JSON. It may contain maps, sets and bigints. */
 function pack(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) => {
     if (typeof one === 'bigint') return { $nanos: one.toString() }

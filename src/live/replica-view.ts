@@ -24,19 +24,19 @@ type ReplicaViewParts = {
   clockMs(): number
 }
 
-/** The operations of one server for all servers of its store, and its answers to the others. */
+/** The operations of a server that answer for all servers of its store, and the answers of this server to others. */
 type ReplicaView = {
   operations: AdminOperations
   /** Answers the other servers. */
   door: { path: string; answer: AdminHandler }
-  /** Registers how the others reach this server. @param origin of a loopback address @param url from other machines */
+  /** Records how other servers reach this one. @param origin a loopback address @param url for other machines */
   openDoor(origin: string | undefined, url: string | undefined): void
   /** Called a few times a second. */
   tick(): void
   close(): void
 }
 
-/** Connects a server with the others of its store (ruling X9). */
+/** Connects a server with the other servers of its store (ruling X9). */
 export function openReplicaView({ replicas, own, events, sealKey, ...parts }: ReplicaViewParts): ReplicaView {
   const key = randomText(22)
   const loopback = nameLoopback()
@@ -66,7 +66,7 @@ export function openReplicaView({ replicas, own, events, sealKey, ...parts }: Re
 
 /**
  * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds,
- * needs and live events. This server alone answers everything else.
+ * needs and live events. All other operations are answered by this server alone.
  * @param own the operations of this server
  * @param watch the events of all servers
  */
@@ -86,7 +86,7 @@ export function answerForAll(
     listUnreached: others.listUnreached,
   }
 
-  /** The server that served a request knows more than one that reads its debit. */
+  /** A server that has the request in memory knows more about it than one that reads its debit. */
   async function explain(requestId: string): ReturnType<AdminOperations['explain']> {
     const first = await own.explain(requestId)
     if (isFromMemory(first)) return first
@@ -109,7 +109,7 @@ export function answerForAll(
     return new Set([known, ...sets].flatMap((set) => [...set]))
   }
 
-  /** Merges the lists of all servers. Each server lists the facts of the store, and what it sees itself. */
+  /** Merges the needs of all servers. Each server finds needs in the store, and others that only it can see. */
   async function listNeeds(): Promise<Need[]> {
     const asked = others.ask('listNeeds', [])
     const lists = [await own.listNeeds(), ...(await asked)]
@@ -128,7 +128,7 @@ function isFromMemory(one: Explanation | string): one is Explanation {
   return typeof one === 'object' && one.attempts !== null
 }
 
-/** The time between two listings of the other servers while there are readers, in ms. */
+/** The time between two searches for other servers while there are readers, in ms. */
 const lookMs = 1_000
 
 type EventFeed = { abort: AbortController; streams: number; failing: readonly string[] }
@@ -141,7 +141,7 @@ type ReplicaEventsParts = {
 
 /**
  * Creates the live events of all servers of the store that can be reached. While there are readers, the events of each
- * server are read as a stream, and so are those of this server.
+ * server, and of this one too, are read as a stream.
  */
 export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()
@@ -205,6 +205,6 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
       feed.failing = read.failing ?? []
     } else if (name === 'request.finished' || name === 'account.changed')
       events.tell({ event: name as EventName, data: read })
-    // Events about upstreams are dropped: all servers share their state, and this one reports it already.
+    // Events about upstreams are dropped. All servers share the state of upstreams, and this server reports it already.
   }
 }

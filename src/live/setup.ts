@@ -19,7 +19,7 @@ import { programs } from '../programs/known/index.ts'
 import type { Access, Program, Settings } from '../programs/program.ts'
 import { keyPlaceholder, keyVariable, shellNames } from '../programs/shells.ts'
 
-/** The titles of programs whose title is not their name with a capital. */
+/** The titles of programs, except those whose title is just their name with a capital. */
 const titles: Readonly<Record<string, string>> = {
   'openai-node': 'OpenAI SDK for Node',
   'openai-python': 'OpenAI SDK for Python',
@@ -68,7 +68,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   const choices = { model, small: chooseSmall(program, models), models }
   const access: Access = { origin, key: keyPlaceholder, contextWindow, outputTokensMax, ...choices, session }
   const settings = settingsOf(program, access, wire)
-  // The line for a source text, which reads the variable.
+  // The source text reads the key from a variable, so this line sets the variable.
   const env = settings.code ? { ...settings.env, [keyVariable]: keyPlaceholder } : settings.env
   const window = describeWindow(program, client, { access, figures })
   return {
@@ -95,7 +95,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   }
 }
 
-/** An owner of a key does not see which wire a model speaks (ruling X14). */
+/** Removes the wires of a model, which an owner of a key does not see (ruling X14). */
 function withoutWire(candidate: Candidate): Candidate {
   return { ...candidate, wire: undefined, hostedToolsWire: undefined }
 }

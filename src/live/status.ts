@@ -50,7 +50,7 @@ export function listFailing({ snapshots, lastAnswers }: Pick<Gateway, 'snapshots
   return entries.flatMap(({ id }) => (lastAnswers.isFailing(id) ? [id] : []))
 }
 
-/** Reports by other servers of the store about upstream accounts that are in the catalog. */
+/** Troubles that other servers of the store have reported about upstream accounts of the catalog. */
 function tellHeard({ snapshots, nowMs }: Gateway): Status['heard'] {
   const { pool, config } = snapshots.current
   return pool.list(config.catalog.entries).flatMap(({ model, upstream, account = null, heard }) => {
@@ -67,7 +67,7 @@ export function countStreams({ deliveries }: Gateway): number {
   return streams
 }
 
-/** Formats accounts as in the list of accounts, without their bounds. Accounts that are not in memory are left out. */
+/** Formats accounts as the list of accounts does, but without their limits. Accounts not in memory are left out. */
 export function tellKnownAccounts(gateway: Gateway, ids: ReadonlySet<string>): unknown[] {
   const holds = readHolds(gateway)
   const told: unknown[] = []

@@ -1,12 +1,12 @@
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createTraffic } from '../accounts/usage/traffic.ts'
 
-/** The time between two writes of the counts, in ms. A killed process loses the counts since its last write. */
+/** The time between two writes of the counts, in ms. A killed process loses its counts since the last write. */
 const everyMs = 10_000
 
 export type TrafficWriter = ReturnType<typeof createTrafficWriter>
 
-/** Counts requests, and writes the counts regularly. */
+/** Counts requests and their times, and writes the counts to the store regularly. */
 export function createTrafficWriter(
   store: Pick<ServerStore, 'noteTraffic' | 'sharedTraffic'>,
   nowMs: () => number,
@@ -23,11 +23,11 @@ export function createTrafficWriter(
     if (clockMs() - writtenMs >= everyMs) void write()
   }
 
-  /** Writes the counts so far. @returns whether they can be read from the store now */
+  /** Writes the counts so far. @returns whether a reader of the store finds them now */
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()
-    // A call that finds nothing waits for the write under way. Cells that a write could not store are kept by the store.
+    // Without new counts, a call waits for the running write. The store keeps cells that it could not write.
     if (cells.length > 0 || isBehind)
       writing = store
         .noteTraffic(cells)

@@ -19,17 +19,17 @@ import { type ExplainedUsage, explainUsage } from './explanation.ts'
 export type TranslationOptions = {
   /** Headers of the client, names in lower case. */
   headers?: ReadonlyMap<string, string>
-  /** The account whose conversation keys are scoped, and whose envelopes are opened. */
+  /** The account that pays. Its conversation keys are its own, and only its envelopes can be opened. */
   accountId?: string
   /** The upstream to ask, if the model has several. */
   upstream?: string
-  /** The model's answer. @property status by default 200 */
+  /** An answer of the model to translate. @property status 200 by default */
   answer?: { body: Buffer; status?: number }
   /** Unix milliseconds. */
   nowMs?: () => number
 }
 
-/** A request as its model gets it, and an answer as its client gets it. One of the two may be missing. */
+/** A request as its model gets it, and an answer as its client gets it. The caller may ask for only one. */
 export type Translation = { ok: true; model: string; from: ClientWire; to: ModelWire; upstream: string } & (
   | DescribedRequest
   | { path?: never }
@@ -38,26 +38,26 @@ export type Translation = { ok: true; model: string; from: ClientWire; to: Model
 export type DescribedRequest = {
   /** The path, with its query. */
   path: string
-  /** The headers in the order in which they are sent, without the credential. Configured values are hidden. */
+  /** The headers in the order of sending, without the credential. Values of configured headers are hidden. */
   headers: readonly (readonly [name: string, value: string])[]
-  /** Exactly as it is sent. */
+  /** The body exactly as it is sent. */
   body: string
   fields: readonly FieldFate[]
-  /** The losses, as the access log has them (ruling T9). */
+  /** The fields that the translation dropped or changed, as the access log has them (ruling T9). */
   losses: readonly Loss[]
 }
 
 export type DescribedAnswer = {
   status: number
   content_type: string
-  /** Exactly as the client gets it, but for ids and times. */
+  /** The body exactly as the client gets it, except for ids and times. */
   body: string
   /** Whether the connection is closed before the end of the answer. */
   cut: boolean
   outcome: string
   /** Why the answer failed, in the words of the log. */
   cause: string | null
-  /** The usage that would be billed; null if nothing is. */
+  /** The usage that would be billed; null if nothing would be billed. */
   usage: ExplainedUsage | null
   usage_source: string | null
   /** The cost, in credits. */
@@ -68,15 +68,16 @@ export type DescribedAnswer = {
 
 export type RefusedTranslation = { ok: false; refusal: ToldError }
 
-/** An id of the right form that no account of any store has. */
+/** An id in the format of account ids, which no account of any store has. */
 const nobody = 'acct_0000000000000000'
 
 /**
- * Describes how the gateway changes a request, and its answer. It uses the gateway's own walk, but nothing is sent or
- * stored. Keys, credit and windows are not checked. The work is done without a pause. A body occupies the event loop as
- * long as a request of its size does, and an answer in proportion to its length.
- * @param bytes the client's body; undefined to describe only an answer, as one to the smallest request
- * @param modelId a model or alias of the catalog that replaces the body's model; undefined to keep it
+ * Describes how the gateway changes a request, and its answer. It runs the gateway's own code for requests, but sends
+ * and stores nothing, and checks no key, credit or window. It blocks the event loop as long as the request and its
+ * answer would.
+ * @param bytes the client's body. If it is undefined, only an answer is described, for the smallest possible request
+ * @param modelId a model or alias of the catalog that replaces the model in the body; undefined to keep the body's
+ * model
  * @throws NotServedError if the options name an upstream that does not serve the model
  */
 export async function describeTranslation(
@@ -116,7 +117,7 @@ export async function describeTranslation(
 
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
-/** Finds the model. If there is none, the walk reports the error. */
+/** Finds the model of the request. If there is no such model, undefined is returned, and the walk reports the error. */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
   const { models } = config.catalog
   if (modelId !== undefined) return models.get(modelId)
@@ -124,7 +125,7 @@ function findModel(config: Config, bytes: Buffer | undefined, modelId: string | 
   return named?.isString('model') ? models.get(named.value('model') as string) : undefined
 }
 
-/** The named upstream does not serve the model. */
+/** Thrown if the named upstream does not serve the model. */
 export class NotServedError extends Error {
   readonly modelId: string
 
@@ -140,7 +141,7 @@ function checkUpstream(model: Model | undefined, name: string): void {
   throw new NotServedError(model.id, name, names)
 }
 
-/** Returns the body with this model. A body that is not JSON is returned as it is. */
+/** Returns the body with another model. A body that is not JSON is returned unchanged. */
 function nameModel(bytes: Buffer, modelId: string | undefined): Buffer {
   const body = modelId === undefined ? undefined : readBody(bytes)
   if (body === undefined || body.value('model') === modelId) return bytes
@@ -156,7 +157,7 @@ function readBody(bytes: Buffer): ClientBody | undefined {
   }
 }
 
-/** The smallest request of a wire, with all the output that the model has, so that no figure is too large for it. */
+/** Makes the smallest request of a wire. It asks for the model's whole output, so no answer is too long for it. */
 function smallestRequest(
   wire: ClientWire,
   model: Model | undefined,
@@ -176,7 +177,7 @@ function smallestRequest(
 
 const eventStream = 'text/event-stream'
 
-/** Finds whether the answer is a stream or JSON. A stream begins with a field of an event, or with a comment. */
+/** Finds whether the answer is a stream or JSON. A stream begins with the name of a field, or with a comment. */
 function playedAnswer({ body, status = 200 }: NonNullable<TranslationOptions['answer']>): PlayedAnswer {
   const start = body.toString('utf8', 0, 200).replace(/^\ufeff?\s*/, '')
   const isStream = /^(?:(?:event|data|id|retry)\s*:|:)/.test(start)

@@ -2,21 +2,21 @@ import { formatTime } from '../accounts/calendar.ts'
 import type { Log } from '../log/log.ts'
 
 /**
- * The number of answers whose `Date` is compared, and the fewest hosts that must disagree with the clock (ruling Y15).
+ * The number of answers whose `Date` header is compared, and the fewest hosts that must disagree with the clock (Y15).
  */
 const [datesMax, hostsMin] = [5, 2]
-/** How far the median may be from this machine's clock, in ms. */
+/** The largest plausible difference between the median of the dates and this machine's clock, in ms. */
 const apartMaxMs = 300_000
 
 /**
- * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). One host can be wrong. So the clock
- * counts as wrong only if the median of the last five is far from it. Dates of two hosts must be far from it as well,
- * on the same side.
+ * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong. So two
+ * things are required to call the clock wrong. The median of the last five dates is far from it, and dates of two hosts
+ * are far from it on the same side.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number
   readonly #log: Log['event']
-  /** How far this machine's clock is ahead of each date, in ms; the newest last. */
+  /** How far this machine's clock was ahead of each date, in ms. The newest is the last. */
   readonly #kept: { host: string; aheadMs: number }[] = []
   readonly #last = new Map<string, { text: string; ms: number }>()
   #aheadMs: number | undefined
@@ -35,17 +35,17 @@ export class UpstreamDates {
     return `this machine's clock is ${minutes} minutes ${side} the Date of upstream answers: check its time service`
   }
 
-  /** Takes the `Date` of an answer; one that cannot be read is ignored. @param host with its port */
+  /** Takes the `Date` of an answer. A date that cannot be read is ignored. @param host the host with its port */
   readonly note = (host: string, date: string): void => {
     const last = this.#last.get(host)
-    // Dates are in whole seconds, so many answers have the same text.
+    // Dates have whole seconds, so many answers have the same text, which is parsed once.
     const ms = last?.text === date ? last.ms : Date.parse(date)
     if (Number.isNaN(ms)) return
     if (last?.text !== date) this.#last.set(host, { text: date, ms })
     const aheadMs = this.#nowMs() - ms
     const kept = this.#kept
     const wasFull = kept.length === datesMax
-    // A busy host must not push all others out.
+    // A busy host must not displace the dates of all other hosts.
     let own = 0
     for (const one of kept) if (one.host === host) own++
     if (own > datesMax - hostsMin)
@@ -55,7 +55,7 @@ export class UpstreamDates {
       )
     else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
-    // Nearly every date agrees with the clock. Another one that does changes nothing.
+    // Usually all dates agree with the clock. Then one more that agrees changes nothing, and need not be judged.
     const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
     if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()

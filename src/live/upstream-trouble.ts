@@ -3,7 +3,7 @@ import type { ResponseHeaders, Target, TransportFault } from '../upstream/target
 import { judge } from '../upstream/verdict.ts'
 import { decodeRefusal, readErrorBody } from '../wires/answers/faults.ts'
 
-/** The kinds of trouble that an operator has to fix. */
+/** The kinds of trouble with an upstream that an operator must fix. */
 export type Trouble =
   | 'host'
   | 'connection'
@@ -22,7 +22,7 @@ export type Trouble =
   | 'question'
   | 'server'
 
-/** The outcome of a test request: a status with the beginning of the body, or the fault of the connection. */
+/** The outcome of a test request: a status with the beginning of the body, a fault of the connection, or a timeout. */
 export type Came =
   | { status: number; type: string; headers: ResponseHeaders; text: string }
   | { fault: TransportFault }
@@ -30,13 +30,13 @@ export type Came =
 
 type TroubleFinding = { trouble: Trouble | null; note: string }
 
-/** Words by which providers report, with any status, that an account has no credit. */
+/** Words by which providers report, with any status, that an account has no credit left. */
 const creditWords =
   /insufficient[_ ](?:quota|balance|credits?|funds)|credit balance|billing|payment required|exceeded your current quota|out of credits?/
 
 const modelWords = /model|deployment/
 
-/** OpenSSL's error codes if plain HTTP answers. */
+/** OpenSSL's error codes for a server that speaks plain HTTP instead of TLS. */
 const plainHttp = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNEXPECTED_MESSAGE|RECORD_LAYER/
 
 /**
@@ -102,9 +102,7 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   return bad('server', `the provider fails (status ${status})${said}: try again later, and look at its status page`)
 }
 
-/**
- * Explains a fault of a proxy by the status of its answer. A proxy without a tunnel may refuse credentials with 401.
- */
+/** Explains a fault of a proxy by its status. A proxy that is used without a tunnel may refuse a password with 401. */
 function proxyFault(status: number | undefined, host: string): string {
   if (status === undefined) return 'cannot be reached: check its address, and that it runs'
   if (status === 407 || status === 401)
@@ -168,7 +166,7 @@ function judgeFault({ cause, reason = '', proxyStatus }: TransportFault, target:
   }
 }
 
-/** Explains a failure of TLS by the code of Node or OpenSSL. */
+/** Explains a failure of TLS by the error code of Node or OpenSSL. */
 function explainTls(reason: string, hostname: string): string {
   if (plainHttp.test(reason)) return 'the server speaks plain HTTP there: write http:// in base_url, or check its port'
   if (reason === 'CERT_HAS_EXPIRED')
@@ -188,7 +186,7 @@ function isPage(type: string): boolean {
 
 const quotedCharactersMax = 160
 
-/** Returns the provider's own text on one line, without the key or the parts of it that providers quote. */
+/** Returns the provider's own text on one line. The key is removed, and so are parts of it that providers quote. */
 function quote(text: string, { key }: Target): string {
   let line = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
   for (const secret of key?.known ?? []) line = line.replaceAll(secret, '…')

@@ -7,13 +7,13 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids/base62.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 
-/** A webhook before it is signed. The same id always has the same content, except for names that have changed since. */
+/** A webhook before it is signed. The same id always has the same content, apart from changed names. */
 export type WebhookMessage = {
   id: string
   event: WebhookEvent
   atMs: number
   data: Readonly<Record<string, unknown>>
-  /** For `credit_low` of the configuration: the limit that was passed. Only receivers with the same limit get the message. */
+  /** For `credit_low` by the configuration: the passed limit. Only receivers with this limit get the message. */
   belowNanos?: bigint | undefined
 }
 
@@ -21,7 +21,7 @@ export function bodyOf({ event, atMs, data }: WebhookMessage): string {
   return JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** Makes a message of a warning in the store, with the names that operators know. */
+/** Makes a message from a warning in the store, and adds the names that operators know. */
 export async function messageOf(warning: StoredWarning, books: Books): Promise<WebhookMessage> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])
@@ -50,7 +50,7 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
   }
   const [first] = (await books.findKeys(text('key'))).filter((key) => key.id === data['key'])
   const keys = first ? (await books.listKeys(first.accountId)).filter(({ scope }) => scope === first.scope) : []
-  // After a rotation, operators know the newest key that is in use.
+  // After a rotation, operators know the newest key that is not revoked.
   const key = keys.filter(({ revokedMs }) => revokedMs === undefined).at(-1) ?? first
   return {
     ...{ id, event, atMs },
@@ -65,9 +65,9 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
 type WatchedGateway = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
 
 /**
- * Finds incidents that only this process sees. A model has no upstream account that may be used, the ledger takes no debits
- * of some or all accounts, or the clock is wrong. Each is reported once, from its beginning to its end, with an id of the
- * process and the incident (ruling X15).
+ * Finds incidents that only this process sees (ruling X15). A model has no usable upstream account, the ledger accepts
+ * no debits of some or all accounts, or the clock is wrong. Each incident is reported once, when it begins, with an id
+ * of the process and the incident.
  */
 export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clock: Pick<ClockBook, 'news' | 'text'>) {
   const processId = randomText(12)
@@ -108,8 +108,8 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
 }
 
 /**
- * Finds models of which no upstream account may be used now. An account on trial leaves its model in doubt: a reported
- * outage is not over, and no new one begins.
+ * Finds models of which no upstream account may be used now. While an account is on trial, nothing is decided for its
+ * model: a reported outage is not over, and no new one begins.
  */
 function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
   const byModel = Map.groupBy(rows, ({ model }) => model)

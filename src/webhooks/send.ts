@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto'
 import { fetchHttp } from '../upstream/http-fetch.ts'
 
 /*
- * This module sends a webhook once (ruling X15), signed as in Standard Webhooks (https://www.standardwebhooks.com). The
- * secret lets the receiver check that it is ours. The id shows that a message is sent again.
+ * This module sends a webhook once (ruling X15), signed as in Standard Webhooks (https://www.standardwebhooks.com).
+ * With the secret, the receiver checks that the message is ours. By the id it recognizes a message that is sent again.
  */
 
-/** The result of sending; words of the log and of the metrics. */
+/** The result of sending a message. The log and the metrics use the same words. */
 export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | 'timeout' | 'unreachable'
 
 type WebhookSending = { url: string; secret: string; id: string; body: string; nowMs: number }
 
-/** The time limit of a receiver, in ms. A message to a slower one is sent again later. */
+/** How long a receiver may take to answer, in ms. After that, the message is sent again later. */
 const patienceMs = 10_000
 
 /**
@@ -64,16 +64,16 @@ function resultOf(status: number): SendResult {
 }
 
 /**
- * The most messages that wait for a receiver, with the one being sent. So no message waits longer than a lease lasts.
+ * The most messages that wait for a receiver, including the one being sent. So few are sent before their leases end.
  */
 const waitingMax = 10
 
-/** Messages that find the receiver's lane full are offered again after this time, in ms. */
+/** A message that finds the receiver's lane full is offered again after this time, in ms. */
 const behindMs = 5_000
 
 /**
- * Sends messages to one receiver, one after the other, in the order of their arrival. A slow receiver delays only its own
- * messages. Few of them wait here; the others stay in the store or in the queue.
+ * Sends messages to one receiver, one after the other, in the order of their arrival. So a slow receiver delays only
+ * its own messages. Only a few messages wait here; the others stay in the store or in the queue.
  */
 export class Lane {
   readonly #clockMs: () => number
@@ -86,11 +86,11 @@ export class Lane {
     this.#clockMs = clockMs
   }
 
-  /** @returns the result of sending the message; if too many wait, the time after which to offer it again, in ms */
+  /** @returns the result of sending the message, or, if too many wait, the time in ms after which to offer it again */
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs
-    // After one message is turned away, later ones are too, so that they return together, the oldest first.
+    // After one message was turned away, later ones are turned away too. They all come back together, the oldest first.
     if (leftMs > 0) return { comeInMs: leftMs }
     if (this.#waiting >= waitingMax) {
       this.#behindUntilMs = nowMs + behindMs

@@ -1,24 +1,24 @@
 import { warningKeptMs } from '../accounts/warnings.ts'
 
 /*
- * The progress of a message. It is kept with the message, in the store or in memory. So the next process that sends the
- * message knows which receivers are left.
+ * The progress of a message to its receivers. It is kept with the message, in the store or in memory. So the next
+ * process that sends the message knows which receivers still need it.
  */
 
 /** Times are Unix milliseconds by the clock of the process that sent the message. Clocks may differ by some seconds. */
 export type Tries = {
-  /** Names of the receivers that have the message, or will not get it. */
+  /** Names of the receivers that have the message, and of those that will not get it any more. */
   readonly over: readonly string[]
-  /** For each other receiver, the number of failures, and the time of the next try. */
+  /** For each other receiver, the number of failed tries, and the time of the next try. */
   readonly left: Readonly<Record<string, Left>>
 }
 
 type Left = { count: number; dueMs: number }
 
-/** @property afterMs the time until the next try at any receiver, in ms */
+/** @property afterMs the time until the next try at any of the receivers, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
-/** Pauses between tries of a receiver, in ms; the last one repeats. */
+/** Pauses between tries at a receiver, in ms. The last one repeats. */
 const pausesMs = [5_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000] as const
 
 export const untried: Tries = { over: [], left: {} }
@@ -27,26 +27,26 @@ export function readTries(text: string | undefined): Tries {
   return { ...untried, ...(text === undefined ? {} : (JSON.parse(text) as Partial<Tries>)) }
 }
 
-/** @param count the number of earlier tries */
+/** @param count the number of failed tries so far */
 export function pauseMs(count: number): number {
   return pausesMs[Math.min(count, pausesMs.length - 1)]!
 }
 
 /**
- * Returns the time until a message without a receiver on this server is looked at again. Another server may have one. The
- * time is short while the message is new, and grows with its age. Such a message is looked at some seventy times.
+ * Returns the time in ms until this server looks again at a message for which it has no receiver. Another server may
+ * have one. The time grows with the age of the message, which is looked at some seventy times.
  * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {
   return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
 }
 
-/** Whether a time has come. A time further ahead than any pause comes from a wrong clock, and counts as come. */
+/** Whether a time has come. A time further ahead than any pause was set by a wrong clock, so it counts as come. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + pausesMs.at(-1)!
 }
 
-/** One message while it is sent to its receivers. */
+/** One message while it is sent to its receivers, with the progress. */
 export class Telling {
   readonly atMs: number
   readonly #over: string[]
@@ -70,18 +70,18 @@ export class Telling {
     return this.#over.includes(name)
   }
 
-  /** The receiver has the message, has refused it, or does not get it any more. */
+  /** Notes that a receiver has the message, has refused it, or will not get it any more. */
   end(name: string): void {
     this.#over.push(name)
     delete this.#left[name]
   }
 
-  /** Plans another try for the receiver: the next one, or the same one if the message was not sent. */
+  /** Plans another try for a receiver. @param left the number of failed tries so far, and the time of the next one */
   postpone(name: string, left: Left): void {
     this.#left[name] = left
   }
 
-  /** @returns undefined if no receiver is left */
+  /** @returns the progress and the time of the next try; undefined if no receiver is left */
   nextOf(names: readonly string[], nowMs: number): Next | undefined {
     const waiting = names.filter((name) => !this.isOver(name))
     if (waiting.length === 0) return undefined

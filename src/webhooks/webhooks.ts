@@ -11,13 +11,13 @@ import { bodyOf, messageOf, type WebhookMessage, watchIncidents } from './messag
 import { createSender, Lane, type SendResult } from './send.ts'
 import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './tries.ts'
 
-/** Sends operators the warnings that they asked for (ruling X15). */
+/** Sends operators the warnings that they configured (ruling X15). */
 export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
-  /** Registers the wanted warnings in the store, before serving. Resolves even if that fails: each look tries again. */
+  /** Stores which warnings are wanted, before serving. If that fails, it still resolves, and each look tries again. */
   begin(): Promise<void>
-  /** Looks for due messages; this happens once a second by itself. Resolves when all that are due were tried. */
+  /** Looks for due messages. That also happens once a second. Resolves when all due messages were tried. */
   look(): Promise<void>
   close(): Promise<void>
 }
@@ -26,27 +26,27 @@ type WebhookParts = {
   config: Pick<Config, 'webhooks'>
   gateway: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs' | 'clockMs'>
   clock: Parameters<typeof watchIncidents>[1]
-  /** The books of the store, opened at the first call. */
+  /** The books of the store. They are opened at the first call. */
   books(): Promise<Books>
-  /** Whether other servers use the same store. During a change of configuration, they may have other receivers. */
+  /** Whether other servers use the same store. While a configuration is rolled out, they may have other receivers. */
   isShared: boolean
   log: Log
-  /** The timeout of a receiver, in ms. Tests use a short one. */
+  /** How long a receiver may take to answer, in ms. Tests use a short time. */
   waitMs?: number | undefined
 }
 
 /**
- * The average time between two looks, in ms. It varies at random, or else one of several servers would always be first.
+ * The average time between two looks, in ms. It varies at random. Otherwise the same server would always look first.
  */
 const lookMs = 1_000
 
-/** The time for which other processes leave a taken message alone, in ms. All tries of it take less. */
+/** How long other processes leave a taken message alone, in ms. One round of tries takes less time. */
 const leaseMs = 120_000
 
-/** The most messages that are taken from the store at once, and how often that is done in one look. */
+/** The most messages that are taken from the store at once, and the most times that one look takes messages. */
 const [atOnceMax, takingsMax] = [10, 10]
 
-/** The most messages of this process that wait. Further ones are dropped, which is logged. */
+/** The most messages of this process that wait. Further messages are dropped, and that is logged. */
 const queueMax = 1_000
 
 type LastSend = { atMs: number; result: SendResult }
@@ -63,7 +63,7 @@ type Receiver = Webhook & {
 
 type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 
-/** Stores the progress of a message; `undefined` if no receiver is left. */
+/** Stores the progress of a message. With `undefined` no receiver is left, and the message is deleted. */
 type Keep = (next: Next | undefined) => Promise<void>
 
 export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {
@@ -82,12 +82,12 @@ class Teller implements Webhooks {
   readonly #watched: Watched
   readonly #sender: ReturnType<typeof createSender>
   readonly #findIncidents: () => WebhookMessage[]
-  /** The messages of this process itself. */
+  /** Messages about incidents of this process, which are not in the store. */
   #queue: Queued[] = []
   /** The messages that are being sent, by id. */
   readonly #tellings = new Map<string, Promise<void>>()
   #isWatched = false
-  /** Whether the store did not answer the last time, which has been logged. */
+  /** Whether the store did not answer the last time. That is logged only once. */
   #isSilent = false
   #looking: Promise<void> | undefined
   #isClosed = false
@@ -142,7 +142,7 @@ class Teller implements Webhooks {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    // A message that is being sent is cut. The same id shows the receiver that it is the same message again.
+    // Sending is cut off. When the message is sent again, the receiver recognizes it by its id.
     this.#sender.close()
     await this.#looking
     await Promise.all(this.#tellings.values())
@@ -158,7 +158,7 @@ class Teller implements Webhooks {
     )
   }
 
-  /** Only one look runs at a time; later calls wait for it. A look does not wait for receivers. */
+  /** Looks for due messages, and does not wait for receivers. One look runs at a time; later calls share it. */
   #lookOnce(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#findMessages().finally(() => {
@@ -207,7 +207,7 @@ class Teller implements Webhooks {
           const keep: Keep = (next) =>
             books.settleWarning(warning.id, next && { tries: JSON.stringify(next.tries), afterMs: next.afterMs })
           const tries = readTries(warning.tries)
-          // The kind alone rules out most warnings that no receiver here wants.
+          // The kind of a warning is checked first, because that rules out most warnings without a read of the store.
           const isOfKind = this.#receivers.some(({ events }) => events.has(warning.event))
           const message = isOfKind ? await messageOf(warning, books) : undefined
           if (message && this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
@@ -230,7 +230,7 @@ class Teller implements Webhooks {
 
   /**
    * Leaves a warning to servers that have a receiver for it.
-   * @returns when this server looks at it again; undefined: never
+   * @returns when this server looks at the warning again; undefined if never
    */
   #leave({ atMs }: Pick<StoredWarning, 'atMs'>, tries: Tries): Next | undefined {
     const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
@@ -247,7 +247,7 @@ class Teller implements Webhooks {
     this.#tellings.set(id, telling)
   }
 
-  /** Sends a message to all its receivers that are due, each in its own lane. A success is stored even while others hang. */
+  /** Sends a message to its receivers that are due, each in its own lane. A success is stored at once. */
   async #tell(message: WebhookMessage, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)
@@ -290,7 +290,7 @@ class Teller implements Webhooks {
     })
   }
 
-  /** @returns undefined if the message was not sent or was cut, because this process ends */
+  /** @returns undefined if the message was not sent, or was cut off, because this process ends */
   async #send(one: Receiver, { id }: WebhookMessage, body: string): Promise<SendResult | undefined> {
     if (this.#isClosed) return undefined
     const nowMs = this.#parts.gateway.nowMs()
@@ -312,13 +312,13 @@ class Teller implements Webhooks {
     this.#parts.log.event('error', 'webhooks_silent', { error: (error as Error).message })
   }
 
-  /** Logs a bug of the gateway. A silent store is handled before. */
+  /** Logs a bug of the gateway. A store that does not answer is handled before. */
   #tellBug(error: unknown): void {
     this.#parts.log.event('error', 'bug', { error: (error as Error).stack })
   }
 }
 
-/** Sorts the oldest first, so that receivers get messages in the order of their events. */
+/** Compares ages, the oldest first. So receivers get messages in the order of their events. */
 function compareAges(one: StoredWarning, other: StoredWarning): number {
   return one.atMs - other.atMs || (one.id < other.id ? -1 : 1)
 }
