@@ -2,28 +2,28 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { every } from './timers.ts'
 
-/** The largest value that the flags take, in ms. It stands for never. */
+/** The largest value that the flags accept, in ms: about 25 days, so the reducer practically never starts. */
 const never = 2 ** 31 - 1
 
 /** Flags that V8 reads when it needs them. All supported versions of Node know them, except those with `sinceV8`. */
 const flags: { name: string; value: number; sinceV8?: number }[] = [
   /**
    * The growth of the heap that triggers a full collection, in percent of the heap after the last one. By default V8
-   * allows 20 %, which here is a collection every 25,000 small requests. While its threads mark the heap, requests that
-   * need the same core take five times as long (docs/decisions/0060-room-for-the-heap.md).
+   * allows 20 %, which causes a collection every 25,000 small requests. While V8's threads mark the heap, requests on
+   * the same core take five times as long (docs/decisions/0060-room-for-the-heap.md).
    */
   { name: 'heap-growing-percent', value: 200 },
   /**
-   * These two flags turn off V8's own memory reducer. It would collect in any pause of eight seconds, which discards
-   * compiled code. It would also run 100 s after the last collection, even under load, and stop requests for 40 to 55
-   * ms (docs/decisions/0061-code-stays-warm.md). Instead, `tidyWhenIdle` decides when a collection is worthwhile. The
-   * second flag came with Node 26; earlier versions have a constant in its place.
+   * These two flags turn off V8's own memory reducer. The reducer would collect in any pause of eight seconds, and so
+   * discard compiled code. It would also run 100 s after the last collection, even under load, and stop requests for 40
+   * to 55 ms (docs/decisions/0061-code-stays-warm.md). Instead, `tidyWhenIdle` decides when a collection is worthwhile.
+   * The second flag came with Node 26; earlier versions have a constant in its place.
    */
   { name: 'gc-memory-reducer-start-delay-ms', value: never },
   { name: 'memory-reducer-delay-ms', value: never, sinceV8: 14 },
 ]
 
-/** Makes V8 collect the whole heap less often. It applies to the whole process, from the next collection on. */
+/** Makes V8 collect the whole heap less often. This changes the whole process, from the next collection on. */
 export function calmCollector(): void {
   const v8 = Number.parseInt(process.versions.v8, 10)
   for (const { name, value, sinceV8 = 0 } of flags) if (v8 >= sinceV8) setFlagsFromString(`--${name}=${value}`)
@@ -32,14 +32,14 @@ export function calmCollector(): void {
 /** The time between two checks, in ms. */
 const everyMs = 1_000
 
-/** A process that works less than this share of the time counts as idle. */
+/** A process counts as idle if its event loop works less than this share of the time. */
 const busyMax = 0.1
 
 /**
- * The conditions of a collection, which takes 150 ms for a hundred megabytes.
+ * The conditions of a collection, which takes 150 ms for a hundred megabytes. One of the rows must apply.
  *
- * - `looks`: the process must have been idle for that many checks, hence seconds.
- * - `bytes`: it must use that much more memory than its recent minimum.
+ * - `looks`: the process was idle in so many checks in a row, one each second.
+ * - `bytes`: it uses so much more memory than its recent minimum.
  *
  * A collection also discards compiled code if no instance of a class that the code refers to is left. The next requests
  * are then 60 to 100 ms slower (docs/decisions/0061-code-stays-warm.md). So after a short pause a collection must free
@@ -62,14 +62,13 @@ type TidySources = {
 }
 
 /**
- * Frees the memory that a burst of requests has left. V8 collects only when something is allocated. So the last garbage
- * of a burst, and the pages of earlier garbage, would stay until the next requests
- * (docs/decisions/0052-stopped-readers.md).
+ * Frees the memory that a burst of requests has left. V8 collects only when something is allocated. Without this
+ * function, the garbage of a burst would stay until the next requests (docs/decisions/0052-stopped-readers.md).
  * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
   /**
-   * For each condition, the least memory since such a pause was last used. More memory may be garbage a minute later.
+   * For each row of `worthwhile`, the least memory since its last collection. Later memory above that may be garbage.
    */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
@@ -100,7 +99,7 @@ function ofThisProcess(): TidySources {
   }
 }
 
-/** V8 offers the function only under a flag, so it is taken from a new context that is created with the flag. */
+/** V8 offers the function only under a flag. So the flag is set, and the function is taken from a new context. */
 function collect(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as NodeJS.GCFunction
@@ -111,14 +110,14 @@ function collect(): void {
 let last = 0
 
 /**
- * Resident memory, in bytes. Linux reports it in a file. If no descriptor is left to read the file (faults F-P11), this
- * returns the value of the last call.
+ * Resident memory, in bytes. Linux reports it in a file. If the process has no descriptor left to read the file (faults
+ * F-P11), the value of the last call is returned.
  */
 export function readRss(): number {
   try {
     last = process.memoryUsage.rss()
   } catch {
-    // Without a descriptor, the last value is returned.
+    // The process has no descriptor left, so the last value is returned.
   }
   return last
 }

@@ -7,9 +7,7 @@ const everyMs = 1_000
 /** File descriptors besides those of connections: the store's files, the log, Node's own. */
 const ownMax = 100
 
-/**
- * The descriptors of a request: its client's connection, its upstream's, and perhaps an idle one besides (ruling Y14).
- */
+/** The descriptors of one request: its client's connection, its upstream's, and perhaps one idle connection (Y14). */
 const perConnection = 3
 
 /** The sources to watch; a test passes its own. */
@@ -20,8 +18,8 @@ type DescriptorSources = {
 }
 
 /**
- * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without one, the system
- * closes new connections and does not report that to the process. So this function tries to open a file once a second.
+ * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). The system then closes
+ * new connections, and the process does not notice. So this function tries to open a file once a second.
  * @param clockMs monotonic
  * @returns a function that stops it
  */
@@ -50,7 +48,7 @@ export function watchDescriptors(
   })
 }
 
-/** Returns the limit and the number that these connections need; undefined if the limit is high enough or unknown. */
+/** Returns the limit, and how many descriptors these connections need. Undefined if it suffices or is unknown. */
 export function missingDescriptors(
   connectionsMax: number,
   limit = readDescriptorLimit(),
@@ -60,8 +58,8 @@ export function missingDescriptors(
 }
 
 /**
- * Reads the limit. Node raises it to the hard limit when it starts.
- * @returns undefined if there is none, or if it is unknown
+ * Reads the limit of descriptors. At its start, Node raises the limit to the hard limit.
+ * @returns undefined if there is no limit, or if it is unknown
  */
 function readDescriptorLimit(): number | undefined {
   limitAtStart ??= readLimit()

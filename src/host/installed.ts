@@ -3,14 +3,14 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /*
- * The files of a release, and those that are installed. A release has a manifest in the format of `sha256sum`, and a
- * signature of it (Ed25519, RFC 8032). So both can also be checked without our code: see SECURITY.md.
+ * The files of a release, and the files that are installed. A release has a manifest in the format of `sha256sum`, and
+ * a signature of the manifest (Ed25519, RFC 8032). Users can check these without our code (SECURITY.md).
  */
 
 export const manifestName = 'SHA256SUMS'
 export const signatureName = 'SHA256SUMS.sig'
 
-/** The digests of files by their paths. Paths have slashes on every platform. */
+/** The digests of files, by path. Paths have slashes on every platform. */
 type FileSums = ReadonlyMap<string, string>
 
 type InstalledFiles = {
@@ -60,7 +60,7 @@ export function findPublicKey(text: string): KeyObject | undefined {
     const key = createPublicKey(pem.replace(/^[ \t]+/gm, ''))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch {
-    // The reason that OpenSSL gives does not help the reader.
+    // The reason that OpenSSL gives does not help the operator, so it is left out.
   }
   throw new NotVerifiable('The public key is not an Ed25519 key in PEM form.')
 }
@@ -73,7 +73,7 @@ export function fingerprintOf(key: KeyObject): string {
 }
 
 /**
- * Compares the files of an installed package with its signed manifest. It does not compare modes.
+ * Compares the files of an installed package with its signed manifest. The modes of files are not compared.
  * @param root the folder of the package; its `node_modules` is skipped, because the manifest lists only our files
  * @param keyText a text with the public key; undefined: SECURITY.md of the package
  * @throws NotVerifiable if there is no manifest or key, or if the signature is by another key
@@ -118,7 +118,7 @@ export function readKeyFile(file: string): string {
   return readable(file, () => readFileSync(file, 'utf8'), 'name a file with the public key')
 }
 
-/** @throws NotVerifiable if this user cannot read it, because then it cannot be verified */
+/** @throws NotVerifiable if this user cannot read the file, because unread files cannot be verified */
 function readable<T>(
   path: string,
   read: () => T,
@@ -132,8 +132,8 @@ function readable<T>(
 }
 
 /**
- * Lists everything but folders below a folder. It skips the `node_modules` that npm creates at the top. A deeper one is
- * listed, because Node would take packages from it first.
+ * Lists all files below a folder, and links. It skips the `node_modules` that npm creates at the top. A deeper one is
+ * listed, because Node would look for packages there first.
  */
 export function listFiles(root: string, below = ''): string[] {
   const folder = join(root, below)

@@ -5,10 +5,11 @@ import type { Address } from '../config/config.ts'
 
 /**
  * The most connections that wait to be accepted. The system has its own limit (on Linux `net.core.somaxconn`, 4,096 by
- * default). Further connections are dropped silently, and their clients try again after one second, then three.
+ * default). The system drops further connections silently, and their clients try again after one second, then after
+ * three.
  *
- * One connection is accepted in each turn of the event loop (libuv, pull request 3696). During a flood that leaves time
- * for the accepted ones.
+ * One connection is accepted in each turn of the event loop (libuv, pull request 3696). So a flood leaves time for the
+ * accepted ones.
  */
 const backlog = 4_096
 
@@ -33,23 +34,22 @@ export function listen(server: Server, { host, port }: Address, { isShared = fal
 const [tcpLevel, notSentLowWater] = [6, 25]
 
 /**
- * The bytes of an answer that the system keeps for a client whose window is full. By default it takes up to 4 MB, on
- * loopback within a second, before anyone notices that the client does not read
- * (docs/decisions/0052-stopped-readers.md). Bytes that are already sent are not limited, so distant clients are as fast
- * as before.
+ * The bytes of an answer that the system keeps for a client whose window is full. By default the system accepts up to 4
+ * MB before the gateway notices that a client does not read (docs/decisions/0052-stopped-readers.md). Bytes that are
+ * already sent do not count, so distant clients are as fast as without the limit.
  */
 const unsentBytesMax = 16_384
 
 /**
- * Limits what the system takes for a client that does not read, on each connection that a listening server accepts.
- * This needs Linux and `node:ffi`, which Node 26 has. Elsewhere it does nothing; the sysctl
- * `net.ipv4.tcp_notsent_lowat` has the same effect.
+ * Limits what the system accepts for a client that does not read, on all connections of a listening server. This needs
+ * Linux and `node:ffi`, which Node 26 has. Elsewhere it does nothing. The sysctl `net.ipv4.tcp_notsent_lowat` has the
+ * same effect.
  */
 function boundUnsent(server: Server): void {
   const { _handle: handle } = server as unknown as { _handle?: { fd?: number } | null }
   if (process.platform !== 'linux' || handle?.fd === undefined || handle.fd < 0) return
   const { emitWarning } = process
-  // Node warns that `node:ffi` is experimental. Without it only this limit is missing.
+  // This hides Node's warning that `node:ffi` is experimental. If it is missing, only this limit is missing.
   process.emitWarning = () => {}
   try {
     const ffi = process.getBuiltinModule('node:ffi')
@@ -58,16 +58,15 @@ function boundUnsent(server: Server): void {
     const value = new Uint8Array(Int32Array.of(unsentBytesMax).buffer)
     library.functions.setsockopt(handle.fd, tcpLevel, notSentLowWater, value, value.length)
   } catch {
-    // This Node has no `node:ffi`, or may not use it.
+    // This Node has no `node:ffi`, or the process may not use it. Then there is no limit.
   } finally {
     process.emitWarning = emitWarning
   }
 }
 
 /**
- * Names the loopback interface of this process. Two processes with the same name reach each other at 127.0.0.1.
- * Containers of one machine have their own network namespaces (Linux, network_namespaces(7)). Other systems have one
- * interface per host.
+ * Names the loopback interface of this process. Two processes with the same name reach each other at 127.0.0.1. On
+ * Linux, each container has its own interface (network_namespaces(7)). Other systems have one interface per host.
  */
 export function nameLoopback(): string {
   try {

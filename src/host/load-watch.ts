@@ -3,10 +3,10 @@ import { getHeapStatistics } from 'node:v8'
 import { readRss } from './collector.ts'
 import { every } from './timers.ts'
 
-/** If the event loop is this late for this long, the process is overloaded (reliability §7). */
+/** The process is overloaded if the event loop is at least this late for at least this time (reliability §7). */
 const lagMaxMs = 200
 const lagForMs = 5_000
-/** If the event loop is this late once, clients notice it. Then free requests give way to paid ones (ruling R18). */
+/** If the event loop is this late once, clients notice it. Then free requests wait for paid ones (ruling R18). */
 const strainMs = 50
 const heapShareMax = 0.85
 /** The largest share of the available memory. Memory outside the heap, such as bodies and buffers, counts too (B10). */
@@ -14,16 +14,14 @@ const memoryShareMax = 0.85
 const everyMs = 500
 
 /**
- * The most memory that request bodies may take in one process, in bytes (ruling R18): a quarter of the heap's limit.
- * Bodies are outside the heap, and a translated body takes twice its size.
+ * The most memory that request bodies may take in one process, in bytes: a quarter of the heap's limit (ruling R18).
+ * Bodies are outside the heap, and translating a body takes twice its size.
  */
 export function bodiesBytesMax(): number {
   return getHeapStatistics().heap_size_limit / 4
 }
 
-/**
- * Watches whether the process is overloaded. If it is, new requests are refused so that running streams can continue.
- */
+/** Watches whether the process is overloaded. Then new requests are refused, so that running streams can continue. */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
 /** The figures to watch; a test passes its own. */

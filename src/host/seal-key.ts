@@ -8,13 +8,13 @@ import { writeWhole } from './whole-file.ts'
 const keyBytes = 32
 
 /**
- * Returns the key of the envelopes. It comes from the configuration, or from a file beside the store. The file is
- * created once, and only its owner can read it.
+ * Returns the key that seals envelopes, encrypted data that clients send back. It is configured, or read from a file
+ * beside the store. The file is created once, and only its owner can read it.
  * @throws StoreError if the file is damaged, because a key that can be guessed would open every envelope (B23)
  */
 export function readSealKey(configured: Secret | undefined, store: StorePlace): Buffer {
   if (configured) return createHash('sha256').update(configured.reveal()).digest()
-  // Each server would create its own key, and could not open the envelopes of the others (ruling T7).
+  // With a file, each server would have its own key, and could not open the envelopes of the others (ruling T7).
   if (store.engine !== 'sqlite') throw new StoreError(`${store.shown} needs a seal_key in the configuration`)
   const path = findSealFile(store.path)
   if (!existsSync(path)) writeWhole(path, randomBytes(keyBytes).toString('base64'))
@@ -29,7 +29,7 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
   return createHash('sha256').update(text).digest()
 }
 
-/** Returns the path beside the real store. An earlier release created the file beside a symbolic link to the store. */
+/** Returns the path beside the real store. An earlier release created the file beside a link to the store. */
 function findSealFile(storePath: string): string {
   const [given, real] = [`${storePath}.seal`, `${realPath(storePath)}.seal`]
   return !existsSync(real) && existsSync(given) ? given : real

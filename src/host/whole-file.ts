@@ -22,24 +22,24 @@ import { syncFolder } from '../store/files/sync.ts'
 export function readWhole(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) return undefined
-  // A read from a pipe might never end.
+  // Reading from a pipe might never end.
   if (!stats.isFile()) throw new Error('it is no file')
   const bytes = readFileSync(path)
-  // A text would not keep other bytes.
+  // Bytes that are not UTF-8 would be lost when the text is written again.
   if (!isUtf8(bytes)) throw new Error('it is not UTF-8')
   return bytes.toString()
 }
 
 /**
  * Writes a file by writing another one and renaming it. At every moment the path has either the whole old text or the
- * whole new one. A link stays a link, and a file keeps its mode; a new file has mode 0600.
+ * whole new text. A link stays a link. A file keeps its mode, and a new file has mode 0600.
  * @throws an error of the file system; the file is then unchanged
  */
 export function writeWhole(path: string, text: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
   const real = behindLinks(path)
   const unfinished = `${real}.triwire-new`
-  // A file that an earlier try has left may have any mode.
+  // An earlier try may have left this file, with any mode.
   rmSync(unfinished, { force: true })
   try {
     const file = openSync(unfinished, 'wx', 0o600)

@@ -19,11 +19,11 @@ export function sha256Base62(text: string, length: number): string {
 }
 
 /**
- * Eight digits come from one division: a number holds them exactly. Dividing for each digit takes three times as long.
+ * One division gives eight digits, which a number holds exactly. A division for each digit takes three times as long.
  */
 const eightDigits = 62n ** 8n
 
-/** Returns the first ten hex characters of the text's SHA-256, enough to tell apart the names in one request. */
+/** Returns the first ten hex characters of the text's SHA-256. They suffice to distinguish the names in one request. */
 export function hex10(text: string): string {
   return sha256Hex(text).slice(0, 10)
 }

@@ -8,13 +8,13 @@ import { createLogSink } from './sink.ts'
 const methodCharactersMax = 20
 
 export type Log = {
-  /** Writes the line of a request. @param error a bug of ours, which gets a line of its own */
+  /** Writes the line of a request. @param error an exception that is a bug of ours; it gets another line */
   access(record: CallRecord, error?: unknown): void
   /** Writes the line of an event of the process. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
-  /** Writes a line of another process unchanged. On one pipe, lines of several processes could mix. */
+  /** Writes a line of another process unchanged. If several processes wrote to one pipe, their lines could mix. */
   pass(line: string): void
-  /** Resolves when all lines are written, or after `withinMs`, so that a blocked sink does not delay the exit. */
+  /** Resolves when all lines are written, or after `withinMs`. So a blocked descriptor does not delay the exit. */
   flush(withinMs?: number): Promise<void>
 }
 
@@ -27,14 +27,14 @@ type LogOptions = {
   nowMs: () => number
 }
 
-/** Whether to write lines for people: as configured, or with `auto` if stderr is a terminal. */
+/** Whether to write lines for people: as configured. With `auto` they are written if stderr is a terminal. */
 export function isPrettyOn(format: Config['log']['format']): boolean {
   return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true)
 }
 
 /**
- * Creates the log. It must never contain keys, digests, prompts or answers (ruling U5). A record has no fields for
- * them, but a client could put them into other fields, so every line is cleaned here. Writing never blocks a request.
+ * Creates the log. It must never contain keys, digests, prompts or answers (ruling U5). A record has no fields for such
+ * texts. But a client could send them in other fields, so every line is cleaned here. Writing never blocks a request.
  */
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
   const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))
@@ -86,7 +86,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     upstream: record.upstream,
     upstream_account: record.upstreamAccount,
     attempts: record.attempts,
-    // With a single account there was no choice to explain.
+    // If there was only one account to choose, no reason is logged.
     why: record.why === 'only' ? undefined : record.why,
     moved: record.moved,
     status: record.status,
@@ -115,8 +115,8 @@ function accessFields(record: CallRecord): Record<string, unknown> {
 let [second, timeOfSecond] = [Number.NaN, '']
 
 /**
- * A time in ISO 8601 with milliseconds. A busy server writes many lines per second, so everything but the milliseconds
- * is formatted once a second. The parts are joined with `join`: with a string made by `+`, JSON.stringify is slower.
+ * Returns a time in ISO 8601 with milliseconds. A busy server writes many lines a second, so all but the milliseconds
+ * is formatted once a second. `join` is used because JSON.stringify is slower for a string made by `+`.
  */
 function timeOf(ms: number): string {
   const now = Math.floor(ms / 1_000)
@@ -124,7 +124,7 @@ function timeOf(ms: number): string {
   return [timeOfSecond, `${Math.floor(ms - now * 1_000)}Z`.padStart(4, '0')].join('')
 }
 
-/** Returns a media type for the log. Other text that an upstream sent in its place is not logged. */
+/** Returns a media type for the log. If an upstream sent another text in its place, that text is not logged. */
 function shortType(contentType: string): string {
   return /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(contentType) ? contentType : contentType === '' ? 'none' : 'other'
 }

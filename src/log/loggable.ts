@@ -4,30 +4,30 @@ export const lineBytesMax = 8_192
 /** The most characters of a path that are logged. */
 const pathCharactersMax = 200
 
-/** The lengths to which the texts of a line are cut if it is too long; they are tried in this order. */
+/** The lengths to which each text of a line is cut if the line is too long. They are tried in this order. */
 const charactersTried = [2_000, 500, 100, 20]
 
-/** The most members of an object, or elements of an array, to keep in a line that is too long. */
+/** If a line is too long, the most members of an object, or elements of an array, that are kept. */
 const membersMax = 50
 
 /**
- * Characters that control a terminal (escapes, line ends, changes of direction), or that it does not show. Tabs and
- * line feeds are not included: JSON escapes them, and `textLine` replaces them.
+ * Characters that control a terminal (escapes, line ends, changes of direction), and characters that it does not show.
+ * Tabs and line feeds are missing here: JSON escapes them, and `textLine` replaces them.
  */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /**
- * Matches a key of any vendor or a token of ours, even a garbled one. A match ends at the next character that cannot be
- * part of a key; unprintable characters do not end it. After a letter, `sk-` may be the end of a word (`task-`), so it
- * only counts if the text is long.
+ * Matches a key of any vendor or a token of ours, even if it is damaged. A match ends at the next character that cannot
+ * be part of a key; unprintable characters do not end it. After a letter, `sk-` may be the end of a word (`task-`), so
+ * a match requires a long text.
  */
 const keys =
   /sk-tri-[^ \n\t/"'`,;()<>…]*|tri-(?:op|at|rt)-[^ \n\t/"'`,;()<>…]{7,}|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
 
-/** The beginning of a key or a token. It may be logged, so that people can distinguish keys. */
+/** The beginning of a key or a token of ours. It may be logged, so that people can distinguish keys. */
 const visible = /^(?:sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[.:]?$/
 
-/** Patterns in a line of names and numbers that require it to be cleaned. Separate searches are the fastest. */
+/** If a line of names and numbers has one of these patterns, it must be cleaned. Separate searches are the fastest. */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
   /\\[bfru]/,
@@ -35,7 +35,7 @@ const suspicious = [
   /tri-(?:op|at|rt)-(?![0-9A-Za-z]{6}")/,
 ]
 
-/** A path that is too short to contain a key without `sk-`, as most paths are. */
+/** A path that cannot contain a key: it is too short for a key without `sk-`. Most paths are like that. */
 const plainPath = /^[/\w-]{1,45}$/
 
 /** Returns the text as it may be logged: printable, and without keys (ruling U5). */
@@ -57,8 +57,8 @@ export function jsonLine(fields: Record<string, unknown>): string {
 }
 
 /**
- * Returns a request as a line of JSON. Its fields are names, numbers and a path that is already cleaned, so most lines
- * are only searched. A line with a suspicious pattern is cleaned like that of an event.
+ * Returns a request as a line of JSON. Its fields are names, numbers and a cleaned path. So the line is only searched
+ * for suspicious patterns, and is cleaned if it has one.
  */
 export function jsonLineOfNames(fields: Record<string, unknown>): string {
   const line = JSON.stringify(fields)
@@ -82,7 +82,7 @@ export function textLine(text: string): string {
   const lines = loggable(text).replaceAll('\t', ' ').split('\n')
   const line = lines.map((one) => one.trim()).join(' | ')
   if (fits(line)) return line
-  // The cut removes a split character, and leaves space for the mark.
+  // The cut removes a character that was split, and leaves space for the mark of the cut.
   return `${Buffer.from(line)
     .toString('utf8', 0, lineBytesMax - 8)
     .replace(/\ufffd$/, '')}…`

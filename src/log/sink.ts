@@ -3,7 +3,7 @@ import { write } from 'node:fs'
 /** How long lines are collected before they are written together, in ms. */
 const gatherMs = 25
 
-/** The most characters to keep while the descriptor is slow. Further lines are dropped and counted (F-P12). */
+/** The most characters that wait while the descriptor is slow. Further lines are dropped and counted (F-P12). */
 const waitingMax = 1_048_576
 
 type LogSink = {
@@ -17,8 +17,8 @@ type LogSink = {
 
 /**
  * Writes lines to a descriptor without blocking the caller. One write is under way at a time, and further lines wait in
- * memory. Lines are dropped if too many wait, or if a write fails, for example because the disk is full. They are
- * counted, and the count is logged after the next lines that can be written.
+ * memory. Lines are dropped if too many wait, or if a write fails, for example because the disk is full. Dropped lines
+ * are counted. The count is logged after the next lines that can be written.
  */
 export function createLogSink(descriptor: number, sayDropped: (lines: number) => string): LogSink {
   let waiting = ''
@@ -26,10 +26,10 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
   let isWriting = false
   let dropped = 0
   /**
-   * Whether the last write failed. Then the count of dropped lines alone is not written, because it would be lost too.
+   * Whether the last write failed. Then the count of dropped lines is not written alone, because it would be lost too.
    */
   let isFailing = false
-  /** Whether the first part of a line was written and the rest of it lost. */
+  /** Whether the end of the last written line is missing, because the write failed in the middle of it. */
   let isTorn = false
   const whenFlushed: (() => void)[] = []
 
@@ -62,7 +62,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
     writeAll(bytes, 0, (written) => {
       isFailing = written < bytes.length
       if (isFailing) {
-        // The notice is written last, so it is among the lost lines.
+        // The notice of dropped lines is the last of the written lines, so it is lost too, but not counted.
         dropped += told + countLines(bytes, Math.max(written, end.length)) - (told > 0 ? 1 : 0)
         if (written > 0) isTorn = bytes[written - 1] !== lineEnd
       } else isTorn = false
@@ -88,7 +88,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
         resolve()
       })
       if (isWriting) return
-      // The descriptor may work again.
+      // Before the exit everything is tried once more, because the descriptor may work again.
       isFailing = false
       drain()
     })

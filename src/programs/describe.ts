@@ -3,15 +3,15 @@ import type { SetupSource } from './figures.ts'
 import type { Access, Program, Settings } from './program.ts'
 import { commandLine, keyPlaceholder, keyVariable, type ShellName, setLine, shellNames, type Word } from './shells.ts'
 
-/** How a source text reads the variable of the key. In quotes, its name would become the key (CON-3). */
+/** Source text that reads the key from its variable. In quotes, the name would be sent as the key (CON-3). */
 const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string) => string> = {
   javascript: (text) => text.replaceAll(`'${keyPlaceholder}'`, `process.env.${keyVariable}`),
   python: (text) => `import os\n\n${text.replaceAll(`"${keyPlaceholder}"`, `os.environ["${keyVariable}"]`)}`,
 }
 
 /**
- * Makes the settings of a program. If no key is given, source texts read it from the variable.
- * @property note says where a person must write the key, because the program reads no variable there
+ * Makes the settings of a program. If no key is given, source texts read the key from a variable.
+ * @property note where a person must write the key, if the program reads no variable there
  */
 export function settingsOf(program: Program, access: Access, wire: ClientWire): Settings & { note?: string } {
   const settings = program.settings(access, wire)
@@ -25,7 +25,7 @@ export function settingsOf(program: Program, access: Access, wire: ClientWire): 
   }
 }
 
-/** Makes the text that a person copies: files unless they were already shown, variables, and commands. */
+/** Makes the text that a person copies: variables, commands, and the files unless they were already shown. */
 export function describe({ files = [], steps = [], code, ...rest }: Settings, shell: ShellName, isShown: boolean) {
   const lines = linesOf(rest, shell)
   return [
@@ -44,7 +44,7 @@ export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName)
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 
-/** Makes the settings as data for programs. `run` is for a POSIX shell, and `lines` has the lines for each shell. */
+/** Makes the settings as data for other programs. `run` is for a POSIX shell, and `lines` has lines for each shell. */
 export function toData({ files = [], env, commands, steps, code }: Settings) {
   const written = files.map(({ path, text }) => ({ path, text }))
   return {
@@ -59,7 +59,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** Makes a sentence about the context window: its source, or what the program assumes. Undefined if none is needed. */
+/** A sentence about the context window: its source, or what the program assumes. Undefined if it is not needed. */
 export function describeWindow(
   { assumes }: Program,
   name: string,
@@ -75,8 +75,8 @@ export function describeWindow(
 }
 
 /**
- * Makes the command that an operator sends to a colleague who has no configuration file. It contains the figures,
- * because the list of models lacks them.
+ * Makes the command that an operator sends to a colleague who has no configuration file. The command contains the
+ * model's figures, because the gateway's list of models lacks them.
  */
 export function colleagueLine(
   name: string,

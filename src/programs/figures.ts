@@ -4,25 +4,23 @@ import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
 
-/**
- * The figures of a model, and their source. The list of a gateway has neither the window nor the maximum (spec 2.9).
- */
+/** The figures of a model, and their source. A gateway's list of models has no windows and no maximums (spec 2.9). */
 type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
-/** A model of a list, with the facts that decide which work it is used for. */
+/** A model that a program can use, with the facts that decide for which work it is chosen. */
 export type Candidate = OfferedModel & {
-  /** The model's own wire; undefined if neither the operator's file nor a preset has the model. */
+  /** The model's own wire; undefined if neither the operator's configuration nor a preset has the model. */
   wire: ModelWire | undefined
-  /** Credits for a million input tokens plus a million output tokens. Used only to compare models. */
+  /** Credits for a million input tokens plus a million output tokens. This sum is used only to compare models. */
   price: number | undefined
 }
 
-/** Whether an id can be written in every format of settings and source code: no character of it could end a string. */
+/** Whether an id may be written into any settings or source code: it has no character that could end a string there. */
 export function isWritable(id: string): boolean {
   return !/[\p{C}'"`\\]/u.test(id)
 }
 
-/** Describes each model that a program can use. Figures of the operator's file win over those of presets. */
+/** Describes each model that a program can use. Figures in the operator's configuration replace those of presets. */
 export function listCandidates(ids: readonly string[], models: ReadonlyMap<string, Model> | undefined): Candidate[] {
   return ids.map((id) => {
     const model = models?.get(id)
@@ -44,9 +42,9 @@ function comparable({ inputNanos, outputNanos }: Prices): number {
 export type SetupSource = {
   access: Access
   figures: SourcedFigures
-  /** The model's own wire, if the operator's file has the model; a gateway's list does not contain it (spec 2.9). */
+  /** The model's own wire, if the operator's configuration has the model. A gateway's list lacks it (spec 2.9). */
   modelWire: ModelWire | undefined
-  /** Whether the command runs beside the operator's file. */
+  /** Whether the command can read the operator's configuration. */
   isOperator: boolean
   /** The address at which clients on other machines reach the gateway, if it was given. */
   publicUrl: string | undefined
@@ -54,7 +52,7 @@ export type SetupSource = {
   notes: string[]
 }
 
-/** Takes each figure from the first source that has it: the command, the operator's file, the presets. */
+/** Takes each figure from the first source that has it: the command, the operator's configuration, the presets. */
 export function findFigures(id: string, asked: Partial<Figures>, model: Model | undefined): SourcedFigures {
   const preset = findPreset(id, model)
   const outputTokensMax = asked.outputTokensMax ?? model?.outputTokensMax ?? preset?.outputTokensMax
@@ -66,7 +64,7 @@ export function findFigures(id: string, asked: Partial<Figures>, model: Model | 
   return { contextWindow: undefined, outputTokensMax }
 }
 
-/** Finds a preset by the name that was asked for, else by another name of the model. A provider's name before it does not count. */
+/** Finds a preset by the requested name, else by another name of the model. A prefix `provider/` is ignored. */
 function findPreset(asked: string, named: Model | undefined) {
   for (const id of [asked, named?.entryId, named?.upstreamModel]) {
     const bare = id?.slice(id.lastIndexOf('/') + 1)
@@ -82,8 +80,8 @@ function findPreset(asked: string, named: Model | undefined) {
 }
 
 /**
- * Chooses the model for a program if none was named. A model of the program's families comes first, then one that
- * answers on a wire of the program, then the first of the list.
+ * Chooses the model for a program if the person named none. The first choice is a model of the program's families. The
+ * second is one that answers on a wire of the program. The last is the first of the list.
  */
 export function chooseModel<M extends Candidate>({ families = [], wires }: Program, list: readonly M[]): M | undefined {
   for (const family of families) {
@@ -94,9 +92,9 @@ export function chooseModel<M extends Candidate>({ families = [], wires }: Progr
 }
 
 /**
- * Chooses the model for titles and other small work: the program's family for it, otherwise the cheapest with a known
- * price. The large model is the first of the list. Of two with the same price, the large one wins, then one of its
- * wire.
+ * Chooses the model for titles and other small work. It is a model of the program's family for such work, or else the
+ * cheapest with a known price. The large model is the first of the list. Of models with the same price, the large one
+ * is preferred, then one of its wire.
  */
 export function chooseSmall<M extends Candidate>({ small }: Program, list: readonly M[]): M {
   const large = list[0]!
@@ -109,8 +107,8 @@ export function chooseSmall<M extends Candidate>({ small }: Program, list: reado
 }
 
 /**
- * Finds the model of a family by its name, which must be a word in the id. The chosen model wins if it is of the
- * family. Otherwise the newest wins, by the numbers in its id.
+ * Finds the model of a family, whose name must be a word in the id. If the chosen model is of the family, it is
+ * returned. Otherwise the newest is, by the numbers in the ids.
  */
 export function findFamily<M extends OfferedModel>(family: string, list: readonly M[], chosen?: string): M | undefined {
   const word = new RegExp(String.raw`(?<![a-z\d])${family}(?![a-z])`, 'i')
@@ -124,7 +122,7 @@ function compareVersions(a: string, b: string): number {
   return place === -1 ? left.length - right.length : left[place]! - (right[place] ?? -1)
 }
 
-/** The numbers in an id. Dates, such as 20251101, are skipped, because they do not mark a new version. */
+/** The numbers in an id that mark its version. Dates, such as 20251101, are skipped. */
 function versionOf(id: string): number[] {
   return (id.match(/\d+/g) ?? []).map(Number).filter((number) => number < 1_000)
 }

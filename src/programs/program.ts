@@ -3,17 +3,17 @@ import type { Word } from './shells.ts'
 
 export { keyVariable } from './shells.ts'
 
-/** An agent, editor or SDK that can be set up for the gateway. docs/setup.md lists which settings are tested. */
+/** An agent, editor or SDK that can be set up for the gateway. docs/setup.md says which settings were tested. */
 export type Program = {
-  /** The wires that it can use, the preferred one first. */
+  /** The wires (API dialects) that the program can use, the preferred one first. */
   wires: readonly ClientWire[]
-  /** The context window that it assumes by default; undefined if it needs none. */
+  /** The context window that the program assumes by default, in words; undefined if it needs none. */
   assumes?: string
-  /** A text that the installed program must provide before its files are written, and sentences in case it does not. */
+  /** A text that the program must provide before its files are written, and sentences for when it is missing. */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
-  /** Its names for families of models, the one for its main work first. */
+  /** The program's names for families of models. The first is for its main work. */
   families?: readonly string[]
-  /** Set if it has a second model for titles and other small work, with its name for that family if it has one. */
+  /** Set if the program has a second model for titles and other small work. `family` is its name for such models. */
   small?: { family?: string }
   /** Set if the program signs in at a gateway of a private network on its own (ruling Y19). */
   signsIn?: true
@@ -22,7 +22,7 @@ export type Program = {
   settings(access: Access, wire: ClientWire): Settings
 }
 
-/** The figures of a model; undefined if they are not known. */
+/** The figures of a model. A figure is undefined if it is not known. */
 export type Figures = {
   /** The most tokens of input and output together. */
   contextWindow: number | undefined
@@ -32,21 +32,19 @@ export type Figures = {
 /** A model that a program can use. */
 export type OfferedModel = Figures & {
   model: string
-  /**
-   * The wire on which the model calls tools that its provider runs; undefined if it does not, or if that is not known.
-   */
+  /** The wire on which the model calls tools that its provider runs. Undefined if there is none, or it is unknown. */
   hostedToolsWire?: ModelWire | undefined
 }
 
 /**
  * The address, the key and the model for a program, with the model's figures.
- * @property origin without `/v1`. Some programs add it themselves and others do not, which users often get wrong
- * @property small the model for titles and other small work; the same model if none was named
+ * @property origin the gateway's address without `/v1`. Some programs add `/v1` themselves, which users often get wrong
+ * @property small the model for titles and other small work; the main model if no other was named
  * @property models all models that clients can name, for the pickers of programs; the first is the chosen one
- * @property session a word that no other user has
+ * @property session a random word that differs for each user
  * @property told the text that the program itself provided
- * @property tokenCommand runs instead of a key, for a program with `runsTokenCommand`
- * @property isSignIn the program signs in on its own and gets no key, if it has `signsIn`
+ * @property tokenCommand a command that prints a token, instead of a key, for a program with `runsTokenCommand`
+ * @property isSignIn true if a program with `signsIn` signs in on its own and gets no key
  */
 export type Access = Figures & {
   origin: string
@@ -60,7 +58,7 @@ export type Access = Figures & {
   isSignIn?: boolean
 }
 
-/** Returns how many tokens are left for input besides the longest answer. */
+/** Returns how many tokens the window leaves for input if the answer is as long as possible. */
 export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): number | undefined {
   if (contextWindow === undefined) return undefined
   return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow
@@ -70,8 +68,8 @@ export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): numbe
  * The header that names the conversation (spec 4.1). Without a name, a model of the messages wire is not asked to cache
  * (ruling T5), and a long conversation costs three times as much.
  *
- * An agent that sends no name gets one word for each user, which is enough because the text decides what is cached. One
- * word for all users would send all of them to the same account of a pool.
+ * An agent that sends no name gets one name for each user. That is enough, because the text decides what is cached.
+ * With one name for all users, all would be sent to the same upstream account.
  */
 export function sessionHeader(program: string, { session }: Access): { 'x-session-id': string } {
   return { 'x-session-id': `${program}-${session}` }
@@ -79,15 +77,15 @@ export function sessionHeader(program: string, { session }: Access): { 'x-sessio
 
 /** The settings of an agent or SDK, in the formats that it reads. */
 export type Settings = {
-  /** Its settings files. The first one is the best known. */
+  /** The program's settings files. The first one is the best known. */
   files?: readonly SettingsFile[]
   /** Variables of the shell; undefined ones are skipped. */
   env?: Readonly<Record<string, string | undefined>>
-  /** The commands that start it, one after the other. */
+  /** The commands that start the program, one after the other. */
   commands?: readonly (readonly Word[])[]
-  /** A source text that uses it. */
+  /** A source text that uses the SDK. */
   code?: { language: 'javascript' | 'python'; text: string }
-  /** The steps for a person in its user interface, if it reads no file. */
+  /** The steps for a person in the program's user interface, if it reads no file. */
   steps?: readonly string[]
 }
 
@@ -95,22 +93,22 @@ export type Settings = {
 export type SettingsFile = {
   /** The path of the file. `~/` stands for the home folder. */
   path: string
-  /** Other paths of the same settings, which the program also reads. If such a file exists, it is edited instead. */
+  /** Other paths at which the program reads the same settings. If such a file exists, it is edited instead. */
   elsewhere?: readonly string[]
   /** The text of a new file. */
   text: string
-  /** `json` and `toml` files may contain settings of the user, which are kept. An `own` file is replaced. */
+  /** In `json` and `toml` files, settings of the user are kept. An `own` file has only ours and is replaced. */
   format: 'json' | 'toml' | 'own'
-  /** Lists by their path (`a.b`, empty for the whole file), with the key that identifies their entries. */
+  /** Lists among the settings, by path (`a.b`, empty for the whole file), with the key that identifies entries. */
   lists?: Readonly<Record<string, string>>
-  /** Paths of settings that an earlier setup may have written. They are removed unless `text` has them. */
+  /** Paths of settings that an earlier setup may have written. They are removed, except those that `text` has. */
   without?: readonly (readonly string[])[]
 }
 
-/** The window for programs that require one, if it is not known. Nearly all models have at least this. */
+/** The window for programs that require one, if the model's is not known. Nearly all models have at least this. */
 export const contextTokens = 128_000
 
-/** The output limit for the same programs. */
+/** The output limit for programs that require one, if the model's is not known. */
 export const outputTokens = 8_192
 
 /** Writes a JSON file. Undefined members are omitted. */

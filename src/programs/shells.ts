@@ -5,7 +5,7 @@ export type ShellName = (typeof shellNames)[number]
 /** A word of a command: a text, or a path below the home folder. */
 export type Word = string | { home: string }
 
-/** The characters that end a single-quoted string in PowerShell, typographic ones too. Doubling escapes them. */
+/** Characters that end a single-quoted string in PowerShell, with typographic quotes. Doubling escapes them. */
 const powershellQuotes = /['\u2018\u2019\u201a\u201b]/g
 
 const quotes: Record<ShellName, (text: string) => string> = {
@@ -17,10 +17,10 @@ const quotes: Record<ShellName, (text: string) => string> = {
 /** The variable with the key, for programs that let the user choose its name. */
 export const keyVariable = 'TRIWIRE_API_KEY'
 
-/** Stands in for a key in settings that are shown to people without one. */
+/** Stands for the key in settings that are shown without a key. */
 export const keyPlaceholder = `$${keyVariable}`
 
-/** How each shell reads the variable of the key. In single quotes, its name would become the key (CON-3). */
+/** How each shell reads the key from its variable. In single quotes, the name would be sent as the key (CON-3). */
 const keyReads: Record<ShellName, string> = {
   posix: `"${keyPlaceholder}"`,
   fish: `"${keyPlaceholder}"`,
@@ -28,7 +28,7 @@ const keyReads: Record<ShellName, string> = {
 }
 
 /**
- * Quotes a text. A placeholder in it becomes the variable's value; PowerShell needs `+` between the parts of one word.
+ * Quotes a text. The key's placeholder becomes the variable, outside the quotes. PowerShell joins the parts with `+`.
  */
 function quote(shell: ShellName, text: string): string {
   const parts = text.split(keyPlaceholder).map((part) => (part === '' ? '' : quotes[shell](part)))
@@ -53,7 +53,7 @@ export function commandLine(shell: ShellName, words: readonly Word[]): string {
   return words.map((word) => writeWord(shell, word)).join(' ')
 }
 
-/** Words that need no quotes in any of the three shells, and are easier to read without them. */
+/** Words that need no quotes in any of the three shells. Without quotes they are easier to read. */
 const plainWord = /^(?:--?[A-Za-z][\w-]*|[A-Za-z0-9_/][\w./-]*)$/
 
 function writeWord(shell: ShellName, word: Word): string {

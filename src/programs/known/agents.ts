@@ -26,13 +26,13 @@ export const copilot: Program = {
 }
 
 /**
- * The id of the chosen model, for `-m`. Without such an id, Droid names a model by its index among the user's models.
+ * The id of the chosen model, for `-m`. Without an id, Droid would name the model by its position in the user's list.
  */
 const droidId = 'custom:triwire-0'
 
 /**
- * Droid compacts a session by `compactionTokenLimitPerModel` only, and ignores the documented `maxContextLimit`
- * (0.215.0).
+ * Droid compacts a session at the limit in `compactionTokenLimitPerModel`. It ignores `maxContextLimit`, although that
+ * is documented (0.215.0).
  */
 export const droid: Program = {
   wires: ['chat', 'messages', 'responses'],
@@ -49,7 +49,7 @@ export const droid: Program = {
           text: json({
             customModels: models.map(({ model, contextWindow, outputTokensMax }, index) => ({
               ...{ id: index === 0 ? droidId : others[index - 1], model },
-              // The name by which a later setup finds the entry of the chosen model.
+              // A later setup finds the entry of the chosen model by this name.
               displayName: index === 0 ? 'triwire' : `triwire ${model}`,
               baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
               apiKey: `\${${keyVariable}}`,
@@ -129,7 +129,7 @@ export const qwenCode: Program = {
       ...(wire === 'responses' ? { wireApi: 'responses' } : {}),
       generationConfig: {
         contextWindowSize: choice.contextWindow,
-        // Qwen Code's own session id would need a setting that affects all of the user's providers.
+        // Qwen Code's own session id would need a setting that changes all of the user's providers.
         customHeaders: sessionHeader('qwen-code', access),
         ...(wire === 'messages' ? thinkingOf(choice) : {}),
       },
@@ -153,7 +153,7 @@ export const qwenCode: Program = {
   },
 }
 
-/** Limits reasoning. By default its budget is the whole output, which this wire refuses. */
+/** Limits reasoning. By default Qwen Code would reason with the whole output limit, which this wire refuses. */
 function thinkingOf({ outputTokensMax }: Figures) {
   if (outputTokensMax === undefined) return { reasoning: { effort: 'medium', budget_tokens: 4_096 } }
   const budget = Math.max(1_024, Math.floor(outputTokensMax / 4))

@@ -18,27 +18,26 @@ export const claudeCode: Program = {
         path: '~/.claude/settings.json',
         format: 'json',
         text: json({
-          // Claude Code's own sign-in at a gateway. It works in user settings as in managed ones (2.1.332).
+          // Claude Code's own sign-in at a gateway. It works in user settings as well as in managed ones (2.1.332).
           forceLoginMethod: isSignIn ? 'gateway' : undefined,
           forceLoginGatewayUrl: isSignIn ? origin : undefined,
           apiKeyHelper: tokenCommand && commandLine('posix', tokenCommand),
           env: {
-            // Without /v1: this client adds it. If this variable were set, Claude Code would want a key instead of
-            // signing in.
+            // Claude Code adds /v1 itself. With a sign-in the variable is not set, because Claude Code would then want
+            // a key.
             ANTHROPIC_BASE_URL: isSignIn ? undefined : origin,
             ANTHROPIC_MODEL: model,
-            // The models for these names in `--model opus`, in `/model`, and in the user's agents.
+            // The models for the names opus, sonnet and so on, in `--model`, in `/model`, and in the user's agents.
             ANTHROPIC_DEFAULT_OPUS_MODEL: findFamily('opus', models, model)?.model ?? model,
             ANTHROPIC_DEFAULT_SONNET_MODEL: findFamily('sonnet', models, model)?.model ?? model,
             ANTHROPIC_DEFAULT_FABLE_MODEL: findFamily('fable', models, model)?.model ?? model,
             // This model is also used for titles and other small work.
             ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
-            // This model is used by agents that name none.
+            // Agents that name no model use this one.
             CLAUDE_CODE_SUBAGENT_MODEL: model,
             [windowVariable]: tokensText(contextWindow),
             [outputVariable]: tokensText(outputTokensMax),
-            // Adds models of the gateway's list to `/model`: those whose ids begin with `claude` or `anthropic`
-            // (2.1.330).
+            // Adds models of the gateway's list to `/model`, if their ids begin with `claude` or `anthropic` (2.1.330).
             CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
           },
@@ -48,7 +47,7 @@ export const claudeCode: Program = {
           ['env', outputVariable],
           ['env', 'ANTHROPIC_BASE_URL'],
           ...['forceLoginMethod', 'forceLoginGatewayUrl', 'apiKeyHelper'].map((name) => [name]),
-          // A key in the file would be sent instead of a token.
+          // If the file had a key, Claude Code would send the key instead of a token.
           ...(tokenCommand || isSignIn
             ? ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY'].map((name) => ['env', name])
             : []),

@@ -3,7 +3,7 @@ import { type Access, type Figures, type OfferedModel, type Program, sessionHead
 
 const path = '.continue/triwire.yaml'
 
-/** Continue's agent for the terminal. It reads one file of ours, so the user's own file stays unchanged. */
+/** Continue's agent for the terminal. It reads a file that only we write, so the user's own file stays unchanged. */
 export const cn: Program = {
   wires: ['chat', 'messages'],
   assumes: '200,000 tokens',

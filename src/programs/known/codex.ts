@@ -10,9 +10,9 @@ const catalogFile = 'triwire-models.json'
 const efforts = ['low', 'medium', 'high']
 
 /**
- * Codex warns about an unknown model and limits its window to 272,000 tokens. An entry in a model catalog of Codex's
- * own format avoids that. The entry must contain the agent's instructions. We use those that the installed Codex sends
- * to unknown models.
+ * Codex warns about an unknown model and limits its window to 272,000 tokens. To avoid that, we write an entry in a
+ * model catalog of Codex's own format. The entry must contain instructions for the agent. We use those that the
+ * installed Codex sends to unknown models.
  */
 export const codex: Program = {
   wires: ['responses'],
@@ -36,7 +36,7 @@ export const codex: Program = {
 }
 
 function configOf({ origin, model, models, contextWindow, tokenCommand }: Access, hasCatalog: boolean): SettingsFile {
-  // Without a catalog, Codex offers only the configured model of ours.
+  // Without a catalog, Codex offers only the configured one of our models.
   const searches = (hasCatalog ? models : models.slice(0, 1)).every((one) => one.hostedToolsWire === 'responses')
   const text = `model = ${JSON.stringify(model)}
 model_provider = "triwire"
@@ -47,20 +47,20 @@ base_url = ${JSON.stringify(`${origin}/v1`)}
 ${tokenCommand ? `auth = { command = ${JSON.stringify(tokenCommand[0])}, args = ${JSON.stringify(tokenCommand.slice(1))} }` : `env_key = "${keyVariable}"`}
 wire_api = "responses"
 `
-  // Settings of an earlier setup are removed, because another catalog would not have this model.
+  // Settings of an earlier setup are removed: a catalog that it named would not have this model.
   return {
     path: '~/.codex/config.toml',
     format: 'toml',
     text,
     without: [
       ...[['model_context_window'], ['model_catalog_json'], ['web_search']],
-      // Codex refuses both settings together (0.171.0).
+      // Codex refuses a file with both of these settings (0.171.0).
       ...['env_key', 'auth'].map((name) => ['model_providers', 'triwire', name]),
     ],
   }
 }
 
-/** Makes catalog entries with what Codex assumes about unknown models, except for windows and efforts. */
+/** Makes catalog entries. They have what Codex assumes about unknown models, with other windows and efforts. */
 function catalogOf({ told, models }: Access): SettingsFile | undefined {
   if (told === undefined) return undefined
   const entries = models.map(({ model, contextWindow }, priority) => ({
@@ -91,8 +91,8 @@ const limits = {
 }
 
 /**
- * Reads the instructions that the installed Codex sends to a model that it does not know. Codex runs one turn against a
- * listener of ours, in its own folder. No file of the user is read or written.
+ * Reads the instructions that the installed Codex sends to a model that it does not know. Codex runs one turn in a
+ * temporary folder, and a listener of ours receives its request. No file of the user is read or written.
  * @returns undefined if Codex is not installed, or sends its instructions in another form
  */
 async function hearInstructions(): Promise<string | undefined> {
@@ -106,7 +106,7 @@ async function hearInstructions(): Promise<string | undefined> {
       exchange.body.read({
         take: (piece) => void pieces.push(piece),
         whole() {
-          // Codex does not repeat a request after a 400, so the turn ends.
+          // Codex does not repeat a request that got a 400, so the turn ends.
           exchange.answer(400, 'content-type: application/json\r\n', '{"error":{"message":"heard"}}')
           if (exchange.method === 'POST') heard.resolve(readInstructions(Buffer.concat(pieces).toString()))
         },

@@ -1,6 +1,6 @@
 import { contextTokens, json, keyVariable, outputTokens, type Program, promptOf } from '../program.ts'
 
-/** The editor Cursor. It reads no settings file, and its makers' servers call the gateway. It could not be tested. */
+/** The editor Cursor. It reads no settings file, and its vendor's servers call the gateway. We could not test it. */
 export const cursor: Program = {
   wires: ['chat'],
   assumes: 'a window of its own',
@@ -24,8 +24,8 @@ const codePaths = { chat: 'chat/completions', messages: 'messages', responses: '
 const codeTypes = { chat: 'chat-completions', messages: 'messages', responses: 'responses' }
 
 /**
- * The chat of VS Code, with a custom endpoint (1.122 and later). The names of its settings come from its makers' test
- * plan (microsoft/vscode#316916). It could not be tested.
+ * The chat of VS Code, with a custom endpoint (1.122 and later). The names of its settings come from its vendor's test
+ * plan (microsoft/vscode#316916). We could not test it.
  */
 export const vscode: Program = {
   wires: ['chat', 'messages', 'responses'],
@@ -55,10 +55,10 @@ export const vscode: Program = {
   },
 }
 
-/** The provider's name. Zed reads the key from its own store, or from `TRIWIRE_API_KEY`: this name and `_API_KEY`. */
+/** The provider's name. Zed reads the key from its own store, or from the variable `TRIWIRE_API_KEY`. */
 const zedProvider = 'triwire'
 
-/** The editor Zed. Its settings come from Zed's own types (crates/settings_content). It could not be tested. */
+/** The editor Zed. Its settings come from Zed's own types (crates/settings_content). We could not test it. */
 export const zed: Program = {
   wires: ['chat', 'responses'],
   assumes: `${contextTokens / 1_000},000 tokens, which the settings then name`,
@@ -84,7 +84,7 @@ export const zed: Program = {
                     images: true,
                     parallel_tool_calls: true,
                     prompt_cache_key: true,
-                    // Without this, Zed uses the responses wire.
+                    // Without this setting, Zed would use the responses wire.
                     chat_completions: wire === 'chat',
                   },
                 })),

@@ -1,7 +1,7 @@
 import type { ClientWire } from '../../catalog/wire-names.ts'
 import { type Access, type Figures, json, type Program } from '../program.ts'
 
-/** The variables that litellm and the vendors' Python SDKs read. The URL has /v1 for OpenAI's, not for Anthropic's. */
+/** The variables that litellm and the vendors' Python SDKs read. The URL has /v1 for OpenAI, not for Anthropic. */
 function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<string, string> {
   return wire === 'messages'
     ? { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_BASE: origin }
@@ -49,7 +49,7 @@ export const gptme: Program = {
 
 const responsesModel = ['-c', 'mini.yaml', '-c', 'model.model_class=litellm_response']
 
-/** The agent always sends its whole history, and needs no window. */
+/** mini-swe-agent. It always sends its whole history, so it needs no window. */
 export const miniSweAgent: Program = {
   wires: ['chat', 'messages', 'responses'],
   settings: (access, wire) => ({
@@ -57,7 +57,7 @@ export const miniSweAgent: Program = {
       ...litellmEnv(access, wire),
       MSWEA_CONFIGURED: 'true',
       MSWEA_MODEL_NAME: litellmModel(access, wire),
-      // The agent looks up the price of a model, and has none for ours.
+      // The agent looks up the price of each model, and knows no price of our models.
       MSWEA_COST_TRACKING: 'ignore_errors',
     },
     commands: [['mini', ...(wire === 'responses' ? responsesModel : [])]],

@@ -38,7 +38,7 @@ function modelEntry({ model, contextWindow, outputTokensMax }: OfferedModel) {
   return { name: model, reasoning: true, limit }
 }
 
-/** An agent derived from opencode. It reads the same settings from another path. */
+/** Kilo, an agent derived from opencode. It reads the same settings from another path. */
 export const kilo: Program = {
   wires: opencode.wires,
   assumes: opencode.assumes!,
