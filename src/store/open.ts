@@ -8,7 +8,7 @@ import type { ReplicaRow } from './postgres/replicas.ts'
 export type OpenStoreOptions = ServingOptions & {
   /** The folder of the spool and the lock, for a store that is not a file. */
   stateDir: string
-  /** Spools (unposted debits) below this folder are posted at the start if no server uses them (ruling X13). */
+  /** Spools (unposted debits) below it are posted at the start if no server uses them (X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
   /** Returns the facts that this server reports to other servers of the same store. */
   introduce: () => Introduction

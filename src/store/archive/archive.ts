@@ -70,7 +70,7 @@ const closedAfterMs = 7 * 86_400_000
 
 /**
  * Finds the entries of a month that an export or a detachment would write to a file. Changes nothing.
- * @param isAll true for a detachment, see `planArchive`
+ * @param isAll true to include entries that earlier archives left out, as a detachment does
  * @throws BookError if the month cannot be archived now
  */
 export async function planMonth(
@@ -161,7 +161,7 @@ function countOf(ranges: readonly SealRange[]): { accounts: number; entries: num
   return { accounts: ranges.length, entries: ranges.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0) }
 }
 
-/** @param isAll true for a detachment, false for an export, which has fewer conditions; see `planArchive` */
+/** @param isAll true for a detachment. It includes entries that earlier archives left out, and has more conditions */
 async function plan(
   store: ArchiveStore,
   month: string,
@@ -187,7 +187,7 @@ async function plan(
 
 type Contents = { header: ArchiveHeader; ranges: readonly SealRange[] }
 
-/** @returns the digests of the file and of its parts */
+/** @returns the digests of the file, of its sealed rows and of its index */
 async function writeAndProve(store: ArchiveStore, path: string, contents: Contents, wishes: ArchiveWishes) {
   await writeArchive(path, contents.header, pieces(store, contents.ranges, wishes))
   return prove(store, path, contents.ranges, wishes, async () => {})
@@ -240,12 +240,12 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
   return seal && { digest: seal.lastDigest, balanceNanos: seal.balanceNanos }
 }
 
-/** The digests of a file and of its parts. */
+/** The digests of a file, of its sealed rows and of its index. */
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
  * Verifies that a file is consistent, and that it matches the store. It must have exactly these ranges. The first
- * digest of a range must continue the entry before it. The last one must be the digest that the store has.
+ * digest of a range must continue the entry before it. Its last digest must be the one in the store.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(

@@ -269,7 +269,7 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   }
 }
 
-/** Refuses to copy a store onto itself: under two names of one store, the target's mark appears at the source. */
+/** Refuses to copy a store onto itself under another name. Then the target's mark is found at the source. */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return
   await target.finish()

@@ -79,7 +79,7 @@ export type CopySource = CopyEnd & {
 export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
-  /** Fixes the moment of a last head, a proof of all entries. Later entries are dated after it (ruling C15). */
+  /** Fixes the moment of a last head (digest of all entries). Later entries are dated after it (ruling C15). */
   fixMoment(): Promise<number>
   /** Marks the store as moved. The mark is durable when `hold` resolves; then servers and operators are refused. */
   markMoved(to: string): Promise<void>

@@ -57,11 +57,7 @@ function makeLock(lockPath: string, storePath: string): void {
   }
 }
 
-/**
- * Locks a store that exists.
- * @returns the release; undefined if there is no store; the function that opens it reports that
- * @throws as `lockStore`
- */
+/** Locks a store that exists. @returns the release; undefined if there is no store @throws as `lockStore` */
 export function lockIfThere(path: string): (() => void) | undefined {
   return isThere(path) ? lockStore(path) : undefined
 }

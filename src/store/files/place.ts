@@ -92,7 +92,7 @@ export function bringSpool(linkPath: string, path: string): void {
 
 type Space = { bavail: number; bsize: number; blocks: number }
 
-/** Space for some dozens of debits in the log, in bytes. */
+/** Space for some dozens of debits in the write-ahead log, in bytes. */
 const roomBytes = 262_144
 
 /**

@@ -224,7 +224,7 @@ function encodeReturn(requestId: string): string {
 }
 
 /** Makes a debit from a line. Lines of the first release have the model, and no key, wire or upstream (ruling C9). */
-// biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
+// biome-ignore lint/suspicious/noExplicitAny: a parsed line may have any shape
 function decodeDebit(debit: any): Debit {
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
   return {
@@ -240,7 +240,7 @@ function decodeDebit(debit: any): Debit {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a line that lacks a price has none
+// biome-ignore lint/suspicious/noExplicitAny: a parsed line may have any shape
 function decodePrices({ steps, calls, ...rates }: any): Debit['prices'] {
   const nanos = Object.entries(rates).map(([name, text]) => [name, BigInt(text as string)])
   return {

@@ -1,8 +1,8 @@
 import { uptime } from 'node:os'
 
 /**
- * Creates a clock in milliseconds that never runs back and counts suspension, by `os.uptime()`. All threads and
- * processes of a machine agree on it.
+ * Creates a clock in milliseconds that never runs back, and that runs on during suspension. It follows `os.uptime()`,
+ * so all threads and processes of a machine agree on it.
  *
  * On Linux `os.uptime()` reads a file, which takes 6 µs. So `performance.now()`, which stops during suspension, fills
  * the time between two readings. Readings are at most about a second apart, and an extra one follows a leap of the wall

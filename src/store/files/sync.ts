@@ -3,8 +3,8 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /*
- * A file that was created, renamed or removed stays so after a power loss only if its folder was synced. Windows cannot
- * sync a folder.
+ * The creation, renaming or removal of a file survives a power loss only if its folder was synced. Windows cannot sync
+ * a folder.
  */
 
 /** Syncs a folder and blocks its thread meanwhile. */
@@ -30,9 +30,9 @@ const pieceBytes = 1_048_576
 /**
  * Writes the write-ahead log over itself, and syncs it.
  *
- * A failed sync removes its pages from the system's list of pages to write. They can still be read and later syncs
- * succeed, but a power loss loses them (B8). Only pages that are written again are on the list again. Once the whole
- * log is on the disk, all later work of SQLite is safe, including its checkpoints ([why not a checkpoint
+ * A failed sync removes its pages from the system's list of pages to write. These pages can still be read and later
+ * syncs succeed, but a power loss loses them (B8). Only pages that are written again are on the list again. Once the
+ * whole log is on the disk, all later work of SQLite is safe, including its checkpoints ([why not a checkpoint
  * alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
  *
  * The caller holds the write lock of the database, so nobody else writes. Only the log is opened: SQLite's locks are on

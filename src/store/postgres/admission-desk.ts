@@ -163,8 +163,8 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // With little credit left, a stale figure could refuse a request although credit is free, or admit one although it
-    // is owed. For limits of keys and people, and for budgets, the desk does not know how much is left.
+    // Stale figures could refuse a request although credit is free, or admit one although it is owed. So they are sent
+    // now if credit is short. With limits of a key or person, or a budget, the desk does not know whether it is.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())

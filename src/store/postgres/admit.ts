@@ -33,7 +33,7 @@ export const calls = {
   otherSeal: 'TR005',
 } as const
 
-/** Letters in the result of `admit`. A refused ask gets the first that applies, by account, person, key (R1). */
+/** Letters in the result of `admit`. A refused ask gets the first that applies: account, then person, then key (R1). */
 export const verdicts = {
   '0': 'admitted',
   '1': 'no_credit',
@@ -52,7 +52,7 @@ export const verdicts = {
 /** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
 
-/** While a replica has not written its figures, `admit` fails for so long after its tables were emptied, in ms. */
+/** If its tables were emptied less than this ago, in ms, `admit` fails until all replicas have sent their figures. */
 const graceMs = 3_000
 
 /**

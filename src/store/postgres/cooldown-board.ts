@@ -33,7 +33,7 @@ export class CooldownBoard {
   }
 
   /**
-   * Disables a place.
+   * Disables a place, that is, a model at an upstream account.
    * @param agoMs how long ago an operator asked for it
    * @throws what the database throws; then other replicas do not know of it
    */

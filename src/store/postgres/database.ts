@@ -4,7 +4,7 @@ import { isUnknown } from './trouble.ts'
 
 /** Runs statements on one connection, inside a transaction. */
 export type Transaction = {
-  /** @param name for a frequent statement: each connection parses and plans it once */
+  /** @param name a name for a frequent statement, which each connection then parses and plans only once */
   query(text: string, values?: readonly unknown[], name?: string): Promise<Row[]>
 }
 
@@ -105,7 +105,7 @@ function withSpelledTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, '$1verify-full')
 }
 
-/** The name of a purpose's sessions on the server. */
+/** The name that the sessions of a purpose have in the server's list. */
 export function applicationOf(purpose: string): string {
   return `triwire ${purpose}`
 }
@@ -206,7 +206,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 function ignore(): void {}
 
-/** The id of the server's process. The library's types lack `processID`. */
+/** The id of the server's process that serves a connection. The library's types lack `processID`. */
 function pidOf(client: pg.ClientBase): number {
   return (client as unknown as { processID: number }).processID
 }

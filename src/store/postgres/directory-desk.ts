@@ -15,7 +15,7 @@ const changesChannel = 'triwire_changes'
 /** The most accounts in one message. Reading a message blocks the serving thread, so it must be short. */
 const pageRows = 1_000
 
-/** A number before the revisions of all changes. */
+/** Lower than the revision (the number) of any change. */
 const start = -1n
 
 type DirectoryDeskOptions = {
@@ -39,7 +39,7 @@ export class DirectoryDesk implements Desk {
   #hasForeignKeys = false
   /** Counts how often all reported changes became void. A read that began before the last time is outdated. */
   #era = 0
-  /** The timeline of the server that reported the changes. */
+  /** The timeline of the server that reported the changes. A promoted standby has another timeline. */
   #timeline: unknown
   #last: Promise<unknown> = Promise.resolve()
   #following: Promise<void> | undefined
@@ -161,7 +161,7 @@ function readChanges(rows: readonly Row[]): Omit<AccountChanges, 'hasForeignKeys
   return { accounts: [...accounts.values()], keys: rows.filter(({ id }) => id !== null).map(readKeyRow) }
 }
 
-/** Reads debits of requests for people, and writes when keys were last used. */
+/** Finds the debits of requests for operators, and writes when keys were last used. */
 export class ReadingDesk implements Desk {
   readonly answers = {
     findDebit: (requestId: string) => run(this.#database, createListing(dialect, sliceSizes).findDebit(requestId)),

@@ -137,7 +137,7 @@ function createClient(options: PostgresOptions, place: string) {
   })
   return { client, admission, introduce, reached }
 
-  /** Sends the change to the thread. A new thread starts with it. */
+  /** Sends changed facts about this server to the thread. A thread that starts later gets them too. */
   function introduce(change: Partial<Introduction>): void {
     introduction = { ...introduction, ...change }
     line.order('introduce', change)

@@ -1,7 +1,7 @@
 /** The shortest time between the starts of two calls, in ms. Requests of one turn of the event loop share a call. */
 const apartMinMs = 1
 
-/** Calls start this many of their durations apart, and at most so many ms, a delay that clients do not notice. */
+/** Two calls start `durations` times their duration apart, but at most `apartMaxMs`, which clients do not notice. */
 const [durations, apartMaxMs] = [8, 7]
 
 /**

@@ -259,7 +259,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Makes returns of the debits that were not returned yet. Each gets its first unused reference (ruling C13). */
+/** Makes returns of the debits that were not returned yet. Each gets its first unused reference (rulings C8, C13). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))

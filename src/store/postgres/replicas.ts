@@ -10,7 +10,7 @@ export { leaseMs }
 /** A replica that has not been seen for this long has left, in ms. */
 const goneMs = 60_000
 
-/** For settings that all must share, a replica counts as living for so long after it was seen, in ms (> `seenMs`). */
+/** Some settings must agree with those of all replicas that were seen within this time, in ms (> `seenMs`). */
 const livingMs = 30_000
 
 /** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */
@@ -81,7 +81,7 @@ export const livingReplicas = `
   SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
   WHERE r.left_ms IS NULL AND ${wasSeen(seenOf, livingMs)} ORDER BY r.id`
 
-/** The other replicas that hold their lease: `id, name, door`, the oldest first. The parameter is the caller's id. */
+/** The other living replicas: `id, name, door`, the oldest first. The parameter is the caller's id. */
 export const otherReplicas = `
   SELECT r.id, r.name, r.door FROM triwire.replicas r
   WHERE r.id <> $1 AND r.left_ms IS NULL AND ${wasSeen(seenOf, leaseMs)} ORDER BY r.id`

@@ -108,7 +108,7 @@ export function countOf(share: Share, all: number, nowMs: number): WindowCount {
   return { taken: all, endsInMs: Math.max(0, endsInMs) }
 }
 
-/** Gives back a place after credit was refused, if its window is still open (ruling R1). */
+/** Gives back a place in a window after credit was refused, if the window is still open (ruling R1). */
 export function giveBack(share: Share, takenInMs: number | undefined): void {
   if (share.taken > 0 && takenInMs !== 0 && share.windowMs === takenInMs) share.taken--
 }

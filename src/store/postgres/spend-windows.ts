@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Repeats a posting if its time was in none of the windows. @throws the error of the posting otherwise */
+  /** Runs a posting, and repeats it with more windows if its time was in none. @throws the posting's other errors */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

@@ -48,7 +48,7 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
 /**
  * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. The moment is
  * fixed while no post runs: every post shares the lock of heads, and this transaction holds it alone. So all entries in
- * the ledger are dated before the moment, and later ones after it.
+ * the ledger were posted by that moment, and all others will be posted later.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {

@@ -98,7 +98,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
         resolve()
       }),
     )
-    // The thread of the books alone does not keep the process alive.
+    // A running thread of the books does not keep the process from ending.
     worker.unref()
     return { worker, ended }
   }

@@ -12,7 +12,7 @@ import { createSpool, spoolPath } from '../files/spool.ts'
 import { packDebit } from './packed-debit.ts'
 import { Line, type StoreThread, type ThreadStart } from './thread.ts'
 
-/** The parts of serving a store that differ between engines. */
+/** The parts of a store's serving side that differ between the engines. */
 type ServingEngine = {
   /** The base path of the server's spool and lock. */
   place: string
@@ -20,7 +20,7 @@ type ServingEngine = {
   bounds: BoundsBook
   /** The most accounts to keep in memory; others are looked up. */
   accountsMax?: number
-  /** Describes the thread to start: the first, or the successor of one that died. */
+  /** Describes the thread to start: the first one, or one that replaces a thread that died. */
   thread(isFirst: boolean): ThreadStart
   onStarted?(thread: StoreThread): void
   onOpened?(answer: { isReached: boolean }): void

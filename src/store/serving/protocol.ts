@@ -28,12 +28,12 @@ export type Questions = {
   /** Looks up keys by digest. The `changes` about them come before the answer. SQLite's thread sends all changes. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
-   * Counters of requests that cost nothing.
-   * @returns false if the caller must keep the counters and send them again
-   * @throws what the database throws; the thread has then kept the counters
+   * Counts of requests, for reports.
+   * @returns false if the caller must keep the counts and send them again
+   * @throws what the database throws; the thread has then kept the counts
    */
   traffic: { asks: readonly TrafficCell[]; answers: boolean }
-  /** For replicas. */
+  /** For replicas: counts failed authentications by address. */
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
   /** For replicas: the other living replicas. */
   otherReplicas: { asks: undefined; answers: readonly OtherReplica[] }
@@ -50,7 +50,7 @@ export type Orders = {
   /** The place whose cooldown ends. */
   lift: string
   steer: { steering: 'disable' | 'enable'; place: string }
-  /** An operator requests a report: all servers must write their counters of requests to the store. */
+  /** An operator requests a report: all servers must write their counts of requests to the store. */
   wantTraffic: undefined
   /** The name, version or another fact that this server reports to the other servers has changed. */
   introduce: Partial<Introduction>

@@ -8,7 +8,7 @@ import { countedMs } from './entries.ts'
 import { readNowMs } from './moments.ts'
 import { ask, askOne, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 
-/* Detaching and attaching a month in the store (src/store/archive). Each exported function is one step. */
+/* Steps (queries and changes that both databases can run) that detach and attach months. */
 
 /** Entries of an account, from one number to another. */
 export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
@@ -30,10 +30,10 @@ export type ArchivePlan = {
 const accountsMax = 500
 
 /**
- * Finds the entries of each account that count before the end of a month and are in no archive. An account's next
+ * Finds the entries of each account that are dated before the end of a month and are in no archive. An account's next
  * entries are computed from its last entry and its last monthly grant (rulings C15, Y20). So the last entry, the grant,
  * and all entries after the grant stay in the store.
- * @param archivedMs the end of the last archived month. Entries before it that stayed then need no archive of their own
+ * @param archivedMs the end of the last archived month. Entries before it that stayed then do not count for `olderMs`
  * @param isAll whether to include entries that stayed when earlier months were archived
  */
 export function* planArchive(

@@ -46,7 +46,7 @@ export function joinNames({ schema }: Dialect): string {
   return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
 }
 
-/** The columns by which `readReading` makes an entry to verify. Their tables are joined by `joinNames`. */
+/** The columns of an entry to verify, which `readReading` reads. Their tables are joined by `joinNames`. */
 export function readingColumns({ schema }: Dialect): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
   return `e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix, ${shifted} AS shifted_ms`
@@ -98,7 +98,7 @@ export function conditions(
   else if (keyIds) {
     const list = keyIds.map(put).join(', ')
     parts.push(`e.key_id IN (${list})`)
-    // The account is named too, because an index has all entries of an account together.
+    // This condition names the account of the keys, because an index has all entries of an account together.
     if (accountId === undefined) {
       parts.push(`e.account_id IN (SELECT account_id FROM ${schema}.keys WHERE id IN (${list}))`)
     }
@@ -112,7 +112,7 @@ export function conditions(
     const [sign, { postedMs, accountId: id, seq }] = [beyond.first === 'newest' ? '<' : '>', beyond]
     if (accountId !== undefined) parts.push(`e.seq ${sign} ${put(seq)}`)
     else {
-      // The first condition makes the database use the index.
+      // The second condition implies the first, by which the database uses the index.
       parts.push(`e.posted_ms ${sign}= ${put(postedMs)}`)
       parts.push(`(e.posted_ms, e.account_id, e.seq) ${sign} (${put(postedMs)}, ${put(id)}, ${put(seq)})`)
     }

@@ -130,7 +130,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Narrows a filter by keys of a single account to that account, because an index has its entries together.
+   * If a filter names keys of a single account, adds the account to the filter: an index has its entries together.
    * @returns undefined if no entry can match
    */
   function* narrowed(filter: EntryFilter): StoreStep<EntryFilter | undefined> {

@@ -18,8 +18,8 @@ import { rearm } from './warnings.ts'
 /* The spend of keys, accounts and people with budgets (rulings R15, Y20), in statements that work on both databases. */
 
 /**
- * Replaces the table of keys by one with more columns. They are the names of its account and person, the holds on its
- * budget, and the spend of its line and its person. A line is the keys that replaced each other.
+ * Replaces the table of keys by one with more columns. They are the names of a key's account and person, the holds on
+ * its budget, and the spend of its line and its person. A line is the keys that replaced each other.
  *
  * PostgreSQL computes these columns for each row of `keys`, even for rows that an outer condition or LIMIT leaves out,
  * because `heldByReplicas` reads the clock.
@@ -202,8 +202,8 @@ export function* setSpend(
 }
 
 /**
- * Adds spend that an older version has not counted for accounts with budgets, because it counts only for keys. Called
- * when a store is opened. It reads no accounts without a budget, and skips those that another session has locked.
+ * Adds spend of accounts with budgets that an older version posted, because that version counts only the spend of keys.
+ * Called when a store is opened. It skips accounts that another session has locked.
  */
 export function* countMissed(dialect: Dialect): StoreStep<void> {
   const { schema, ends } = dialect
@@ -235,7 +235,7 @@ export function* countMissed(dialect: Dialect): StoreStep<void> {
   }
 }
 
-/** Keeps others from posting debits of an account until the transaction ends. SQLite has one writer anyway. */
+/** Keeps other sessions from posting debits of an account until the transaction ends. SQLite has only one writer. */
 export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<void> {
   if (!dialect.isShared) return
   const lock = (put: Put) => `SELECT FROM triwire.balances WHERE account_id = ${put(accountId)} FOR NO KEY UPDATE`

@@ -16,7 +16,7 @@ const accountsMax = 1_000
 /** The most entries that one query sums, because PostgreSQL ends a query that takes too long. */
 export const summedMax = 5_000
 
-/** Creates the queries that statements need: sums of entries, heads of past moments, and the stored headers. */
+/** Creates the queries for monthly statements of accounts: sums, heads of past moments, and stored headers. */
 export function createStatements(dialect: Dialect) {
   const { schema, ends, isShared } = dialect
   // The time at which an entry counts may be set by a correction (ruling C15).
@@ -100,7 +100,7 @@ export function createStatements(dialect: Dialect) {
     }
   }
 
-  /** Makes a head of a past moment, for `ledger verify --against`. */
+  /** Makes a head (a digest of all chains) of a past moment, for `ledger verify --against`. */
   function* makeHead(momentMs: number): StoreStep<string> {
     const away = findAway(yield* readArchives(dialect)).filter(({ untilMs }) => momentMs < untilMs)
     if (away.length > 0) throw monthsAway(away)

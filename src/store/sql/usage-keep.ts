@@ -12,10 +12,7 @@ import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep }
 
 const quartersOfDay = 96
 
-/**
- * Reads the state of the figures.
- * @param lock holds the state until the transaction ends, so nobody recomputes the days meanwhile
- */
+/** Reads the state of the figures. @param lock keeps others from recomputing the days until the transaction ends */
 export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
   const text = `SELECT time_zone, week_starts, kept_from FROM ${dialect.schema}.usage_state`
   const row = yield* askOne(dialect, () => (dialect.isShared && lock ? `${text} FOR ${lock}` : text))
@@ -42,7 +39,7 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   const state = adopted(before, reporting, atMs)
   if (!state) return
   yield* record(dialect, state)
-  // Earlier figures are by the days of the default zone, which nobody chose.
+  // Earlier figures are by the days of the default zone. Nobody chose that zone, so they are computed anew.
   if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
@@ -51,7 +48,7 @@ function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Repor
   const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
   const kept = firstKept(createCalendar(zone), keepMonths, atMs)
   if (isRecorded(before) && kept <= before.keptFrom && before.weekStarts === weekStarts) return undefined
-  // Deleted figures do not come back.
+  // The time never moves back, because deleted figures do not come back.
   return { ...zone, keptFrom: Math.max(kept, before.keptFrom) }
 }
 

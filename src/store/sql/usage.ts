@@ -19,7 +19,7 @@ export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: st
 
 /** How a store's SQL assigns rows to several buckets (the periods of a report). */
 type Bucketing = {
-  /** The table as `u`, joined with what the bucket needs. */
+  /** The table, named `u`, joined with what the expression of the bucket needs. */
   from: string
   /**
    * An expression for the number of the bucket. Undefined: rows contain their time, and the caller finds the bucket.
@@ -112,9 +112,9 @@ export function selectRows(
 }
 
 /**
- * The columns to group by. Days of keys need no sort if they are grouped in the order of the table: by account, key and
- * day. For a year that takes a third of the time. A key belongs to one account. The empty key has a row for each
- * account, and the caller adds these up.
+ * The columns to group by. Figures of keys by day need no sort if they are grouped in the order of the table: by
+ * account, key and day. For a year that takes a third of the time. A key belongs to one account. The empty key has a
+ * row for each account, and the caller adds these up.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -131,9 +131,7 @@ export function timeColumn({ table, grain }: Pick<RowReading, 'table' | 'grain'>
   return grain !== 'h' ? 'day' : table === 'usage' ? 'hour' : 'quarter'
 }
 
-/**
- * The column of a grouping. Requests that cost something have no code, and requests that cost nothing lack some words.
- */
+/** The column of a grouping. Paid requests have no error code, and requests that cost nothing lack some words. */
 function columnOf(table: RowReading['table'], name: UsageGrouping): string {
   return isLacking(table, name) ? '0' : `u.${name}`
 }
@@ -215,7 +213,7 @@ export function findRows(
   const found: FoundRow[] = []
   for (const row of rows) {
     const bucket = 'time' in row ? bucketAt(bounds, Number(row['time'])) : Number(row['bucket'])
-    // Without any row there is one sum, which is null.
+    // If no row matches, the database still returns one row, whose sums are null.
     if (bucket === undefined || row['s0'] === null) continue
     found.push({
       bucket,
@@ -265,7 +263,7 @@ const entryWords: Record<UsageGrouping, string> = {
   code: `''`,
 }
 
-/** Selects the rows of `selectRows` from the entries themselves. Words are strings here, and times are quarters. */
+/** Selects rows like those of `selectRows` from the entries. Words are strings, and times quarters of an hour. */
 export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, sums }: RowReading): Statement {
   return statement(dialect, (put) => {
     const is = (name: string, words: readonly string[]) => isOneOf(put, entryWords[name as UsageGrouping], words)
@@ -291,7 +289,7 @@ type MostSpent = {
   by: 'account' | 'key'
   /** The number of the account to rank within, if there is one. */
   account: number | undefined
-  /** The range of quarters; each is the first of a day. */
+  /** The time range, in quarters of an hour. Both are the first quarter of a day. */
   from: number
   to: number
   /** The numbers of accounts or keys with unfolded entries. They come first, even if others have spent more. */

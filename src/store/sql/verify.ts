@@ -27,7 +27,7 @@ import { findUsageDifferences } from './usage-check.ts'
  */
 type PagedTable = { table: string; columns: string; joins?: string; order: readonly string[] }
 
-/** How a database stores what is verified; compare `Dialect`. */
+/** The parts of a verification that differ between our databases. */
 export type VerifyDialect = {
   /** The most rows in one page. */
   pageMax: number
@@ -35,7 +35,7 @@ export type VerifyDialect = {
   lowestId: SqlValue
   /** The end of an entry's account: `end_balance`, `end_seq` and, if the database stores it, `end_digest`. */
   ends: { columns: string; joins: string }
-  /** The references, with the columns of their entries. `noted` is the reference. */
+  /** The references of credits, with the columns of their entries. `noted` is the reference. */
   references: PagedTable
   accounts: PagedTable
   /** The index of archived entries. */
@@ -55,7 +55,7 @@ export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs
  * Verifies the ledger page by page.
  *
  * In PostgreSQL each page is a snapshot of its own, because a single long snapshot would make each debit of busy
- * accounts slower. So an account's end is read with its last entry, and prices are read when they are needed.
+ * accounts slower. So an account's end is read in one page with its last entry, and prices are read on demand.
  */
 export function* verifyLedger(
   dialect: Dialect,

@@ -26,7 +26,7 @@ const pageMax = 5_000
 
 export type Accounts = ReturnType<typeof createAccounts>
 
-/** Creates the changes of accounts and keys. A change gives its accounts a new revision, by which servers find them. */
+/** Creates functions that change accounts and keys. A change gives its accounts a new revision for servers to find. */
 export function createAccounts(
   db: DatabaseSync,
   run: Run,

@@ -106,7 +106,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Without the row of the last head, new entries may get times before it. The service continues anyway.
+    // Without the moment of the last head, new entries may get earlier times. The service continues anyway.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -147,7 +147,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     batch.moved.add(accountId)
     const spent = { accountId, postedMs: row.posted_ms, changeNanos }
     if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
-    // Debits and returns have a usage source, and other credits have none.
+    // Only debits and returns have a usage source, and count as spend.
     if (tail.boundsPeople && row.person !== null)
       noteSpend(batch, { spender: row.person as string, seq: null, ...spent })
     if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })
@@ -169,7 +169,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** Returns the spend of those of these keys, accounts and people that have a budget. It is remembered or read. */
+  /** Returns the spend of each of these keys, accounts and people that has a budget. It is remembered or read. */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }

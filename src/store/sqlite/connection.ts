@@ -115,7 +115,7 @@ export class Connection {
     try {
       this.makeDurable()
     } catch {
-      // The log stays suspect.
+      // The log is still suspect, so the next write tries again.
     }
   }
 

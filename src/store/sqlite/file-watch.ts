@@ -48,12 +48,12 @@ export function watchFiles(path: string) {
   /**
    * Checks all files.
    * @param countFrames returns the frames in the log, as the database counts them
-   * @returns a message for the operator
+   * @returns a message for the operator if a file was lost or damaged
    */
   function findLoss(countFrames: () => number): string | undefined {
     for (const file of [...fixed, ...perOpening]) {
       const inode = inodeOf(file)
-      // The log is created when the database is first read.
+      // The log may not exist before the database is first read.
       if (known.get(file) === undefined) known.set(file, inode)
       else if (inode !== known.get(file)) return sayLost(file)
     }

@@ -89,7 +89,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Returns the current spend of those of these keys, accounts and people that have a budget. */
+  /** Returns the current spend of each of these keys, accounts and people that has a budget. */
   function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const spender of spenders) {

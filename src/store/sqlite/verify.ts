@@ -28,8 +28,8 @@ export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: Ve
 
 /**
  * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. This connection
- * holds the write lock while it fixes the moment, so no post is under way. All entries in the ledger are dated before
- * the moment, and later ones after it.
+ * holds the write lock while it fixes the moment, so no post is under way. So all entries in the ledger were posted by
+ * that moment, and all others will be posted later.
  */
 export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   const findings: string[] = []
