@@ -18,8 +18,8 @@ type DescriptorSources = {
 }
 
 /**
- * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). The system then closes
- * new connections, and the process does not notice. So this function tries to open a file once a second.
+ * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without a free
+ * descriptor, the system closes new connections unnoticed. So this function tries to open a file once a second.
  * @param clockMs monotonic
  * @returns a function that stops it
  */

@@ -103,7 +103,7 @@ export function verifyInstalled(root: string, keyText?: string): InstalledFiles 
   }
 }
 
-/** @returns undefined for anything but a regular file, such as a link to one */
+/** @returns undefined if the path is not a regular file; a link is not one */
 function digestOf(path: string): string | undefined {
   const data = readMaybe(path)
   return data && createHash('sha256').update(data).digest('hex')

@@ -4,12 +4,11 @@ import { hostname } from 'node:os'
 import type { Address } from '../config/config.ts'
 
 /**
- * The most connections that wait to be accepted. The system has its own limit (on Linux `net.core.somaxconn`, 4,096 by
- * default). The system drops further connections silently, and their clients try again after one second, then after
- * three.
+ * The most connections that wait to be accepted. The system also has a limit (on Linux `net.core.somaxconn`, 4,096 by
+ * default). It drops further connections silently, and their clients try again after one second, then three.
  *
  * One connection is accepted in each turn of the event loop (libuv, pull request 3696). So a flood leaves time for the
- * accepted ones.
+ * accepted connections.
  */
 const backlog = 4_096
 
@@ -49,7 +48,7 @@ function boundUnsent(server: Server): void {
   const { _handle: handle } = server as unknown as { _handle?: { fd?: number } | null }
   if (process.platform !== 'linux' || handle?.fd === undefined || handle.fd < 0) return
   const { emitWarning } = process
-  // This hides Node's warning that `node:ffi` is experimental. If it is missing, only this limit is missing.
+  // Hides Node's warning that `node:ffi` is experimental. Without `node:ffi` only this limit would be lost.
   process.emitWarning = () => {}
   try {
     const ffi = process.getBuiltinModule('node:ffi')

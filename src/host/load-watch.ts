@@ -21,7 +21,7 @@ export function bodiesBytesMax(): number {
   return getHeapStatistics().heap_size_limit / 4
 }
 
-/** Watches whether the process is overloaded. Then new requests are refused, so that running streams can continue. */
+/** Watches whether the process is overloaded. If so, new requests are refused, so that running streams continue. */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
 /** The figures to watch; a test passes its own. */

@@ -244,10 +244,7 @@ export class Events {
     this.#before = new Map()
   }
 
-  /**
-   * Formats an event. Its id is the number of the last kept event, also for ticks, so a reader always knows its
-   * position.
-   */
+  /** Formats an event. Its id is the number of the last kept event, even for ticks, so a reader knows its position. */
   #format(event: EventName, data: unknown): string {
     return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
   }

@@ -34,9 +34,9 @@ export type FinishedRecord = Pick<
 >
 
 /**
- * Keeps a fixed number of request records, each at its place in a few long arrays (columns). As objects, a record would
- * be thirteen of them. They were most of the objects that outlived a request, and a third of the garbage collector's
- * work (docs/decisions/0055-packed-records.md).
+ * Keeps a fixed number of request records, each at its place in a few long arrays (columns). As objects, a record took
+ * thirteen of them. They were most of what outlived a request, and a third of the garbage collector's work
+ * (docs/decisions/0055-packed-records.md).
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>

@@ -4,7 +4,7 @@ import { type FinishedRecord, PackedRecords } from './packed-records.ts'
 
 /**
  * The facts of a request that are kept when it is over. They explain the request, and a client cannot make them large.
- * It has no text of the client (ruling U5), except text that an error message quotes.
+ * They contain no text of the client (ruling U5), except text that an error message quotes.
  */
 export type Recent = FinishedRecord & {
   /** When the request was over, in Unix milliseconds. It is never lower than that of an earlier request. */
@@ -16,7 +16,7 @@ type RecentsOptions = {
   requestsMax?: number
   /** The most requests without an account. They were refused early, and must not displace the others. */
   namelessMax?: number
-  /** The most bytes of requests with an account, as `sizeOf` counts them. The others get an eighth of that. */
+  /** The most bytes of requests with an account, as `sizeOf` counts them; an eighth of it for requests without one. */
   bytesMax?: number
 }
 
@@ -91,7 +91,7 @@ class Ring {
   readonly #size: number
   readonly #records: PackedRecords
   readonly #overMs: Float64Array
-  /** The bytes that each record counts for. */
+  /** The estimated bytes of each record. */
   readonly #bytes: Float64Array
   readonly #bytesMax: number
   #oldest = 0

@@ -27,7 +27,7 @@ type ReplicaViewParts = {
 /** The operations of a server that answer for all servers of its store, and the answers of this server to others. */
 type ReplicaView = {
   operations: AdminOperations
-  /** Answers the other servers. */
+  /** The path at which this server answers the others, and the function that answers. */
   door: { path: string; answer: AdminHandler }
   /** Records how other servers reach this one. @param origin a loopback address @param url for other machines */
   openDoor(origin: string | undefined, url: string | undefined): void

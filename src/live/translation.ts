@@ -62,7 +62,7 @@ export type DescribedAnswer = {
   usage_source: string | null
   /** The cost, in credits. */
   cost: string | null
-  /** Flags about the model's figures (ruling C6). */
+  /** Doubts about the figures that the model reported (ruling C6). */
   doubts: readonly string[]
 }
 
@@ -73,8 +73,7 @@ const nobody = 'acct_0000000000000000'
 
 /**
  * Describes how the gateway changes a request, and its answer. It runs the gateway's own code for requests, but sends
- * and stores nothing, and checks no key, credit or window. It blocks the event loop as long as the request and its
- * answer would.
+ * and stores nothing, and checks no key, credit or window. It blocks the event loop as long as they would.
  * @param bytes the client's body. If it is undefined, only an answer is described, for the smallest possible request
  * @param modelId a model or alias of the catalog that replaces the model in the body; undefined to keep the body's
  * model
@@ -117,7 +116,7 @@ export async function describeTranslation(
 
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
-/** Finds the model of the request. If there is no such model, undefined is returned, and the walk reports the error. */
+/** Finds the model of the request. If there is no such model, it returns undefined, and the walk reports the error. */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
   const { models } = config.catalog
   if (modelId !== undefined) return models.get(modelId)

@@ -59,7 +59,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** A sentence about the context window: its source, or what the program assumes. Undefined if it is not needed. */
+/** A sentence about the context window: where it comes from, or what the program assumes. Undefined if not needed. */
 export function describeWindow(
   { assumes }: Program,
   name: string,

@@ -63,9 +63,7 @@ function resultOf(status: number): SendResult {
   return status < 500 ? 'refused' : 'failed'
 }
 
-/**
- * The most messages that wait for a receiver, including the one being sent. So few are sent before their leases end.
- */
+/** The most messages that wait for a receiver, including the one being sent. All of them are sent within one lease. */
 const waitingMax = 10
 
 /** A message that finds the receiver's lane full is offered again after this time, in ms. */
