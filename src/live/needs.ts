@@ -17,7 +17,7 @@ import { listFailing } from './status.ts'
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**
- * An answer uses facts of the store up to the age `freshMs`. If they are older, it waits `patienceMs` for newer ones.
+ * If facts of the store are older than `freshMs`, an answer waits `patienceMs` for newer ones, and then uses the old.
  */
 const [freshMs, patienceMs] = [10_000, 500]
 

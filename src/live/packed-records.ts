@@ -13,7 +13,7 @@ type ValuesOf<Names extends readonly (keyof CallRecord)[]> = { [At in keyof Name
 
 /** Returns the values of `keptNames` in their order. A loop over the names would take three times as long. */
 function keptOf(r: FinishedRecord): ValuesOf<typeof keptNames> {
-  // biome-ignore format: as the names
+  // biome-ignore format: a value in each line would be a page
   return [
     r.id, r.walk, r.account, r.accountId, r.keyId, r.keyPrefix, r.keyLabel, r.personId, r.labels, r.wire, r.model, r.alias,
     r.hops, r.moved, r.modelWire, r.upstream, r.upstreamAccount, r.stopped, r.losses, r.usageSource, r.calls, r.costNanos,
@@ -34,8 +34,8 @@ export type FinishedRecord = Pick<
 >
 
 /**
- * Keeps a fixed number of request records, each at its place in a few long arrays (columns). As objects, a record took
- * thirteen of them. They were most of what outlived a request, and a third of the garbage collector's work
+ * Keeps a fixed number of request records, each at its place in a few long arrays (columns). Without columns, a record
+ * took thirteen objects. Such objects were most of what outlived a request, and a third of the garbage collector's work
  * (docs/decisions/0055-packed-records.md).
  */
 export class PackedRecords {
@@ -46,8 +46,8 @@ export class PackedRecords {
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /**
-   * All tries of a record. It is undefined for a single try that agrees with the record; the columns below then have
-   * the other facts of the try.
+   * All tries of a record; undefined for an only try that agrees with the record. The columns below then have its other
+   * facts.
    */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]

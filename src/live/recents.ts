@@ -7,7 +7,7 @@ import { type FinishedRecord, PackedRecords } from './packed-records.ts'
  * They contain no text of the client (ruling U5), except text that an error message quotes.
  */
 export type Recent = FinishedRecord & {
-  /** When the request was over, in Unix milliseconds. It is never lower than that of an earlier request. */
+  /** When the request was over, in Unix milliseconds. Requests that are over later never have a lower time. */
   overMs: number
 }
 

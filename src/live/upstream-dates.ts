@@ -10,8 +10,8 @@ const apartMaxMs = 300_000
 
 /**
  * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong. So two
- * things are required to call the clock wrong. The median of the last five dates is far from it, and dates of two hosts
- * are far from it on the same side.
+ * things are required to call the clock wrong. The median of the last five dates is far from its time, and so are dates
+ * of two hosts, on the same side.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number
@@ -55,7 +55,7 @@ export class UpstreamDates {
       )
     else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
-    // Usually all dates agree with the clock. Then one more that agrees changes nothing, and need not be judged.
+    // Usually all dates agree with the clock. One more date that agrees changes nothing, and need not be judged.
     const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
     if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()

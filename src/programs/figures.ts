@@ -108,7 +108,7 @@ export function chooseSmall<M extends Candidate>({ small }: Program, list: reado
 
 /**
  * Finds the model of a family, whose name must be a word in the id. If the chosen model is of the family, it is
- * returned. Otherwise the newest is, by the numbers in the ids.
+ * returned. Otherwise the newest model of the family is returned, by the numbers in the ids.
  */
 export function findFamily<M extends OfferedModel>(family: string, list: readonly M[], chosen?: string): M | undefined {
   const word = new RegExp(String.raw`(?<![a-z\d])${family}(?![a-z])`, 'i')

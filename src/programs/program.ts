@@ -69,7 +69,7 @@ export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): numbe
  * (ruling T5), and a long conversation costs three times as much.
  *
  * An agent that sends no name gets one name for each user. That is enough, because the text decides what is cached.
- * With one name for all users, all would be sent to the same upstream account.
+ * With one name for all users, all requests would go to the same upstream account.
  */
 export function sessionHeader(program: string, { session }: Access): { 'x-session-id': string } {
   return { 'x-session-id': `${program}-${session}` }

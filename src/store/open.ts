@@ -8,7 +8,10 @@ import type { ReplicaRow } from './postgres/replicas.ts'
 export type OpenStoreOptions = ServingOptions & {
   /** The folder of the spool and the lock, for a store that is not a file. */
   stateDir: string
-  /** Spools (unposted debits) below it are posted at the start if no server uses them (X13). Default: `stateDir`. */
+  /**
+   * Spools below this folder that no server uses are posted at the start too (ruling X13). A spool has debits that are
+   * not posted yet. Default: `stateDir`.
+   */
   spoolsDir?: string | undefined
   /** Returns the facts that this server reports to other servers of the same store. */
   introduce: () => Introduction

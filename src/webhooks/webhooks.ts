@@ -63,7 +63,7 @@ type Receiver = Webhook & {
 
 type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 
-/** Stores the progress of a message. With `undefined` no receiver is left, and the message is deleted. */
+/** Stores the progress of a message; `undefined` if no receiver is left, to delete the message. */
 type Keep = (next: Next | undefined) => Promise<void>
 
 export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {

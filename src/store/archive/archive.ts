@@ -161,7 +161,7 @@ function countOf(ranges: readonly SealRange[]): { accounts: number; entries: num
   return { accounts: ranges.length, entries: ranges.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0) }
 }
 
-/** @param isAll true for a detachment. It includes entries that earlier archives left out, and has more conditions */
+/** @param isAll true for a detachment, which has more conditions and includes entries that earlier archives left out */
 async function plan(
   store: ArchiveStore,
   month: string,
@@ -244,8 +244,8 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
- * Verifies that a file is consistent, and that it matches the store. It must have exactly these ranges. The first
- * digest of a range must continue the entry before it. Its last digest must be the one in the store.
+ * Verifies that a file is consistent, and that it matches the store. The file must have exactly these ranges. The first
+ * digest of a range must continue the store's entry before the range. The last digest must be the one in the store.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(

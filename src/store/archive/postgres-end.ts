@@ -38,7 +38,7 @@ export async function openPostgresArchive({ url, shown }: { url: string; shown: 
   }
 }
 
-/** @param database has the schema already; it is closed with the store */
+/** @param database a database with the schema; it is closed together with the store */
 export function createPostgresArchive(database: Database, shown: string): ArchiveStore {
   return {
     shown,

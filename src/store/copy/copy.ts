@@ -138,7 +138,7 @@ class Copy {
     return { registers, there }
   }
 
-  /** Reads the new entries from both sides, and adds them to the sums. */
+  /** Reads the new entries from source and target, and adds them to the sums. */
   async prove(): Promise<void> {
     const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as ChainEnd)
     const ranges = rangesBehind(tails, this.#proved)
@@ -151,8 +151,8 @@ class Copy {
   }
 
   /**
-   * Refuses entries that the numbering of their account does not include, because a copy by numbers would miss them.
-   * This reads both stores whole, so it runs before the servers stop.
+   * Refuses entries with numbers outside those of their account, because a copy by numbers would miss them. This reads
+   * both stores whole, so it runs before the servers stop.
    * @throws StoreError
    */
   async refuseStrays(): Promise<void> {

@@ -99,7 +99,7 @@ export type CopyTarget = CopyEnd & {
   addEntries(rows: readonly RegisterRow[]): Promise<void>
   /** Prepares the tables for quick reading, after many entries were added. */
   settle(): Promise<void>
-  /** @param changed all rows of the `replaced` registers; of the others only rows that are missing or different */
+  /** @param changed all rows of `replaced` registers; of other registers only rows that are missing or different */
   write(changed: Registers): Promise<void>
   /** Sets the zone of the store's days and weeks. */
   setZone(zone: Zone): Promise<void>

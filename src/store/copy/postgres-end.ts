@@ -174,8 +174,8 @@ async function findServers({ query }: Pick<Database, 'query'>): Promise<string |
 }
 
 /**
- * Makes the id of an entry. The id of a debit comes from its request. That of a credit has its time, by which it gets a
- * partition, and a digest of its reference. So a second try makes the same id.
+ * Makes the id of an entry. The id of a debit is made from its request. The id of a credit is made from its time, which
+ * decides its partition, and from a digest of its reference. So a second try makes the same id.
  */
 function idOf(row: RegisterRow): string {
   if (row['kind'] === 'debit') return entryIdOf(row['request_id'] as string)

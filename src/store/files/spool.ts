@@ -70,7 +70,7 @@ export function createSpool(path: string): Spool {
 
   /**
    * Appends notes of returns. If a note cannot be made durable, its bytes stay in the file, and survive a kill of the
-   * process. A note also voids lines of debits that could not be cut off.
+   * process. A note also voids the line of its debit, if that could not be cut off.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true

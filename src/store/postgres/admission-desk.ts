@@ -9,7 +9,7 @@ import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } f
 import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
-  /** Needs a connection for each lane. Its writes may be lost, so its commits need not wait for the disk. */
+  /** Has a connection for each lane (one call at a time). Writes may be lost, so commits do not wait for the disk. */
   database: Transaction
   /** Monotonic milliseconds. */
   clockMs(): number
@@ -18,7 +18,7 @@ type DeskOptions = {
   onTrouble?(error: Error, code: string): void
   /** How long a replica counts as alive after its last heartbeat, in ms. */
   leaseMs?: number
-  /** The longest time that an ask waits, in ms. */
+  /** The longest wait of an ask, the question whether a request may run, in ms. */
   patienceMs?: number
   lanes?: number
   /** The SQL functions to call; a test replaces them. */
@@ -30,7 +30,7 @@ export type Identity = { id: number; startedMs: number }
 
 export const patienceMs = 2_000
 
-/** The most accounts in one call. They are locked until it ends, so a large call makes the other replicas wait. */
+/** The most accounts in one call. They are locked until the call ends, so large calls make other replicas wait. */
 const accountsMax = 16
 
 /** The most shares (figures of one scope) in one call of `tell`, which has the same time limit as other calls. */
@@ -52,7 +52,7 @@ const pauseMinMs = 25
 const pauseMaxMs = 100
 
 /**
- * Asks the database whether requests may run, for one replica. Such a question is called an ask.
+ * Asks the database for one replica whether requests may run. Such a question is called an ask.
  *
  * - Each lane has one call under way at a time. A call carries all asks that arrived since the call before.
  * - An account is in one call at a time, because its figures are absolute and must arrive in order.

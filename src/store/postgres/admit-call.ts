@@ -5,7 +5,7 @@ import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, ty
 /** A scope of a call: an account, a key or a person, with its limits. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
-/** The scopes that an ask may name besides its account. */
+/** The scopes that an ask (whether a request may run) can name besides its account. */
 const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
 
 /** The parameters of one call of `admit`, and the reader of its answer. */

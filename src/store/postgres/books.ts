@@ -104,7 +104,7 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: BookChan
   if (writes.length === 0) return result
   for (const step of stepsOf(writes)) {
     if (!Array.isArray(step)) await run(transaction, make(dialect, step))
-    // A debit was perhaps returned since the change was decided, so the balance may be too large for the credit.
+    // A debit may have been returned since the change was decided, so the balance may be too large to add the credit.
     else if (!(await postCredits(transaction, step, facts.nowMs))) throw new BookError('overflow', step[0]!.accountId)
   }
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)

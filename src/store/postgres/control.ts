@@ -27,7 +27,7 @@ type ControlOptions = {
  */
 const [retryMs, lockedMs] = [100, 5_000]
 
-/** The database is prepared again after so many beats. The ledger needs a partition for each coming month. */
+/** The database is prepared again after so many heartbeats. The ledger needs a partition for each coming month. */
 const preparedBeats = 10_000
 
 /**
@@ -127,7 +127,7 @@ export class Control {
   }
 }
 
-/** Refuses a pooler between server and database, which reports a process id that is not the database's. */
+/** Refuses a pooler between server and database. A pooler reports a process id that is not the database's. */
 async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))

@@ -6,8 +6,8 @@ import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
- * The upstream accounts that no replica uses for now. After a notice of a change the whole table is read, so that no
- * change is missed. A known cooldown is reported again only if it ends later.
+ * The cooldowns of all replicas: times in which an upstream account is not used. After a notice of a change the whole
+ * table is read, so that no change is missed. A known cooldown is reported again only if it ends later.
  */
 export class CooldownBoard {
   readonly #database: Transaction

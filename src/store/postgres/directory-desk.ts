@@ -27,7 +27,7 @@ type DirectoryDeskOptions = {
 
 /**
  * Sends accounts and keys to the serving thread: the changes of operators and the results of lookups. A notice
- * announces a change, and each beat looks for changes too. Reads run one after the other, so an older one never
+ * announces a change, and each heartbeat looks for changes too. Reads run one after the other, so an older one never
  * overwrites a newer one.
  */
 export class DirectoryDesk implements Desk {
@@ -49,8 +49,8 @@ export class DirectoryDesk implements Desk {
   }
 
   /**
-   * Forgets what was reported if another server, a promoted standby, has a new timeline. It may lack reported changes,
-   * even if its revisions are no lower.
+   * Forgets what was reported if another server, a promoted standby, has a new timeline. The standby may lack reported
+   * changes, even if its revisions are no lower.
    */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)

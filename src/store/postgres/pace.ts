@@ -5,8 +5,8 @@ const apartMinMs = 1
 const [durations, apartMaxMs] = [8, 7]
 
 /**
- * Up to this duration, in ms, calls run one at a time, because a slow database is the cause. A longer call may be slow
- * because of the network, so other calls start before it ends.
+ * If calls take up to this time, in ms, they run one at a time, because the database is slow. If a call takes longer,
+ * the network may be slow, so other calls start before it ends.
  */
 const aloneMs = 25
 

@@ -26,7 +26,7 @@ export const noWindow = 'TR200'
  *
  * Parameters:
  * - `entries`: rows with the columns above and
- * - `content`, `later`: `formatContent` and `formatLater` of the row, and `form`: its number,
+ * - `content`, `later`, `form`: the parts of the digest's input, and the number of its layout (accounts/chain.ts),
  * - `ends_account`: true for the last one of its account. Entries of an account are together. All callers have the
  *     accounts in the same order, so two calls never wait for each other.
  * - `price_rows`: the prices of their price versions.

@@ -23,7 +23,7 @@ type PostingOptions = {
   windows: SpendWindows
 }
 
-/** The pause between two tries of calls outside the lanes, in ms. */
+/** The pause between two tries of calls outside the lanes (the connections for posting), in ms. */
 const retryMs = 100
 
 /**

@@ -15,7 +15,7 @@ type PresenceOptions = {
   tell(identity: Identity): Promise<void>
   /** Forgets figures that this replica no longer needs. */
   forgetIdle(): void
-  /** Called when the set of living replicas with another configuration changes. It is empty once all agree again. */
+  /** Called when the living replicas with another configuration change. `others` is empty once all agree again. */
   onConfigDiffers(others: readonly string[]): void
   beatMs?: number
   /** How often it cleans up and compares the configurations, in ms. */
@@ -24,7 +24,7 @@ type PresenceOptions = {
 
 /**
  * This replica's presence among the others. It registers, writes a heartbeat every second, and leaves at the end. If
- * the database has lost its holds, it writes them again. It also cleans up after replicas that died.
+ * the database has lost the replica's holds, they are written again. A replica also cleans up after others that died.
  */
 export class Presence {
   readonly #options: PresenceOptions

@@ -502,8 +502,8 @@ export const migrations: readonly PostgresMigration[] = [
   );
 `,
   },
-  // The last entry of the account that its spend includes; null for keys. The second release posts entries without
-  // counting the spend of accounts.
+  // For the spend of an account, the last entry that it includes; null for keys. The second release posts entries
+  // without counting the spend of accounts.
   { oldest: 1, sql: 'ALTER TABLE triwire.spends ADD COLUMN seq bigint' },
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   {
@@ -608,7 +608,9 @@ export const migrations: readonly PostgresMigration[] = [
   },
 ]
 
-/** Marks the ledger as having entries of form 3. A server that does not know their columns cannot verify them. */
+/**
+ * Marks the ledger as having entries of form 3. A server that does not know the columns of form 3 cannot verify them.
+ */
 export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.indexOf(detailed) + 1}
   WHERE oldest < ${migrations.indexOf(detailed) + 1}`
 

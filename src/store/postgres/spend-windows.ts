@@ -8,9 +8,9 @@ import { codeOf } from './trouble.ts'
 const strangeMax = 20
 
 /**
- * Days, weeks and months for the database, which does not know our calendar. It chooses those that contain the time at
- * which it posts an entry. It gets the current ones and the next. If its clock shows another time, the days, weeks and
- * months of that time are added.
+ * The days, weeks and months that the database gets, because it does not know our calendar. The database chooses those
+ * that contain the time of a posting. The list has the current ones and the next. If the database's clock shows another
+ * time, the days, weeks and months of that time are added.
  */
 export class SpendWindows {
   /** The clock that the database's clock is compared with (ruling Y15); undefined: there is no comparison. */
@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Runs a posting, and repeats it with more windows if its time was in none. @throws the posting's other errors */
+  /** Runs a posting. If its time is in none of the windows, adds windows and repeats it. @throws its other errors */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

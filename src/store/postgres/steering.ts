@@ -2,7 +2,7 @@ import type { CooldownBoard } from './cooldown-board.ts'
 import { isRefused } from './trouble.ts'
 
 /**
- * The wish of an operator for a place: to disable it or to enable it.
+ * The wish of an operator to disable or enable a place, that is, a model at an upstream account.
  * @property isLate true after a failed write: another operator may have changed the place since
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
@@ -34,7 +34,7 @@ export class Steering {
   }
 
   /**
-   * Writes the wishes: at once, after a lost connection, and with each beat. Never rejects; the next beat tries again.
+   * Writes the wishes at once, after a lost connection, and with each heartbeat, after a failure too. Never rejects.
    */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {

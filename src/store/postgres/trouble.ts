@@ -54,13 +54,13 @@ export function sayPooler(shown: string): string {
 }
 
 /**
- * Whether the outcome of the statement is unknown. It was sent, but the server gave no answer, or reported that it
- * stops (a full or broken disk under its log). When it starts again, it may have the result.
+ * Whether the outcome of a statement is unknown. The server gave no answer, or reported that it stops, for example
+ * because its disk is full. The statement may have taken effect.
  */
 export function isUnknown(error: unknown): boolean {
   const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
   if (severity !== undefined) return /^(08|53|57P|58|XX)/.test(codeOf(error))
-  // If the connection was not made, no statement was sent. These are the messages of the library and its pool.
+  // If no connection was made, no statement was sent. The pattern has the messages of the library and its pool.
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }
 

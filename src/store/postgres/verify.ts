@@ -15,7 +15,7 @@ const place = 'the database'
 /** The most rows of the default partition to count. */
 const countMax = 10_000
 
-/** SQL: whether the credit of a reference `e` is in a detached archive. */
+/** SQL: whether the credit of a row `e` of references is in a detached archive. */
 const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
   WHERE i.id = e.entry_id)`
 

@@ -20,7 +20,7 @@ export function packDebit(d: Debit) {
  * Unpacks a debit. The compiler checks the type of each position, and a test checks that none is missing or swapped.
  */
 export function unpackDebit(p: PackedDebit): Debit {
-  // biome-ignore format: as above
+  // biome-ignore format: a field in each line would be a page
   return {
     requestId: p[0], accountId: p[1], amountNanos: p[2], keyId: p[3], clientWire: p[4], model: p[5], modelWire: p[6],
     upstream: p[7], upstreamAccount: p[8],

@@ -17,7 +17,8 @@ import type { PackedDebit } from './packed-debit.ts'
 /** The questions of the serving thread. Each is answered once, in any order. */
 export type Questions = {
   /**
-   * Answered when the store is open, or when it will open as soon as the database can be reached.
+   * Answered when the store is open. If the database is not reached in time, the answer says so, and the store opens
+   * later.
    * @throws StoreError if the store cannot be used
    */
   open: { asks: undefined; answers: { isReached: boolean } }

@@ -19,9 +19,9 @@ type ThreadMessage =
 export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
 
 /**
- * The limit of each store thread's memory for new objects, in MB. V8 lets every thread grow it to about 64 MB, and most
- * threads never give it back. The objects of these threads live only for a batch, so less memory does not slow them
- * down (CON-10).
+ * The limit of each store thread's memory for new objects, in MB. V8 lets every thread use about 64 MB for them, and
+ * most threads never give this memory back. The objects of these threads live only for a batch, so less memory does not
+ * slow them down (CON-10).
  */
 export const storeThreadLimits = { maxYoungGenerationSizeMb: 12 } as const
 
@@ -100,7 +100,7 @@ export class StoreThread {
 /** A part of the thread, with the questions that it answers and the orders that it executes. */
 export type ThreadPart = { answers?: Partial<Answers>; orders?: Partial<Heeded> }
 
-/** The thread's own end. It receives no messages before `serve`. */
+/** The thread's own end of the connection. It receives no messages before `serve`. */
 export function openThreadEnd() {
   const port = parentPort!
   let unsaid: ThreadMessage[] = []

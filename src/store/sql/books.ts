@@ -81,7 +81,7 @@ export function createQuestions(dialect: Dialect) {
   }
 }
 
-/** Selects an account by id or name. An account with that id comes first. */
+/** Selects an account by id or name. An account with this id comes before an account with this name. */
 function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
   return query(dialect, readAccountRow, (put) => {
     const asked = put(idOrName)
@@ -116,7 +116,7 @@ function selectKeys(
 /** Columns whose only index is on their lower case. */
 const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label: true }
 
-/** Reads the facts by which a change of the books is decided. It runs in the transaction of the change. */
+/** Reads the facts that decide a change of the books (accounts, keys and credit), in the transaction of the change. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {
   const { accountName, key, reference, operator, persons: asked, once, identity } = about
   const oauthGrant = about.oauthGrant && (yield* findGrant(dialect, about.oauthGrant))

@@ -7,8 +7,8 @@ import { lockAccount, sliceMax } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
- * The spend of a monthly grant (ruling Y20): debits and negative credits after its entry, minus returns of those
- * debits. A debit before the grant did not spend it, and its return does not give it back.
+ * The spend of a monthly grant (ruling Y20) is the sum of debits and negative credits after the grant's entry, minus
+ * returns of these debits. Returns of earlier debits do not count, because such debits did not spend the grant.
  */
 
 /** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */

@@ -146,7 +146,7 @@ function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bi
   return (row?.['spent'] as bigint | null) ?? 0n
 }
 
-/** Sums the spend of each person; see `BookStore.sumPersons`. It reads slices as `sumSpend` does. */
+/** Sums the spend of each person of an account in a time span. It reads slices of entries as `sumSpend` does. */
 export function* sumPersons(dialect: Dialect, of: { accountId: string } & TimeSpan): StoreStep<PersonSpending> {
   return yield* whileSame(dialect, (away) => sumPersonSlices(dialect, of, away !== '' && of.fromMs === 0))
 }

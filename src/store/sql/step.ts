@@ -8,8 +8,8 @@ type Transacted = { step: StoreStep<unknown>; isWriting: boolean }
 
 /**
  * A query or change of the store, written once for both databases. The step yields statements, receives their rows, and
- * returns the result. The driver of SQLite runs a step synchronously, that of PostgreSQL asynchronously. A failed
- * statement ends the step.
+ * returns the result. The driver of SQLite runs a step synchronously, and the driver of PostgreSQL runs it
+ * asynchronously. A failed statement ends the step.
  */
 export type StoreStep<T> = Generator<Statement | Transacted, T, unknown>
 

@@ -127,7 +127,7 @@ function readCell(row: Row, day: number): TrafficCell {
   return { place: { ...Object.fromEntries(places), day }, requests, moved, first_byte, total }
 }
 
-/** Deletes the oldest day of figures that are no longer kept from each table. @returns whether there was any */
+/** From each table of figures, deletes the oldest day that is no longer kept. @returns whether there was such a day */
 export function* pruneSome(dialect: Dialect): StoreStep<boolean> {
   const { keptFrom } = yield* readUsageState(dialect)
   let isMore = false

@@ -59,7 +59,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
     const folding = yield* readFolding()
     if (folding.entries - folding.folded > tailMax) return { rows: [], folding }
-    // If all entries are folded, no search for others is needed. In PostgreSQL such a search reads all accounts.
+    // If all entries are folded, no search for unfolded ones is needed. In PostgreSQL the search reads all accounts.
     if (folding.folded === folding.entries) return { rows: [] }
     return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
   }

@@ -232,7 +232,7 @@ const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
  * Selects sums of entries.
  * @param from the table of the entries, named `e`
  * @param where a condition on them
- * @param by further columns to group by, besides the words
+ * @param by further columns to group by, besides those of `tailWords`
  */
 export function selectSummed(
   schema: string,

@@ -47,7 +47,7 @@ export type VerifyDialect = {
 /**
  * The parameters of a verification.
  * @property findings of earlier checks; further ones are added
- * @property momentMs the moment of the head to make; without it no head is made
+ * @property momentMs the moment of the head (a digest of all entries) to make; undefined to make no head
  */
 export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs?: number | undefined }
 

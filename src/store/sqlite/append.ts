@@ -169,7 +169,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** Returns the spend of each of these keys, accounts and people that has a budget. It is remembered or read. */
+  /** Returns the spend of each of these keys, accounts and people that has a budget, from memory or from the store. */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }

@@ -57,7 +57,7 @@ export function watchFiles(path: string) {
       if (known.get(file) === undefined) known.set(file, inode)
       else if (inode !== known.get(file)) return sayLost(file)
     }
-    // Another process may restart the log between the two reads. In that case the second check finds the log complete.
+    // Another process may restart the log between the count and the read. Then the second check finds the log complete.
     if (isWhole(countFrames()) || isWhole(countFrames())) return undefined
     return `${logPath} was cut or overwritten while the server runs`
   }

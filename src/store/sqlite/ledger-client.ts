@@ -25,7 +25,7 @@ export type LedgerOptions = ServingOptions & {
 }
 
 export type OpenLedger = ServerStore & {
-  /** The balances and holds of the accounts. This server is the only one of the store. */
+  /** The balances and holds of the accounts. They are complete, because no other server uses the store. */
   balances: Balances
   /** Accounts by id. The objects live as long as the process; their names and states follow the store. */
   accounts: ReadonlyMap<string, Account>

@@ -140,7 +140,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The schema version of a file, and the oldest that a program must know to use it. An empty file has 0. */
+/** The schema version of a file, and the oldest that a program must know to use it. Both are 0 in a new file. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {
@@ -200,8 +200,9 @@ function createFile(path: string): void {
 }
 
 /**
- * Refuses a file with several hard links. SQLite keeps a log for each name, and each lacks the other's commits
- * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). It follows symbolic links.
+ * Refuses a file with several hard links. SQLite keeps a log for each name, and each log lacks the commits in the
+ * others (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). SQLite follows symbolic links,
+ * so these are allowed.
  */
 function refuseSecondName(path: string): void {
   const names = statSync(path).nlink

@@ -474,8 +474,8 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, month, person)
   ) STRICT;
 `,
-  // The last entry of the account that its spend includes; null for keys. The second release posts entries without
-  // counting the spend of accounts.
+  // For the spend of an account, the last entry that it includes; null for keys. The second release posts entries
+  // without counting the spend of accounts.
   'ALTER TABLE spends ADD COLUMN seq INTEGER',
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   `

@@ -52,7 +52,7 @@ export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): 
   }
 }
 
-/** Creates the counting of the spend of budgets (rulings R15, Y20), in the caller's transaction. */
+/** Creates functions that count the spend of budgets (rulings R15, Y20), in the caller's transaction. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
   const findBudget = db.prepare(
     `SELECT account_id, scope, budget, budget_per FROM (${selectBudgeted('main')}) WHERE spender = ?`,

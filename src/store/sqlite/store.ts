@@ -139,7 +139,7 @@ function findDamage(db: DatabaseSync): string | undefined {
 /**
  * Posts the debits that an earlier run left in the spool. Each is posted once, because the ledger has the request ids
  * of posted debits. The caller holds the store's lock.
- * @param makeDurable called first: debits leave the spool that are in the ledger already, and they must be on the disk
+ * @param makeDurable called first. Debits that the ledger has leave the spool, so the ledger must be durable by then
  * @returns undefined if the spool was empty
  */
 export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {
