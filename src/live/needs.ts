@@ -38,7 +38,7 @@ const [spendersMax, foundMax] = [5_000, 1_000]
 /** The most keys that are checked as the cause of a sudden spend: those that spent most in the hour. */
 const leapersMax = 20
 
-/** Even a new account is not expected to run dry if its credit is at least this many times its spend of the week. */
+/** An account with at least this many times its spend of the week is not expected to run dry, even a new account. */
 const dryTimes = 4n
 
 const [dayMs, weekMs] = [86_400_000, 7 * 86_400_000]
@@ -358,7 +358,7 @@ function costIn({ sums }: Series, bucket: number): bigint {
   return sums[0]![bucket] ?? 0n
 }
 
-/** Makes the question for the cost between moments, without groups. */
+/** Makes the question for the total cost between each two of these moments. */
 function questionOf(moments: readonly number[]): UsageQuestion {
   const bounds = moments.map((ms) => ms / quarterMs)
   return { bounds, daysOf: undefined, by: [], only: {}, sums: ['cost'], times: [], top: 1, sort: 'cost' }

@@ -117,7 +117,7 @@ export async function describeTranslation(
 
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
-/** Finds the model of the request. If there is no such model, it returns undefined, and the walk reports the error. */
+/** Finds the model of the request; undefined if there is none, which the check of the request then reports. */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
   const { models } = config.catalog
   if (modelId !== undefined) return models.get(modelId)

@@ -9,9 +9,9 @@ const [datesMax, hostsMin] = [5, 2]
 const apartMaxMs = 300_000
 
 /**
- * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong. So two
- * things are required to call the clock wrong. The median of the last five dates is far from its time, and so are dates
- * of two hosts, on the same side.
+ * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong. So the
+ * clock counts as wrong only in this case: the median of the last five dates is far from its time. Dates of two hosts
+ * must be far from it too, on the same side.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number

@@ -66,7 +66,7 @@ export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): numbe
 
 /**
  * The header that names the conversation (spec 4.1). Without a name, a model of the messages wire is not asked to cache
- * (ruling T5), and a long conversation costs three times as much.
+ * (ruling T5). A long conversation then costs three times as much.
  *
  * An agent that sends no name gets one name for each user. That is enough, because the text decides what is cached.
  * With one name for all users, all requests would go to the same upstream account.

@@ -65,9 +65,9 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
 type WatchedGateway = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
 
 /**
- * Finds incidents that only this process sees (ruling X15). They are models without a usable upstream account, a ledger
- * that accepts no debits of some or all accounts, and a wrong clock. Each incident is reported once, when it begins,
- * with an id of the process and the incident.
+ * Finds incidents that only this process sees (ruling X15). They are: a model without a usable upstream account, a
+ * ledger that refuses debits of some or all accounts, and a wrong clock. Each incident is reported once, when it
+ * begins, with an id of the process and the incident.
  */
 export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clock: Pick<ClockBook, 'news' | 'text'>) {
   const processId = randomText(12)

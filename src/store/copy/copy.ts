@@ -244,7 +244,7 @@ async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
 }
 
-/** Refuses a store with detached months, because a copy must have all entries. */
+/** Refuses a store with detached months, whose entries are in files, because a copy must have all entries. */
 async function refuseArchived(source: CopySource): Promise<void> {
   const month = await source.readAwayMonth()
   if (month !== undefined)

@@ -72,8 +72,8 @@ async function climb(
  * Creates partitions for the coming months of the ledger. It is called at the start, and regularly by a running server.
  * The caller holds the lock of the schema.
  *
- * If a wrong clock has put entries of a month into the default partition, the month stays there, which works as well.
- * If a long statement reads the ledger, the next call creates the months.
+ * If a wrong clock has put entries of a month into the default partition, the month stays there. That works as well. If
+ * a long statement reads the ledger, the next call creates the months.
  * @param monthsBack the number of past months that also get a partition
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {

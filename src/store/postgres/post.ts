@@ -106,7 +106,7 @@ export async function postDebits(
 
 /**
  * Returns the debits of these requests (ruling C13), each at most once. The commit writes to the disk even if there is
- * nothing to return, which shows that the store can be written again. The call may be repeated after any failure.
+ * nothing to return. So it shows that the store can be written again. The call may be repeated after any failure.
  */
 export async function giveBack(
   database: Database,

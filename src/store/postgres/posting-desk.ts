@@ -35,8 +35,8 @@ const looksApartMs = 1_000
 /**
  * The part of its patience that a call waits for a lock of another session.
  *
- * While it waits, a call holds the locks of other accounts, and calls of other servers wait for these in turn. The sum
- * of such waits must be shorter than the patience of one call, and much shorter than that of a debit.
+ * While it waits, a call holds the locks of other accounts. Calls of other servers wait for these in turn. All such
+ * waits together must be shorter than the patience of one call. They must be much shorter than the patience of a debit.
  */
 const lockShare = 0.25
 

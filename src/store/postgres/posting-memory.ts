@@ -1,8 +1,9 @@
 /* The posting desk's memory of its calls. */
 
 /**
- * The accounts for whose locks a call waited in vain. In a shared call such an account would delay other accounts, and
- * calls of other servers for them. So its debits are posted alone, in a lane that no other account uses (Y16).
+ * The accounts for whose locks a call waited in vain. In a shared call such an account would delay the call's other
+ * accounts, and calls of other servers for these. So its debits are posted alone, in a lane that no other account uses
+ * (Y16).
  */
 export class SlowAccounts {
   /**

@@ -59,7 +59,7 @@ export class Presence {
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
   }
 
-  /** Changes the introduction. The next heartbeat writes it. */
+  /** Changes the introduction, the facts about this server. The next heartbeat writes it. */
   introduce(change: Partial<Introduction>): void {
     this.#introduction = { ...this.#introduction, ...change }
   }

@@ -608,9 +608,7 @@ export const migrations: readonly PostgresMigration[] = [
   },
 ]
 
-/**
- * Marks the ledger as having entries of form 3. A server that does not know the columns of form 3 cannot verify them.
- */
+/** Marks the ledger as having entries of form 3. A server that does not know the columns of form 3 cannot verify it. */
 export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.indexOf(detailed) + 1}
   WHERE oldest < ${migrations.indexOf(detailed) + 1}`
 

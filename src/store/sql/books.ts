@@ -158,8 +158,8 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
 }
 
 /**
- * Finds entries that a wrong clock dated after now, and that are not corrected yet, with the budgets and grants of
- * their accounts. Budgets that were set while the clock was wrong are included: their window begins after now.
+ * Finds entries that a wrong clock dated after now and that are not corrected yet. Their accounts' budgets and grants
+ * are returned too. Budgets that were set while the clock was wrong are included: their window begins after now.
  */
 function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)

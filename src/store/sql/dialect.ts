@@ -26,7 +26,7 @@ export type Dialect = {
   rowsMax: number
   /** A statement that delays heads (proofs of all entries) until the transaction ends. Undefined in SQLite. */
   headLock?: string
-  /** Selects the servers that use the store now, if it knows them. */
+  /** A SELECT of the servers that use the store now. Undefined in SQLite. */
   livingReplicas?: string
 }
 

@@ -21,8 +21,8 @@ import { rearm } from './warnings.ts'
  * Replaces the table of keys by one with more columns. They are the names of a key's account and person, the holds on
  * its budget, and the spend of its line and its person. A line is the keys that replaced each other.
  *
- * PostgreSQL computes these columns for each row of `keys`, even for rows that an outer condition or LIMIT leaves out,
- * because `heldByReplicas` reads the clock.
+ * PostgreSQL computes these columns even for rows that an outer condition or LIMIT leaves out. The cause is that
+ * `heldByReplicas` reads the clock.
  * @param keys the table, or a SELECT of the wanted keys in parentheses
  */
 export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.keys`): string {

@@ -65,8 +65,8 @@ export function* findOtherZone(dialect: Dialect, said: string, shown: string): S
 }
 
 /**
- * Records another zone in the caller's transaction, and deletes the figures, which were summed by the hours of the
- * previous zone. The start of the week stays, unless it is given.
+ * Records another zone, and deletes the figures, which were summed by hours of the previous zone. It runs in the
+ * caller's transaction. The start of the week stays, unless it is given.
  */
 export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
   const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)

@@ -54,8 +54,8 @@ export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs
 /**
  * Verifies the ledger page by page.
  *
- * In PostgreSQL each page is a snapshot of its own, because a single long snapshot would make each debit of busy
- * accounts slower. So an account's end is read in one page with its last entry, and prices are read on demand.
+ * In PostgreSQL each page is a snapshot of its own. A single long snapshot would make each debit of busy accounts
+ * slower. So an account's end is read in one page with its last entry, and prices are read on demand.
  */
 export function* verifyLedger(
   dialect: Dialect,
@@ -235,8 +235,8 @@ function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string,
 }
 
 /**
- * Reads the current spend of each budget, and what was posted in its window since the entries were read, in one
- * snapshot. If a new window has begun meanwhile, or the budget was changed, only the next verification compares it.
+ * Reads the current spend of each budget, and the spend posted since the entries were read, in one snapshot. If a new
+ * window has begun meanwhile, or the budget was changed, only the next verification compares it.
  */
 function* readSpendEnds(
   dialect: Dialect,

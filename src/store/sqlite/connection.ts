@@ -31,7 +31,7 @@ export const busyCode = 5
 export class Connection {
   readonly #options: StoreConnectionOptions
   #store: Store | undefined
-  /** Whether a part of the log may not be on the disk, because a sync failed in this run or an earlier one. */
+  /** Whether a part of the log may be missing on the disk, because a sync failed in this or an earlier run. */
   #isSuspect = true
   #isLost = false
 

@@ -97,8 +97,8 @@ function readLog(file: number, frames: number, last: LogState | undefined): LogS
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // A log that was cut and then written to is long enough, but has a gap between the cut and the next write. The gap is
-  // at the former end, or in the frames since the last check. So only these frames are read.
+  // A log that was cut and then written to is long enough. But it has a gap between the cut and the next write. The gap
+  // is at the former end, or in the frames since the last check. So only these frames are read.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
   // One call reads many frames. Of each frame only the salts are needed, but a call costs more than copying the bytes

@@ -104,8 +104,8 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMi
 }
 
 /**
- * Marks the ledger as having entries of form 3 (a layout of entries), so that versions that cannot verify them do not
- * open it. Called in the transaction of the first such entry.
+ * Marks the ledger as having entries of form 3, a layout of entries. Versions that cannot verify these then do not open
+ * it. Called in the transaction of the first such entry.
  * @returns false if it was marked before
  */
 export function beginDetails(db: DatabaseSync): boolean {
@@ -200,9 +200,9 @@ function createFile(path: string): void {
 }
 
 /**
- * Refuses a file with several hard links. SQLite keeps a log for each name, and each log lacks the commits in the
- * others (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). SQLite follows symbolic links,
- * so these are allowed.
+ * Refuses a file with several hard links. SQLite keeps a log for each name. Each log lacks the commits in the others
+ * (https://www.sqlite.org/howtocorrupt.html, "multiple links to the same file"). SQLite follows symbolic links, so
+ * these are allowed.
  */
 function refuseSecondName(path: string): void {
   const names = statSync(path).nlink
