@@ -1,10 +1,10 @@
 import { formatTime } from './calendar.ts'
 
 /*
- * Decides whether a clock may date entries (ruling Y15). No entry is dated before the previous one. A clock that was
- * ahead once therefore dates all later entries of that account ahead. To detect this, the wall clock is compared with a
- * steady clock. On PostgreSQL, the wall clock is the database's. The steady clock only runs forward, also while the
- * machine is suspended.
+ * Decides whether a clock may date entries (ruling Y15). No entry is dated before the previous one of its account. One
+ * entry that a fast clock has dated ahead therefore pushes all later entries of that account ahead. To detect such a
+ * clock, the wall clock is compared with a steady clock. On PostgreSQL, the wall clock is the database's. The steady
+ * clock only runs forward, also while the machine is suspended.
  */
 
 /** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */

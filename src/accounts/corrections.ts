@@ -6,9 +6,9 @@ import { type AheadAccount, type AheadEntry, type AheadPage, correctionReference
 import { lastGrantUntil, monthOf } from './grants.ts'
 
 /*
- * Corrections of times (amends ruling C15). Entries that a wrong clock dated ahead stay unchanged. Each such account
- * gets a correction entry that names them. Reports, budgets and statements then count the named entries at their
- * effective times. The entry after the correction is posted at the right time again.
+ * Corrections of times (amends ruling C15). Entries that a fast clock dated too late stay unchanged. Each account with
+ * such entries gets a correction entry that names them. Reports, budgets and statements then count the named entries at
+ * their effective times. The entry after the correction is posted at the right time again.
  */
 
 /**

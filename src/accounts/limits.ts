@@ -127,8 +127,8 @@ export function createThrottle(options: WindowOptions): LocalThrottle {
 }
 
 /**
- * Returns the unit in which addresses are counted (ruling R4). This is an IPv4 address, also if it is mapped into IPv6,
- * or the /64 of an IPv6 address. A client with one address of a /64 controls them all.
+ * Returns the unit in which addresses are counted (ruling R4). It is an IPv4 address, even one that is mapped into
+ * IPv6, or the /64 of an IPv6 address. A client with one address of a /64 controls the whole /64.
  */
 export function ipKey(ip: string): string {
   if (!ip.includes(':')) return ip

@@ -40,7 +40,7 @@ function refuseDoubt({ clock, nowMs }: Facts, { isClockRight = !isPastRest(clock
   if (!isClockRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
 }
 
-/** The names of secrets in results. Secrets must not be shown twice. */
+/** The names of secret members of results. Secrets must not be shown twice. */
 const secrets = new Set(['key', 'token', 'digest'])
 
 function toMade(asked: string, result: unknown, madeMs: number): Made {

@@ -31,8 +31,8 @@ const outcomeOfCause = new Map<string, RequestOutcome>([
 
 /**
  * The state of an answer for its client. Before `open`, a failure is an ordinary error response; after it, a cut stream
- * (spec 7.4.4). In `settling` the bill is on its way to the disk, and nothing that either side does changes it. The end of
- * the answer is sent only after that (ruling C3). `over` is final.
+ * (spec 7.4.4). In `settling` the bill is on its way to the disk, and neither side can change it any more. The end of
+ * the answer is sent only when the bill is on the disk (ruling C3). `over` is final.
  */
 type DeliveryState = 'held' | 'open' | 'settling' | 'over'
 

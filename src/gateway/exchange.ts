@@ -179,9 +179,9 @@ function renameModel(bytes: Buffer, name: string): Buffer {
 }
 
 /**
- * Builds the headers of a request to an upstream. Only the version and the betas of the client's headers are sent on,
- * and only to a model of the client's wire. They are spelled as the target wants them (rulings N3, P4). A removed beta
- * is a loss.
+ * Builds the headers of a request to an upstream. Only the version and the beta flags of the client's headers are sent
+ * on, and only to a model of the client's wire. They are spelled as the target wants them (rulings N3, P4). A removed
+ * beta flag is listed as a loss.
  */
 export function upstreamHeaders(
   call: Pick<Call, 'wire' | 'header'>,
@@ -264,9 +264,9 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
 }
 
 /**
- * Decides whether a request may write into a cache. On the messages wire it does if it has cache marks. Providers of
- * the other wires write without being asked. JSON escapes may hide a mark in a client's own bytes; the dearest write is
- * then assumed. A translated body has no such escapes.
+ * Decides whether a request may write into a cache. On the messages wire it does if it has cache marks
+ * (`cache_control`). Providers of the other wires write without being asked. JSON escapes may hide a mark in a client's
+ * own bytes; the dearest kind of write is then assumed. A translated body has no such escapes.
  * @param isMarked asks whether the body that is sent has marks
  * @param isHidden whether escapes may hide a mark in it
  */

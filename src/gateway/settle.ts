@@ -63,8 +63,8 @@ type AnsweringAttempt = { target: Pick<Target, 'model'>; tier?: string | undefin
 
 /**
  * Computes the bill from the evidence (rulings C1, C3, C6).
- * @param answered the target that answered, with its name for the model (ruling Y13). The tier that its head names counts
- *   before one in the answer (Y17).
+ * @param answered the target that answered, with its name for the model (ruling Y13). A tier in the head of its answer
+ *   takes precedence over one in the body (Y17).
  * @param at the moment that chooses among the prices of a list, in Unix milliseconds (ruling C11)
  */
 export function weigh(

@@ -65,7 +65,7 @@ export class ChunkedReader {
   }
 
   /**
-   * Reads all bytes, or those that belong to the body. Data of several chunks is returned as one piece. With a buffer
+   * Reads as many of the bytes as belong to the body. Data of several chunks is returned as one piece. With a buffer
    * per chunk, a body with chunks of one octet would take a hundred times its size.
    * @param isShared whether the buffer is reused afterwards, so that the data must be copied
    * @returns the offset where it stopped, and the data; undefined if there is none

@@ -97,7 +97,7 @@ const saidMax = 200
 
 /**
  * Returns the last line that says something, without characters that a terminal obeys and without words that may be
- * keys. A single word may be the key, on the wrong output.
+ * keys. A line of one word is left out: the word may be the key, on the wrong output.
  */
 function lastLineOf(text: string): string {
   const lines = text.split(/[\r\n]+/).map((line) => line.replaceAll(/\p{C}/gu, ' ').trim())

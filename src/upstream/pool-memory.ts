@@ -190,9 +190,9 @@ const shareOfTraffic = 0.1
 const alwaysAllowed = 10
 
 /**
- * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get twice
- * the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that the first
- * upstream fails. The minute slides: the previous one counts by the part of it that is less than a minute ago.
+ * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get
+ * twice the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that
+ * the first upstream fails. The minute slides: of the previous one, the part counts that is less than a minute ago.
  */
 export class RetryBudget {
   readonly #clockMs: () => number

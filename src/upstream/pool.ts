@@ -325,7 +325,7 @@ type Recalled = { name: string; isNamed: boolean }
 
 /**
  * Ranks the places for requests that are alike. In each priority, the first places up to the width keep the rank that
- * the conversation gives them. The others get a far lower score, so they are used only if none of the first can be.
+ * the conversation gives them. The others get a far lower score, so they are used only if no place within it can be.
  * @returns a function that gives the score of a place outside the width, and undefined for one inside
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {

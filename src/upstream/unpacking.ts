@@ -31,8 +31,8 @@ const codings = new Map<string, (first: number) => Transform>([
 
 /**
  * Whether `deflate` data has no zlib header, as some servers send it. The first byte of a header has the method 8. Text
- * that is not compressed mostly fails as data without a header too. Text that begins with `{`, `[` or `:` may be
- * decoded to noise instead (fixed codes, RFC 1951 3.2.6). It is read as data with a header, which fails.
+ * that is not compressed mostly fails when it is read as data without a header. But text that begins with `{`, `[` or
+ * `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So it is read as data with a header, which fails.
  */
 function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
@@ -44,9 +44,9 @@ function withoutCoding(headers: ResponseHeaders): ResponseHeaders {
 
 /**
  * Decompresses the answer of a flight if its server compresses it, although no request asks for that (ruling Y1). The
- * listener gets the answer as if it had come uncompressed, without the coding in its head. It limits the size: it gets
- * at most 16 KiB at once, and nothing while the flight is paused. An unknown coding stays in the head. Amazon's event
- * frames are removed as well.
+ * listener gets the answer as if it had come uncompressed, without the coding in its head. The listener limits the
+ * size: it gets at most 16 KiB at once, and nothing while the flight is paused. An unknown coding stays in the head.
+ * Amazon's event frames are removed as well.
  */
 export class Unpacking implements UpstreamListener, Flight {
   #listener: UpstreamListener

@@ -10,8 +10,7 @@ const decayMs = 60_000
 
 /**
  * A preamble gets one more place as soon as each of its places would get this part of an even share of the input. With
- * 1, simulations keep 0.3 % more of the input cached, but the busiest account has 1.77 times the mean instead of 1.6
- * times.
+ * 1 instead, simulations keep 0.3 % more of the input cached, but the busiest account has 1.77 times the mean, not 1.6.
  */
 const fullShare = 0.72
 

@@ -41,6 +41,7 @@ type ReconciledRow = {
 type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
 
 /**
+ * The result of a comparison.
  * @property rows the rows with a difference
  * @property compared the number of compared figures
  * @property unexplained unexplained tokens, of differences in either direction

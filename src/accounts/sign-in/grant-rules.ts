@@ -11,10 +11,10 @@ import type { GrantRow, IssuedTokens, SessionLives, SignedIn } from './rows.ts'
 import { openSession } from './session-rules.ts'
 
 /*
- * Sign-ins that begin on a machine and are approved in a browser. They use device codes (RFC 8628) or authorization
- * codes (RFC 6749 4.1 with RFC 7636). A grant is pending, then approved or denied, and finally used. Its session is
- * made when its code is redeemed, which is possible once. Everything is in the store, so any replica answers any poll,
- * and a server that is killed loses nothing.
+ * Grants: sign-ins that a program begins on a machine and a person approves in a browser. They use device codes (RFC
+ * 8628) or authorization codes (RFC 6749 4.1 with RFC 7636). A grant is pending, then approved or denied, and finally
+ * used. Its session is made when its code is redeemed, which is possible once. Everything is in the store, so any
+ * replica answers any poll, and a server that is killed loses nothing.
  */
 
 /** How long a code is valid, in ms. */
@@ -41,7 +41,7 @@ export type GrantWishes = {
 
 /**
  * A sign-in that has begun. @property code the device code or authorization code, shown only once @property userCode
- * the code that a person compares
+ * the code that a person compares with the one in the browser
  */
 export type BegunGrant = { id: string; code: string; userCode: string | undefined; expiresMs: number }
 

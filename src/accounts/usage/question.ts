@@ -40,7 +40,7 @@ export type UsageQuestion = {
   sort: SumName
 }
 
-/** Figures by bucket. */
+/** The figures of one group, by bucket. */
 export type Series = {
   /** The sums of each bucket, in the order of the question's `sums`. */
   sums: bigint[][]

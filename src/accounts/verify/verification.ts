@@ -10,8 +10,8 @@ import { createLogCheck } from './log.ts'
 import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
 
 /**
- * Recomputes every sum and every digest of a ledger. It is independent of the store, which passes it the entries once.
- * They come account by account in the byte order of their ids, the oldest first. docs/ledger.md explains how each kind
+ * Recomputes every sum and every digest of a ledger. It is independent of the store, which passes it each entry once.
+ * Entries come account by account in the byte order of the ids, the oldest first. docs/ledger.md explains how each kind
  * of forgery is found.
  * @param facts `entries`: the number of entries, for progress; `correctedMs`: when times were corrected; `archives`:
  *   all archives of the store

@@ -31,10 +31,10 @@ type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => 
 export type Turns = ReturnType<typeof createTurns>
 
 /**
- * Decides which request begins when not all can (decision 0020). A request is read, checked and translated in one piece,
- * during which nothing else runs. Many such pieces in one turn of the event loop would delay all answers. So requests are
- * begun for only `budgetMs` in a turn, and the rest waits. Among the waiting, the account that used least in the last
- * seconds comes first. While the loop is idle, a turn costs only a look at the clock.
+ * Decides which request begins when not all can begin at once (decision 0020). A request is read, checked and
+ * translated in one piece, during which nothing else runs. Many such pieces in one turn of the event loop would delay
+ * all answers. So requests are begun for only `budgetMs` in a turn, and the rest waits. Among the waiting, the account
+ * that used least in the last seconds comes first. While the loop is idle, a turn costs only a look at the clock.
  */
 export function createTurns({ clockMs, soon, after }: TurnParts) {
   /** When this turn of the loop began its first request; undefined if it has begun none. */
