@@ -83,7 +83,7 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
  * after the body. Such a store is asked now, because its refusal takes precedence over a fault of the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
-  // The client does not see the words of a bug, so a bug need not give way to the store's refusal.
+  // The client gets a fixed text for a bug, so the store is not asked whether its refusal comes first.
   if (!(error instanceof GatewayError)) return error
   const refused = await entered.judge().catch(explainSilence)
   return refused ? explain(refused, key) : error

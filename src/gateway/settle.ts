@@ -158,7 +158,7 @@ function detailsOf(
   form: 3 | undefined,
 ): DetailedDebit | undefined {
   const isDetailed = kept !== undefined || cost !== undefined || (person ?? labels ?? hops) !== undefined
-  // A reported cost or a moved conversation alone needs form 3 only if the operator has chosen that form.
+  // For a reported cost or a moved conversation alone, an entry gets form 3 only if the operator has chosen that form.
   if (!isDetailed && (form === undefined || (costReported ?? moved) === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
   const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }

@@ -9,9 +9,7 @@ const timesMax = 50
  * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
  */
 const timesAgeMs = 300_000
-/**
- * The fewest answers of an account, and of its pool, that give a usual time. A single one may have waited to connect.
- */
+/** The fewest answers of an account, and of its pool, that give a usual time. Fewer may all have waited to connect. */
 const [ownMin, poolMin] = [3, 20]
 
 /** A request hangs if it waits longer than this, and longer than four times the pool's usual time, in ms. */
