@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { vendorChunks } from '../../bench/answers.ts'
+import { noUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { runsOf } from '../support/runs.ts'
 import { modelOf } from './models.ts'
@@ -149,13 +150,22 @@ const anyVendorRun = fc
     comma: fc.constantFrom(',', ',', ' , '),
     order: fc.array(fc.nat(9), { minLength: 9, maxLength: 9 }),
     isVaried: fc.boolean(),
+    // A second choice in each chunk, and counters inside of choices, where Moonshot has them.
+    secondOf: fc.option(anyDeltaOf),
+    counted: fc.constantFrom<number[]>([], [], [0], [1], [0, 1]),
   })
-  .chain(({ extra, id, deltaOf, colon, comma, order, isVaried }) => {
+  .chain(({ extra, id, deltaOf, colon, comma, order, isVaried, secondOf, counted }) => {
     const values = extra.map(([key, value]) => [key, isVaried ? valueLike(key) : fc.constant(value)] as const)
-    const one = fc.tuple(json, fc.nat(9), fc.tuple(...values.map(([, value]) => value)))
+    const usages = fc.tuple(anyUsage, anyUsage)
+    const one = fc.tuple(json, fc.nat(9), fc.tuple(...values.map(([, value]) => value)), json, usages)
     return fc.array(one, { minLength: 3, maxLength: 8 }).map((list) =>
-      list.map(([text, number, own]) => {
-        const choices = `[{"index":0,"delta":${deltaOf(text)},"finish_reason":null}]`
+      list.map(([text, number, own, second, inside]) => {
+        const deltas = [deltaOf(text), ...(secondOf ? [secondOf(second)] : [])]
+        const list = deltas.map((delta, i) => {
+          const usage = counted.includes(i) ? `,"usage"${colon}${inside[i]}` : ''
+          return `{"index":${i},"delta":${delta},"finish_reason":null${usage}}`
+        })
+        const choices = `[${list.join(comma)}]`
         const members = [
           ...[`"id"${colon}"${id}${id === 'gen-' ? number : ''}"`, `"object"${colon}"chat.completion.chunk"`],
           ...[
@@ -324,6 +334,114 @@ test('BRK-9 alternating kinds of chunks are not parsed: choices, reasoning and t
     const other = chunk(twice('odd')).replace('odd', String.raw`\x`)
     if (row === 2) relay.push(Buffer.from(other))
     assert.equal(relay.state, row === 2 ? 'failed' : 'shown', 'two texts that differ are read')
+  }
+})
+
+test('BRK-9 chunks of several choices, with the counters of each inside, are not parsed, and none is shown', () => {
+  const deltas: Record<string, (word: string) => object> = {
+    text: (word) => ({ content: word }),
+    thought: (word) => ({ content: null, reasoning_content: word }),
+    arguments: (word) => ({ tool_calls: [{ index: 0, function: { arguments: word } }] }),
+    nothing: () => ({}),
+  }
+  const begin = [0, 1, 2].map((index) => {
+    const call = { index: 0, id: `call_${index}`, type: 'function', function: { name: 'f', arguments: '' } }
+    return { index, delta: { role: 'assistant', content: '', tool_calls: [call] }, finish_reason: null }
+  })
+  for (const kinds of ['text', 'text text', 'text nothing', 'thought thought', 'arguments arguments text'])
+    for (const counted of [[], [0], [0, 1], [0, 1, 2]]) {
+      const frame = (choices: object[]) =>
+        `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'up', choices })}\n\n`
+      const chunk = (word: string, i: number) =>
+        frame(
+          kinds.split(' ').map((kind, index) => ({
+            ...{ index, delta: deltas[kind]!(`${word}${index}`), finish_reason: null },
+            ...(counted.includes(index) && { usage: { prompt_tokens: 9, completion_tokens: i + index } }),
+          })),
+        )
+      const relay = wires.chat.native.openStream({
+        ...{ requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 },
+      })
+      relay.push(Buffer.from(frame(begin)))
+      for (const i of [11, 12, 13]) relay.push(Buffer.from(chunk(`w${i}`, i)))
+      // An escape that JSON does not have: whoever parses it breaks the answer off.
+      const odd = [14, 15, 16].map((i) => chunk('odd', i).replaceAll('odd', String.raw`\x`)).join('')
+      const shown = relay.push(Buffer.from(odd))
+      assert.equal(relay.state, 'shown', `${kinds} ${counted}`)
+      assert.doesNotMatch(shown, /_tokens/)
+      const inside = kinds.split(' ').flatMap((_, index) => (counted.includes(index) ? [16 + index] : []))
+      assert.equal(
+        relay.report.outputTokens ?? 0,
+        inside.reduce((sum, count) => sum + count, 0),
+        `${kinds} ${counted}`,
+      )
+    }
+})
+
+test('C7 P10 counters inside of choices are those of each choice: the output is their sum, and no choice shows them', () => {
+  const usageOf = (completion_tokens: number, rest = {}) => ({
+    prompt_tokens: 9,
+    completion_tokens,
+    cost: 0.5,
+    ...rest,
+  })
+  const choice = (index: number, usage?: object, reason: string | null = null) => ({
+    index,
+    delta: { content: 'a' },
+    finish_reason: reason,
+    ...(usage && { usage }),
+  })
+  const rows: [name: string, chunks: object[][], output: number][] = [
+    ['one choice', [[choice(0, usageOf(5), 'stop')]], 5],
+    ['one chunk', [[choice(0, usageOf(5), 'stop'), choice(1, usageOf(7), 'stop')]], 12],
+    ['a chunk each', [[choice(1, usageOf(7), 'stop')], [choice(0, usageOf(5), 'stop')]], 12],
+    [
+      'growing',
+      [
+        [choice(0, usageOf(2)), choice(1, usageOf(3))],
+        [choice(1, usageOf(7), 'stop')],
+        [choice(0, usageOf(5), 'stop')],
+      ],
+      12,
+    ],
+    [
+      'zeros at last',
+      [
+        [choice(0, usageOf(5)), choice(1, usageOf(7))],
+        [choice(0, { prompt_tokens: 0, completion_tokens: 0 }, 'stop'), choice(1, undefined, 'stop')],
+      ],
+      12,
+    ],
+    ['in one only', [[choice(0, usageOf(5), 'stop'), choice(1, undefined, 'stop')]], 5],
+  ]
+  const head = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'up' }
+  const openHead = { requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 }
+  for (const [name, chunks, output] of rows) {
+    const relay = wires.chat.native.openStream(openHead)
+    const shown = chunks.map((choices) => relay.push(Buffer.from(`data: ${JSON.stringify({ ...head, choices })}\n\n`)))
+    assert.deepEqual([relay.report.outputTokens, relay.report.inputTokens], [output, 9], name)
+    assert.doesNotMatch(shown.join(''), /_tokens|cost/, name)
+    const bodied = chunks.flat().findLast(({ index }: { index?: number }) => index === 1) ? [0, 1] : [0]
+    const choices = bodied.map((index) => {
+      const { usage } =
+        (chunks.flat() as ReturnType<typeof choice>[]).findLast((one) => one.index === index && one.usage) ?? {}
+      return { index, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop', ...(usage && { usage }) }
+    })
+    if (name === 'zeros at last') continue
+    const whole = wires.chat.native.readAnswer(
+      Buffer.from(JSON.stringify({ ...head, object: 'chat.completion', choices })),
+      openHead,
+    )
+    assert.equal(whole.state, 'finished')
+    if (whole.state !== 'finished') return
+    assert.deepEqual([whole.report.outputTokens, whole.report.inputTokens], [output, 9], name)
+    const billed = { ...noUsage, inputTokens: 9, outputTokens: output }
+    const body = JSON.parse(`${whole.encode(billed)}`)
+    assert.deepEqual(
+      [body.usage.completion_tokens, body.choices.some((one: object) => 'usage' in one)],
+      [output, false],
+      name,
+    )
   }
 })
 

@@ -3,7 +3,9 @@ import { type Edit, endOfValue, type Range } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 
 /** A value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
-type Hole = { name: 'text' | 'usage' | 'time' | 'other'; isLeftOut: boolean; mayBeNull: boolean }
+type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }
+/** `group`: which of several texts or usages the hole has. `isFirst`: whether no earlier hole has the same one. */
+type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst: boolean }
 
 /** A parsed frame, with the edits made to it (rulings P2, P9). */
 type MouldSample = {
@@ -12,9 +14,10 @@ type MouldSample = {
   /** The frame's data as one line. All other offsets refer to this text. */
   data: string
   edits: readonly Edit[]
-  /** The ranges of the delta's text, without quotes. Some servers write the text twice. */
-  texts: readonly Range[]
-  usage: Range | undefined
+  /** The ranges of each delta's text, without quotes. Some servers write a text twice. */
+  texts: readonly (readonly Range[])[]
+  /** The ranges of counters, which the client does not see. */
+  usages: readonly Range[]
   /** The ranges of whole numbers that are shown as they are. */
   times: readonly Range[]
   /** The ranges of other values that may differ between frames. The edits do not depend on them. */
@@ -27,10 +30,10 @@ type MouldSample = {
  * without a parse.
  */
 export class FrameMould {
-  /** The text and the counters of the last fitting frame, as written in its JSON. */
-  text = ''
-  usage = ''
-  /** Whether the counters differ from the previous frame's only in digits, and are not all 0. */
+  /** The texts and the counters of the last fitting frame, as written in its JSON. */
+  readonly texts: string[]
+  readonly usages: string[]
+  /** Whether all counters differ from the previous frame's only in digits, and are not all 0. */
   isAlike = false
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
@@ -43,25 +46,37 @@ export class FrameMould {
     // Verifies the mould: it must reproduce what the client was shown for this frame. Otherwise the frame has a
     // feature that moulds do not support.
     const isRight = mould.fill(frame, 0) === shown && mould.end === frame.length
-    return isRight && texts.every(({ start, end }) => mould.text === data.slice(start, end)) ? mould : undefined
+    const hasText = (ranges: readonly Range[], i: number) =>
+      ranges.every(({ start, end }) => mould.texts[i] === data.slice(start, end))
+    return isRight && texts.every(hasText) ? mould : undefined
   }
 
-  private constructor({ frame, shown, data, edits, texts, usage, times, others }: MouldSample) {
+  private constructor({ frame, shown, data, edits, texts, usages, times, others }: MouldSample) {
+    this.texts = texts.map(() => '')
+    this.usages = usages.map(() => '')
     const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end)
+    const holesOf = (name: Kind['name'], ranges: readonly Range[], group?: number) =>
+      ranges.map(({ start, end }, i) => ({
+        start,
+        end,
+        name,
+        group: group ?? i,
+        isFirst: group === undefined || i === 0,
+      }))
     const holes = [
-      ...texts.map((range) => ({ ...range, name: 'text' })),
-      ...(usage ? [{ ...usage, name: 'usage' }] : []),
-      ...times.map((range) => ({ ...range, name: 'time' })),
-      ...others.map((range) => ({ ...range, name: 'other' })),
+      ...texts.flatMap((ranges, i) => holesOf('text', ranges, i)),
+      ...holesOf('usage', usages),
+      ...holesOf('time', times),
+      ...holesOf('other', others),
     ]
     let at = 0
-    for (const { start, end, name } of holes.sort((a, b) => a.start - b.start)) {
+    for (const { start, end, ...kind } of holes.sort((a, b) => a.start - b.start)) {
       const cover = sorted.find((edit) => edit.start <= start && edit.end >= end)
       this.#literals.push({ raw: data.slice(at, start), shown: editedPart(data, at, start, sorted) })
       // The gateway removes a member only if it is not null. So if an edit removes the member here, a frame with null
       // does not fit.
-      const mayBeNull = name === 'other' && cover?.text !== ''
-      this.#holes.push({ name: name as Hole['name'], isLeftOut: cover !== undefined, mayBeNull })
+      const mayBeNull = kind.name === 'other' && cover?.text !== ''
+      this.#holes.push({ ...kind, isLeftOut: cover !== undefined, mayBeNull })
       at = end
     }
     this.#literals.push({ raw: data.slice(at), shown: editedPart(data, at, data.length, sorted) })
@@ -84,10 +99,7 @@ export class FrameMould {
   fill(piece: string, from: number): string | undefined {
     let at = from
     let shown = ''
-    let isTold = false
-    const before = this.usage
-    this.usage = ''
-    this.isAlike = false
+    this.isAlike = this.usages.length > 0
     for (let i = 0; i < this.#literals.length; i++) {
       const literal = this.#literals[i]!
       // Comparing slices is four times as fast as `startsWith`.
@@ -96,23 +108,25 @@ export class FrameMould {
       shown += literal.shown
       const hole = this.#holes[i]
       if (hole === undefined) break
-      if (hole.name === 'usage' && differsInDigits(before, piece, at)) {
-        this.isAlike = true
-        this.usage = piece.slice(at, at + before.length)
-        at += before.length
-        continue
+      if (hole.name === 'usage') {
+        const before = this.usages[hole.group]!
+        if (differsInDigits(before, piece, at)) {
+          this.usages[hole.group] = piece.slice(at, at + before.length)
+          at += before.length
+          continue
+        }
+        this.isAlike = false
       }
       const end = endOfValue(piece, hole.name === 'text' ? at - 1 : at) - (hole.name === 'text' ? 1 : 0)
       const value = piece.slice(at, end)
       if (end <= at - 1 || end >= piece.length || /[\r\n]/.test(value) || (!hole.mayBeNull && value === 'null'))
         return undefined
       if (hole.name === 'text') {
-        if (isTold && value !== this.text) return undefined
-        this.text = value
-        isTold = true
+        if (!hole.isFirst && value !== this.texts[hole.group]) return undefined
+        this.texts[hole.group] = value
       } else if (hole.name === 'usage') {
         if (value[0] !== '{') return undefined
-        this.usage = value
+        this.usages[hole.group] = value
       } else if (hole.name === 'time' && !/^[1-9]\d*$/.test(value)) return undefined
       if (!hole.isLeftOut) shown += value
       at = end

@@ -82,33 +82,35 @@ export class JsonPatch {
     return [...this.#values.values()].flatMap(({ path, values }) => this.#editsAt(path, values))
   }
 
+  /** Returns the elements of the list at this range. */
+  elementsAt(range: Range): Range[] {
+    const known = this.#elements?.get(range.start) ?? elementsOf(this.bytes, range)
+    this.#elements = (this.#elements ?? new Map()).set(range.start, known)
+    return known
+  }
+
+  /** Returns the members of the value at this range; none if it is no object. */
+  membersAt(range: Range): JsonMember[] {
+    if (this.bytes[range.start] !== 0x7b) return []
+    const known = this.#inner?.get(range.start) ?? membersOf(this.bytes, range, noLimits)
+    this.#inner = (this.#inner ?? new Map()).set(range.start, known)
+    return known
+  }
+
   #editsAt(path: readonly string[], values: ReadonlyMap<string, string | undefined>): Edit[] {
     let range: Range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
     let members: readonly JsonMember[] = this.members
     for (const key of path) {
       const isList = this.bytes[range.start] === 0x5b
       const inner: (Range & { members?: JsonMember[] }) | undefined = isList
-        ? this.#elementsAt(range)[Number(key)]
+        ? this.elementsAt(range)[Number(key)]
         : members.findLast((one) => one.key === key)
       if (inner === undefined) return []
       range = { start: inner.start, end: inner.end }
-      members = inner.members ?? this.#membersAt(range)
+      members = inner.members ?? this.membersAt(range)
     }
     if (this.bytes[range.start] !== 0x7b) return []
     return setMembers(range, members, values)
-  }
-
-  #elementsAt(range: Range): Range[] {
-    const known = this.#elements?.get(range.start) ?? elementsOf(this.bytes, range)
-    this.#elements = (this.#elements ?? new Map()).set(range.start, known)
-    return known
-  }
-
-  #membersAt(range: Range): JsonMember[] {
-    if (this.bytes[range.start] !== 0x7b) return []
-    const known = this.#inner?.get(range.start) ?? membersOf(this.bytes, range, noLimits)
-    this.#inner = (this.#inner ?? new Map()).set(range.start, known)
-    return known
   }
 }
 

@@ -8,9 +8,9 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { tellingNames } from '../answers/native-answer.ts'
 import { decodeString } from '../answers/produced-text.ts'
 
-/** Whether a choice is unfinished, without an error and without counters. */
-export function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>): boolean {
-  return error == null && usage == null && !finish_reason
+/** Whether a choice is unfinished and without an error. */
+export function isUnfinished({ error, finish_reason }: Record<string, unknown>): boolean {
+  return error == null && !finish_reason
 }
 
 /** The members that may hold a delta's text. Reasoning has several names. */
@@ -39,13 +39,13 @@ const unreadMember = /"(?:logprobs|token_ids?|content_filter_offsets)"\s*:\s*(?=
 /**
  * Makes the mould of a chunk, by which later chunks of its kind are edited without a parse. Undefined if the chunk is
  * unusual.
- * @param text the chunk's only text; undefined if the chunk adds nothing to the answer
+ * @param said the text of each choice; undefined for a choice that adds nothing to the answer
  */
 export function mouldOf(
   frame: RawFrame,
   shown: string,
   patch: JsonPatch,
-  text: string | undefined,
+  said: readonly (string | undefined)[],
 ): FrameMould | undefined {
   const data = patch.bytes.toString('latin1')
   const choices = patch.members.filter(({ key }) => key === 'choices')
@@ -63,22 +63,30 @@ export function mouldOf(
     const range = { start: from, end: endOfValue(data, from) }
     if (!unread.some((wider) => isIn(range, wider))) unread.push(range)
   }
-  const texts: Range[] = []
-  if (text !== undefined) {
-    const place = placeOfText(inside, text)
+  const texts: Range[][] = []
+  const usages = patch.members.filter((member) => member.key === 'usage' && isCovered(member))
+  const elements = patch.elementsAt({ start, end })
+  if (elements.length !== said.length) return undefined
+  for (const [i, choice] of elements.entries()) {
+    for (const member of patch.membersAt(choice)) if (member.key === 'usage' && isCovered(member)) usages.push(member)
+    const text = said[i]
+    if (text === undefined) continue
+    const own = data.slice(choice.start, choice.end)
+    const place = placeOfText(own, text)
     if (place === undefined) return undefined
-    const raw = `"${inside.slice(place.start, place.end)}"`
-    for (const at of placesOf(inside, raw)) {
-      const range = { start: start + at + 1, end: start + at + raw.length - 1 }
-      if (!unread.some((wider) => isIn(range, wider))) texts.push(range)
-    }
+    const raw = `"${own.slice(place.start, place.end)}"`
+    const ranges = Array.from(placesOf(own, raw), (at) => ({
+      start: choice.start + at + 1,
+      end: choice.start + at + raw.length - 1,
+    }))
+    texts.push(ranges.filter((range) => !unread.some((wider) => isIn(range, wider))))
   }
   const others = patch.members.filter(({ key, ...range }) =>
     telling.has(key) || key === 'id' ? isCovered(range) : !looked.has(key),
   )
   return FrameMould.of({
     ...{ frame, shown, data, edits, texts },
-    usage: patch.members.find((member) => member.key === 'usage' && isCovered(member)),
+    usages,
     times: patch.members.filter(({ key, ...range }) => key === 'created' && !isCovered(range)),
     others: [...others, ...unread],
   })

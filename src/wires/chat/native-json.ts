@@ -19,7 +19,7 @@ import { isNamed, missingInCall } from './begun-calls.ts'
 import { choicesOf, partsOf, reasoningOf } from './content.ts'
 import { isBareError } from './decode-answer.ts'
 import { withPlainChoices } from './plain-choices.ts'
-import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
+import { encodeUsage, holdsMoreThanTokens, joinUsages, tellUsage, usagesIn, wantedUsage } from './usage.ts'
 
 /** Reads a chat model's whole answer for a chat client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
@@ -39,7 +39,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (choices.some(isUnread)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const { usageQuirk, chat } = head.model.profile
-  const report = noteAnswer(decodeUsage(usage ?? asObject(choices[0])?.['usage'], usageQuirk), answer)
+  const report = noteAnswer(joinUsages(usagesIn(answer, choices), new Map(), usageQuirk), answer)
   return {
     state: 'finished',
     report,
@@ -52,6 +52,8 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       for (const [place, choice] of choices.entries()) {
         const members = asObject(choice) ?? {}
         patch.set(['choices', `${place}`], withoutTelling(members))
+        // The answer's own usage has all counters of the choices (ruling P10).
+        if (asObject(members['usage'])) patch.set(['choices', `${place}`], new Map([['usage', undefined]]))
         addMissing(patch, members, place, head)
       }
       const counters = encodeUsage(billed)
@@ -147,9 +149,6 @@ function callTexts(call: Record<string, unknown> | undefined, id: string, named:
 function keyWord(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, keyCharactersMax) : typeof value === 'number' ? `${value}` : ''
 }
-
-/** The most choices that a request may ask for, as defined by the wire's author. */
-export const choicesMax = 128
 
 /** Puts the single choice of a chunk or an answer into a list; undefined if `choices` is a list already or absent. */
 export function withListedChoice(patch: JsonPatch): Buffer | undefined {

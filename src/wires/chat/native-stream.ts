@@ -1,7 +1,7 @@
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { Stage } from '../../inference/meter.ts'
-import { noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { noteAnswer, noteService, type Usage } from '../../inference/usage.ts'
 import { endsObject } from '../answers/argument-shape.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { FrameMould } from '../answers/frame-mould.ts'
@@ -13,9 +13,19 @@ import { type BegunCall, BegunCalls } from './begun-calls.ts'
 import { isBareError } from './decode-answer.ts'
 import { isUnfinished, mouldOf } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
-import { choicesMax, type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
+import { type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
 import { withPlainChoices } from './plain-choices.ts'
-import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
+import {
+  type ChoiceReports,
+  choicesMax,
+  encodeUsage,
+  holdsMoreThanTokens,
+  joinUsages,
+  type PlacedUsage,
+  tellUsage,
+  usagesIn,
+  wantedUsage,
+} from './usage.ts'
 
 /**
  * A chat model's stream for a chat client, with unchanged bytes (ruling P2). Model and id are edited if they must not
@@ -46,6 +56,8 @@ export class ChatNativeStream extends NativeStream {
   #usageFrame: RawFrame = ''
   /** The usage that the upstream reported last, in any chunk. */
   #told: Record<string, unknown> | undefined
+  /** The counters of each choice, if they stand inside of the choices. */
+  readonly #ofChoices: ChoiceReports = new Map()
 
   /**
    * Ends the stream. The last data chunk has no choices and has the counters, whatever the upstream sent (spec 6.2).
@@ -96,8 +108,8 @@ export class ChatNativeStream extends NativeStream {
 
   /** Handles a piece whose chunks all fit learned moulds; undefined for any other piece. */
   #fill(piece: string): string | undefined {
-    const runs: { stage: Stage; call: BegunCall | undefined; words: string }[] = []
-    const told: string[] = []
+    const runs: { learned: LearnedChunk; words: string; args: string[] }[] = []
+    const told: { learned: LearnedChunk; usages: string[] }[] = []
     let [shown, events] = ['', 0]
     let last: LearnedChunk | undefined
     for (let at = 0; at < piece.length; at = last.mould.end) {
@@ -109,57 +121,74 @@ export class ChatNativeStream extends NativeStream {
         one = known.mould.fill(piece, at)
       }
       if (one === undefined || last === undefined) return undefined
-      const { mould, stage, call } = last
-      // The arguments may be complete after a closing brace. A repetition or a new call under this number may follow,
-      // so the chunk is parsed.
-      if (call !== undefined && (call.isWatched || endsObject(mould.text))) return undefined
-      if (last !== before) runs.push({ stage, call, words: '' })
-      runs.at(-1)!.words += mould.text
+      const { mould, calls } = last
+      if (last !== before) runs.push({ learned: last, words: '', args: calls.map(() => '') })
+      const run = runs.at(-1)!
+      for (let i = 0; i < mould.texts.length; i++) {
+        const [text, call] = [mould.texts[i]!, calls[i]]
+        run.words += text
+        if (call === undefined) continue
+        // The arguments may be complete after a closing brace. A repetition or a new call under this number may
+        // follow, so the chunk is parsed.
+        if (call.isWatched || endsObject(text)) return undefined
+        run.args[i] += text
+      }
       // Of consecutive chunks whose counters differ only in figures, the last one's counters are kept (I9).
-      if (mould.usage !== '') {
+      if (mould.usages.length > 0) {
         if (mould.isAlike && last === before) told.pop()
-        told.push(mould.usage)
+        told.push({ learned: last, usages: [...mould.usages] })
       }
       shown += one
       events++
     }
-    const usages = told.map((text) => parseAnswer(decodeUtf8(text)))
-    const reports = usages.map((usage) => usage && this.#decodeUsage(usage))
+    const usages = told.map(({ learned, usages }) =>
+      usages.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) })),
+    )
     // If usage and chunk both name a service, such as a tier, the chunk's must be read first. So the piece is parsed.
-    if (reports.some((report) => report === undefined || report.service)) return undefined
+    if (!usages.flat().every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
     this.events += events
-    for (const { stage, call, words } of runs) {
-      if (call !== undefined) this.#calls.add(call, words)
-      if (words !== '' && this.stage !== stage) this.enter(stage)
+    for (const { learned, words, args } of runs) {
+      for (const [i, call] of learned.calls.entries()) if (call !== undefined) this.#calls.add(call, args[i]!)
+      if (words !== '' && this.stage !== learned.stage) this.enter(learned.stage)
       this.produced.addRaw(words)
     }
-    for (const [i, report] of reports.entries()) this.#learnUsage(usages[i]!, report!)
+    for (const list of usages) this.#learnUsages(list as PlacedUsage[])
     return shown
   }
 
-  #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly string[]): void {
+  /** @param texts the texts of each choice */
+  #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly (readonly string[])[]): void {
     const choices = objectsOf(patch.value['choices'])
-    const [text, ...more] = texts
-    if (more.length > 0 || (text === undefined ? !choices.every(isEmpty) : !this.hasShown)) return
-    if (!choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
-    const call = text === undefined ? undefined : this.#calls.callOf(choices, text)
+    const speaking = choices.filter((_, i) => texts[i]!.length > 0)
+    if (texts.some(({ length }) => length > 1)) return
+    if (!choices.every((choice, i) => texts[i]!.length > 0 || isEmpty(choice))) return
+    if (speaking.length > 0 && !this.hasShown) return
+    // The stage of a mould does not depend on which of its texts are empty.
+    if (!choices.every(isUnfinished) || new Set(speaking.map(saysAnswer)).size > 1) return
+    if (!this.#calls.areKnown(choices)) return
+    const calls = choices.flatMap((choice, i) => texts[i]!.map((text) => this.#calls.callOf([choice], text)))
     // A chunk that may complete a call is parsed although a mould for it exists. It needs no second mould.
-    const isKnown = (one: LearnedChunk) => one.call === call && one.mould.fill(frame, 0) === shown
-    if (call !== undefined && this.#moulds.some(isKnown)) return
+    const isKnown = (one: LearnedChunk) =>
+      one.calls.every((call, i) => call === calls[i]) && one.mould.fill(frame, 0) === shown
+    if (calls.some((call) => call !== undefined) && this.#moulds.some(isKnown)) return
     if (++this.#learned > learnedMax + this.events / eventsPerMould) return
-    const mould = mouldOf(frame, shown, patch, text)
-    if (mould) this.#moulds = [{ mould, stage: this.stage, call }, ...this.#moulds].slice(0, mouldsMax)
+    const places = usagesIn(patch.value, choices).map(({ place }) => place)
+    const said = texts.map(([text]) => text)
+    const mould = mouldOf(frame, shown, patch, said)
+    if (mould?.usages.length === places.length)
+      this.#moulds = [{ mould, stage: this.stage, calls, places }, ...this.#moulds].slice(0, mouldsMax)
   }
 
-  #count(choices: readonly Record<string, unknown>[]): string[] {
+  /** @returns the texts of each choice */
+  #count(choices: readonly Record<string, unknown>[]): string[][] {
     for (const { index = 0, finish_reason: reason } of choices)
       if (!this.#ended.get(index) && (this.#ended.has(index) || this.#ended.size < choicesMax))
         this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile.chat
-    const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
+    const texts = choices.map((choice) => producedTexts(choice, reasoningField, this.#named))
     // A chunk of another kind fits no mould, so every change from reasoning to speaking, or back, is noticed here.
-    if (texts.length > 0) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
-    for (const text of texts) this.produced.add(text)
+    if (texts.some(({ length }) => length > 0)) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
+    for (const text of texts.flat()) this.produced.add(text)
     return texts
   }
 
@@ -185,7 +214,8 @@ export class ChatNativeStream extends NativeStream {
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
     const mint = (key: string) => mintCallId('call_', this.head, key)
-    for (const [path, values] of this.#calls.missing(choices, mint)) patch.set(path, values)
+    const begun = this.#calls.missing(choices, mint)
+    for (const [path, values] of begun) patch.set(path, values)
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
     // Clients run the calls as soon as they read a finish reason.
     const hasReason = objectsOf(choices).some((choice) => isReason(choice['finish_reason']))
@@ -219,8 +249,9 @@ export class ChatNativeStream extends NativeStream {
       return ''
     }
     // Later chunks that fit this mould are not checked for a service. So the chunk is learned only if its service is
-    // noted already.
-    if (noteAnswer(this.report, chunk) === this.report && !isFirst) this.#learnMould(frame, shown, patch, texts)
+    // noted already. A beginning may have been given members that later chunks do not need.
+    const isBeginning = isFirst || begun.length > 0
+    if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown
   }
 
@@ -264,22 +295,18 @@ export class ChatNativeStream extends NativeStream {
    * with choices, the usage becomes null.
    */
   #takeUsage(chunk: Record<string, unknown>, choices: readonly unknown[], patch: JsonPatch): void {
-    const inChoice = choices.findIndex((choice) => asObject(asObject(choice)?.['usage']) !== undefined)
-    const ownUsage = asObject(chunk['usage'])
-    const told = ownUsage ?? asObject(asObject(choices[inChoice])?.['usage'])
-    if (told === undefined) return
-    this.#learnUsage(told, this.#decodeUsage(told))
-    if (ownUsage && choices.length > 0) patch.set([], noUsage)
-    if (inChoice >= 0) patch.set(['choices', String(inChoice)], noUsage)
+    const told = usagesIn(chunk, choices)
+    if (told.length === 0) return
+    this.#learnUsages(told)
+    if (asObject(chunk['usage']) && choices.length > 0) patch.set([], noUsage)
+    for (const [place, choice] of choices.entries())
+      if (asObject(asObject(choice)?.['usage'])) patch.set(['choices', `${place}`], noUsage)
   }
 
-  #decodeUsage(told: Record<string, unknown>): UsageReport {
-    return decodeUsage(told, this.head.model.profile.usageQuirk)
-  }
-
-  #learnUsage(told: Record<string, unknown>, report: UsageReport): void {
-    this.learn(report)
-    this.#told = told
+  #learnUsages(told: readonly PlacedUsage[]): void {
+    const { usageQuirk } = this.head.model.profile
+    this.learn(joinUsages(told, this.#ofChoices, usageQuirk))
+    this.#told = told[0]!.place === 'answer' ? told[0]!.usage : told.at(-1)!.usage
     this.#usageFrame = ''
   }
 
@@ -323,8 +350,13 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** The mould of a chunk, whose members may have been edited, with the stage and the call of its text. */
-type LearnedChunk = { mould: FrameMould; stage: Stage; call: BegunCall | undefined }
+/** The mould of a chunk, whose members may have been edited, with its stage, and the call of each text. */
+type LearnedChunk = {
+  mould: FrameMould
+  stage: Stage
+  calls: readonly (BegunCall | undefined)[]
+  places: readonly PlacedUsage['place'][]
+}
 
 /** Whether a choice adds nothing to the answer. */
 function isEmpty({ delta, message }: Record<string, unknown>): boolean {

@@ -1,7 +1,7 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { firstOf, splitInclusive } from '../../inference/reported-usage.ts'
-import { noteCost, noteService, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { mergeUsage, noteCost, noteService, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /**
@@ -25,6 +25,56 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   })
   return noteCost(noteService(withCalls(report, usage), usage), usage)
 }
+
+/** A usage object. `place`: the number of the choice that contains it, if it is not the answer's own. */
+export type PlacedUsage = { place: unknown; usage: JsonObject }
+
+/** The counters that each choice has reported so far, by its number. */
+export type ChoiceReports = Map<unknown, UsageReport>
+
+/** The usage objects of a chunk or an answer, with its own first. */
+export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): PlacedUsage[] {
+  const told: PlacedUsage[] = []
+  const own = asObject(usage)
+  if (own) told.push({ place: 'answer', usage: own })
+  for (const [at, choice] of choices.entries()) {
+    const { index = at, usage: inside } = asObject(choice) ?? {}
+    const counted = asObject(inside)
+    if (counted) told.push({ place: index, usage: counted })
+  }
+  return told
+}
+
+/**
+ * Decodes the usage objects of a chunk or an answer. The answer's own counts alone. A usage inside a choice is about
+ * that choice: the output of all choices is added up, and the input is one prompt. Source: Moonshot's documentation of
+ * streams with several choices, which keeps one usage for each.
+ * @param known the counters of earlier chunks, which this function updates
+ */
+export function joinUsages(
+  told: readonly PlacedUsage[],
+  known: ChoiceReports,
+  quirk: Profile['usageQuirk'],
+): UsageReport {
+  const [first] = told
+  if (first?.place === 'answer') return decodeUsage(first.usage, quirk)
+  let joined: UsageReport = {}
+  for (const { place, usage } of told) {
+    if (!known.has(place) && known.size >= choicesMax) continue
+    known.set(place, mergeUsage(known.get(place) ?? {}, decodeUsage(usage, quirk)))
+    joined = known.get(place)!
+  }
+  if (known.size < 2) return joined
+  const sums = { ...joined }
+  for (const counter of ['outputTokens', 'reasoningTokens'] as const) {
+    const counts = [...known.values()].flatMap((report) => report[counter] ?? [])
+    if (counts.length > 0) sums[counter] = counts.reduce((sum, count) => sum + count)
+  }
+  return sums
+}
+
+/** The most choices that a request may ask for, as defined by the wire's author. */
+export const choicesMax = 128
 
 type ChatUsage = {
   prompt_tokens: number
