@@ -5,37 +5,52 @@ export function diffLines(before: string, after: string): string[] {
   while (start < a.length && start < b.length && a[start] === b[start]) start++
   let end = 0
   while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++
-  const [left, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)]
-  const told: string[] = []
-  let [i, j] = [0, 0]
-  const common = commonLengths(left, right)
-  while (i < left.length || j < right.length) {
-    if (i < left.length && j < right.length && left[i] === right[j]) {
-      i++
-      j++
-    } else if (j >= right.length || (i < left.length && common(i + 1, j) >= common(i, j + 1)))
-      told.push(`- ${left[i++]}`)
-    else told.push(`+ ${right[j++]}`)
-  }
-  return told
+  return compareLines(a.slice(start, a.length - end), b.slice(start, b.length - end))
 }
 
 function linesOf(text: string): string[] {
   return text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
 }
 
-/** Counts the common lines of `a` from `i` on and `b` from `j` on. For very large texts all lines count as changed. */
-function commonLengths(a: readonly string[], b: readonly string[]): (i: number, j: number) => number {
-  if (a.length * b.length > 4_000_000) return () => 0
-  const width = b.length + 1
-  const table = new Uint32Array((a.length + 1) * width)
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      table[i * width + j] =
-        a[i] === b[j]
-          ? table[(i + 1) * width + j + 1]! + 1
-          : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!)
+/** The most changes that are looked for. If texts differ in more lines, all of them count as changed. */
+const changesMax = 2_000
+
+/**
+ * Finds the fewest changes that make the one list of the other. The time depends on the number of changes and the
+ * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
+ */
+function compareLines(left: readonly string[], right: readonly string[]): string[] {
+  // For each number of changes, and for each difference of the two positions, the furthest position on the left.
+  const rounds: Int32Array[] = []
+  for (let changes = 0; changes <= changesMax; changes++) {
+    const before = rounds.at(-1)
+    const furthest = new Int32Array(2 * changes + 3)
+    rounds.push(furthest)
+    for (let diagonal = -changes; diagonal <= changes; diagonal += 2) {
+      let i = before ? stepOf(before, changes, diagonal).i : 0
+      while (i < left.length && i - diagonal < right.length && left[i] === right[i - diagonal]) i++
+      furthest[diagonal + changes + 1] = i
+      if (i >= left.length && i - diagonal >= right.length) return changesOf(left, right, rounds)
     }
   }
-  return (i, j) => table[i * width + j] ?? 0
+  return [...left.map((line) => `- ${line}`), ...right.map((line) => `+ ${line}`)]
+}
+
+/** The last change on the way to a diagonal, and the position on the left after it. @param before the round before */
+function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew: boolean; i: number } {
+  const [added, removed] = [before[diagonal + changes + 1]!, before[diagonal + changes - 1]!]
+  const isNew = diagonal === -changes || (diagonal !== changes && removed < added)
+  return { isNew, i: isNew ? added : removed + 1 }
+}
+
+/** Walks the rounds from the end. */
+function changesOf(left: readonly string[], right: readonly string[], rounds: readonly Int32Array[]): string[] {
+  const told: string[] = []
+  let diagonal = left.length - right.length
+  for (let changes = rounds.length - 1; changes > 0; changes--) {
+    const { isNew, i } = stepOf(rounds[changes - 1]!, changes, diagonal)
+    told.push(isNew ? `+ ${right[i - diagonal - 1]}` : `- ${left[i - 1]}`)
+    diagonal += isNew ? 1 : -1
+  }
+  return told.reverse()
 }

@@ -14,7 +14,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { builtInPresets } from '../../src/catalog/presets.ts'
-import { planSettings, writePlans } from '../../src/cli/setup/write-settings.ts'
+import { describePlan, planSettings, writePlans } from '../../src/cli/setup/write-settings.ts'
 import { writeWhole } from '../../src/host/whole-file.ts'
 import type { SettingsFile } from '../../src/programs/program.ts'
 import { testFolder } from '../support/folder.ts'
@@ -36,6 +36,7 @@ const unreadable: [what: string, make: (path: string) => void, why: RegExp][] = 
     (path) => writeFileSync(path, `${'['.repeat(100_000)}${']'.repeat(100_000)}`),
     /it has too many levels/,
   ],
+  ['larger than a settings file is', (path) => writeFileSync(path, '// a\n'.repeat(210_000)), /more than 1048576/],
 ]
 
 for (const [what, make, why] of unreadable)
@@ -47,6 +48,32 @@ for (const [what, make, why] of unreadable)
       (error: Error) => why.test(error.message) && error.message.startsWith(`${path} was left as it is: `),
     )
   })
+
+/* The time of an edit grows with the file and not with the number of settings, so the largest file takes few seconds. */
+const added = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`setting${i}`, { a: i, b: { c: i } }]))
+const commented: [format: 'json' | 'toml', name: string, before: (comments: string) => string][] = [
+  ['json', 'at the head', (comments) => `${comments}{\n  "theirs": 1\n}\n`],
+  ['json', 'at the end', (comments) => `{\n  "theirs": 1\n${comments}}\n`],
+  ['json', 'and nothing else', (comments) => comments],
+  ['toml', 'at the head', (comments) => `${comments}theirs = 1\n`],
+  ['toml', 'before a table', (comments) => `${comments}\n[theirs]\nx = 1\n`],
+  ['toml', 'at the end', (comments) => `theirs = 1\n${comments}`],
+  ['toml', 'and nothing else', (comments) => comments],
+]
+for (const [format, name, before] of commented) {
+  const count = format === 'json' ? 200_000 : 50_000
+  test(`BRK-11 a ${format} file with ${count} lines of comments ${name} gets our settings, and the change is short`, () => {
+    const path = place()
+    const comments = `${format === 'json' ? '//' : '#'} a\n`.repeat(count)
+    writeFileSync(path, before(comments))
+    const text = format === 'json' ? `${JSON.stringify({ ours: added }, undefined, 2)}\n` : '[ours]\nx = 1\ny = 2\n'
+    const [plan] = planSettings([{ path, format, text }], {})
+    assert.equal(plan!.after.replaceAll(comments, '').includes('ours'), true)
+    assert.equal(plan!.after.split('\n').length - 1 > comments.split('\n').length - 1, true)
+    // The whole file has many more lines.
+    assert.ok(describePlan(plan!).split('\n').length < 1_000)
+  })
+}
 
 test('BRK-11 a written file keeps its mode, its link and its backup, and no other file is left', async () => {
   const path = place()

@@ -18,6 +18,9 @@ const movable: readonly (readonly [string, string])[] = [
   ['~/.config/', 'XDG_CONFIG_HOME'],
 ]
 
+/** The largest file that is edited. The parser of TOML takes some 400 bytes of memory for each byte. */
+const settingsBytesMax = 1_048_576
+
 /** Plans the changes of files, and writes nothing. @throws Error that says which file cannot be edited, and why */
 export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): FileChange[] {
   return files.map((file) => {
@@ -25,6 +28,8 @@ export function planSettings(files: readonly SettingsFile[], env: NodeJS.Process
     const path = places.find((one) => existsSync(one)) ?? places[0]!
     try {
       const before = readWhole(path)
+      const bytes = Buffer.byteLength(before ?? '')
+      if (bytes > settingsBytesMax) throw new Error(`it has ${bytes} bytes, more than ${settingsBytesMax}`)
       return { path, before, after: before === undefined ? file.text : editSettings(before, file) }
     } catch (error) {
       const isTooDeep = error instanceof RangeError

@@ -42,9 +42,8 @@ function walk(
     })
   }
   const [left, right] = [asObject(theirs), asObject(ours)]
-  if (right && (left || theirs === undefined)) {
-    return Object.entries(right).flatMap(([key, value]) => walk(left?.[key], value, [...place, key], lists))
-  }
+  if (left && right)
+    return Object.entries(right).flatMap(([key, value]) => walk(left[key], value, [...place, key], lists))
   return isDeepStrictEqual(theirs, ours) ? [] : [{ place, value: ours }]
 }
 

@@ -1,4 +1,5 @@
 import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser'
+import { asObject } from '../../../bytes/json.ts'
 import type { ValueChange, ValuePath } from './changes.ts'
 
 /** @throws Error with the line, if the text is not TOML */
@@ -17,11 +18,19 @@ export function readToml(text: string): unknown {
  */
 export function editToml(text: string, changes: readonly ValueChange[]): string {
   let edited = text
-  for (const { place, value } of changes) {
+  for (const { place, value } of changes.flatMap(leavesOf)) {
     if (place.some((key) => typeof key === 'number')) throw new Error('it has a list where a table is wanted')
     edited = value === undefined ? remove(edited, place) : set(edited, place, writeValue(value))
   }
   return edited
+}
+
+/** The values of a table that is added, because each is a line of its own. */
+function leavesOf({ place, value }: ValueChange): ValueChange[] {
+  const table = asObject(value)
+  return table
+    ? Object.entries(table).flatMap(([key, one]) => leavesOf({ place: [...place, key], value: one }))
+    : [{ place, value }]
 }
 
 type TomlEntry = {
