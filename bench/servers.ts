@@ -268,7 +268,10 @@ function writeConfig(
     listen: '127.0.0.1:0',
     admin_listen: '127.0.0.1:0',
     store,
-    ...(store.includes('://') && { state_dir: `${place}-state`, seal_key: Buffer.alloc(32, 1).toString('base64') }),
+    ...(store.includes('://') && {
+      state_dir: `${place}-state`,
+      seal_key: Buffer.from('a seal key of thirty-two bytes..').toString('base64'),
+    }),
     catalog: { pinned: '2026-11-01', models },
     upstreams: Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }])),
     limits: { requests_per_minute: 1_000_000_000 },

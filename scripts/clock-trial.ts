@@ -267,7 +267,7 @@ function configuration(store: string, admin: number): string {
 listen: 127.0.0.1:0
 admin_listen: 127.0.0.1:${admin}
 store: ${store}
-seal_key: ${Buffer.alloc(32, 7).toString('base64')}
+seal_key: ${Buffer.from('a seal key of thirty-two bytes..').toString('base64')}
 timeouts: { drain_delay: 0, settle_deadline: 500 }
 upstreams:
   sim: { base_url: '${simulator.url}', accounts: [{ name: a, key: k }] }

@@ -25,7 +25,10 @@ export async function tryReplicas(name: string): Promise<string[]> {
   const proxy = readFileSync(join(folder, 'haproxy.cfg'), 'utf8')
   writeFileSync(join(folder, 'haproxy.cfg'), proxy.replace('maxconn 40000', 'maxconn 1000'))
   writeFileSync(join(folder, 'triwire.yaml'), configuration())
-  writeFileSync(join(folder, '.env'), `PGPASSWORD=canary\nTRIWIRE_SEAL_KEY=${Buffer.alloc(32, 5).toString('base64')}\n`)
+  writeFileSync(
+    join(folder, '.env'),
+    `PGPASSWORD=canary\nTRIWIRE_SEAL_KEY=${Buffer.from('a seal key of thirty-two bytes..').toString('base64')}\n`,
+  )
   // Adds a model that answers; leaves out limits that not every machine may set.
   const text = readFileSync(join(folder, 'compose-replicas.yaml'), 'utf8').replace(/^ +ulimits:.*\n/m, '')
   writeFileSync(join(folder, 'compose-replicas.yaml'), text)

@@ -74,7 +74,7 @@ async function tryVariables(name: string, podman: Podman): Promise<string> {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference of the configuration
   const upstreams = { own: { base_url: provider.url, accounts: [{ name: 'a', key: '${PROVIDER_KEY}' }] } }
   const text = stringify({ catalog: { pinned: '2026-11-01', models }, upstreams })
-  const seal = Buffer.alloc(32, 'a').toString('base64')
+  const seal = Buffer.from('a seal key of thirty-two bytes..').toString('base64')
   const variables = { TRIWIRE_CONFIG_YAML: text, PROVIDER_KEY: 'sk-provider', TRIWIRE_SEAL_KEY: seal }
   const container = await start(
     name,

@@ -65,7 +65,7 @@ const models = [
   ['beyond-hold', 'chat', `sim?tokens=${holdTokens * 1.5}`],
 ] as const
 
-export const sealKey = Buffer.alloc(32, 7).toString('base64')
+export const sealKey = Buffer.from('a seal key of thirty-two bytes..').toString('base64')
 
 let settings = 0
 

@@ -229,7 +229,7 @@ const keyPlaces: readonly SecretPlace[] = [
   [/\.(?:headers|query)\..+$/, 'unset'],
   [/^(?:upstreams\..+|sign_in)\.proxy$/, 'http://unset.invalid'],
   [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
-  [/^seal_key$/, 'A'.repeat(43)],
+  [/^seal_key$/, Buffer.from('a stand-in for an unset seal_key').toString('base64')],
 ]
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]

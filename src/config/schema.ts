@@ -14,6 +14,7 @@ import { cloudKeys, placeMistakes } from './clouds.ts'
 import * as field from './fields.ts'
 import { calendars, plans, prices } from './price-schema.ts'
 import { signInSchema } from './sign-in.ts'
+import { isGuessable } from './values.ts'
 
 /*
  * The schema of the configuration file. It is the only source of accepted values and defaults, of `triwire.schema.json`
@@ -343,11 +344,14 @@ const timeouts = z.strictObject({
   ping: field.duration('1ms', '24h').prefault('10s').describe('Silence towards a client before a keep-alive.'),
 })
 
+const sealKeyCure = 'must be 32 bytes in base64, 8 of them different; `openssl rand -base64 32` makes one'
+const metricsTokenCure =
+  'must be at least 16 characters without blanks, 8 of them different; `openssl rand -hex 32` makes some'
+
 const metrics = z.strictObject({
   token: text()
-    .regex(/^[!-~]{16,}$/, {
-      error: 'must be at least 16 characters without blanks; `openssl rand -hex 32` makes some',
-    })
+    .regex(/^[!-~]{16,}$/, { error: metricsTokenCure, abort: true })
+    .refine((value) => !isGuessable(value), { error: metricsTokenCure })
     .optional()
     .describe('What a scraper has to bring as `authorization: Bearer`. Default: none is asked for on loopback.'),
   accounts: flag
@@ -554,7 +558,8 @@ export const configSchema = z.strictObject({
     .prefault([])
     .describe('Addresses or CIDR ranges whose `x-forwarded-for` is believed.'),
   seal_key: text()
-    .regex(/^[A-Za-z0-9+/]{43}=?$/, { error: 'must be 32 bytes in base64; `openssl rand -base64 32` makes one' })
+    .regex(/^[A-Za-z0-9+/]{43}=?$/, { error: sealKeyCure, abort: true })
+    .refine((value) => !isGuessable(Buffer.from(value, 'base64')), { error: sealKeyCure })
     .optional()
     .describe(
       'Encrypts signatures that travel through clients. Default: made once beside the store; with PostgreSQL it is needed, the same for all replicas.',

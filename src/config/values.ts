@@ -121,12 +121,17 @@ export function webhookMistake(value: string): string | undefined {
 const hasOwnQuotes = /^["'`]|["'`]$/
 const quotesCure = 'must not have quotes of its own: take the inner ones away'
 
+/** Whether a secret consists of so few different bytes or characters that it can be guessed. */
+export function isGuessable(secret: Iterable<unknown>): boolean {
+  return new Set(secret).size < 8
+}
+
 export function webhookSecretMistake(value: string): string | undefined {
   if (hasOwnQuotes.test(value)) return quotesCure
   const [, base64] = /^whsec_(.*)$/.exec(value) ?? []
   const isBase64 = base64 !== undefined && /^[A-Za-z0-9+/]{22,}={0,2}$/.test(base64)
   const visible = value.replace(/[\p{C}\p{Z}]/gu, '')
-  const isVaried = new Set<unknown>(isBase64 ? Buffer.from(base64, 'base64') : visible).size >= 8
+  const isVaried = !isGuessable(isBase64 ? Buffer.from(base64, 'base64') : visible)
   if (isVaried && (base64 === undefined ? visible.length >= 16 : isBase64)) return undefined
   return 'must be whsec_ and at least 16 bytes in base64, or at least 16 characters, 8 of them different; `openssl rand -hex 32` makes some'
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Secret, StorePlace } from '../config/config.ts'
+import { isGuessable } from '../config/values.ts'
 import { realPath, refuseWideMode } from '../store/files/place.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { writeWhole } from './whole-file.ts'
@@ -20,12 +21,15 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
   if (!existsSync(path)) writeWhole(path, randomBytes(keyBytes).toString('base64'))
   refuseWideMode([path])
   const text = readFileSync(path, 'utf8').trim()
-  const { length } = Buffer.from(text, 'base64')
-  if (length < keyBytes) {
+  const bytes = Buffer.from(text, 'base64')
+  const fault =
+    bytes.length < keyBytes
+      ? `${path} has ${bytes.length} of the ${keyBytes} bytes of a key`
+      : isGuessable(bytes) && `${path} has a key that can be guessed, of few different bytes`
+  if (fault)
     throw new StoreError(
-      `${path} has ${length} of the ${keyBytes} bytes of a key: restore it from a backup, or remove it, and a new one is made (clients then lose only the reasoning of old turns)`,
+      `${fault}: restore it from a backup, or remove it, and a new one is made (clients then lose only the reasoning of old turns)`,
     )
-  }
   return createHash('sha256').update(text).digest()
 }
 

@@ -126,7 +126,7 @@ test('issue 50 check --for 0.2 reads a database too', { skip: withoutPostgres() 
   const url = cluster().createDatabase('older')
   const books = await openOperator(url)
   await books.importForeign(foreign)
-  const file = `${catalog}store: ${JSON.stringify(url)}\nstate_dir: ./state\nseal_key: ${Buffer.alloc(32, 7).toString('base64')}\n`
+  const file = `${catalog}store: ${JSON.stringify(url)}\nstate_dir: ./state\nseal_key: ${Buffer.from('a seal key of thirty-two bytes..').toString('base64')}\n`
   writeFileSync(join(cwd, 'triwire.yaml'), file, { mode: 0o600 })
   const { json, stderr } = await runWarm(['check', '--for', '0.2', '--json'], { cwd })
   assert.deepEqual((json as unknown as { older: unknown }).older, { release: '0.2', refuses: [], ignores }, stderr)

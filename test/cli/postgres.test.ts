@@ -90,7 +90,10 @@ test('X13 the database’s own variables work, and its URL may be in the configu
   assert.match(listed.stdout, / one +active /)
   const check = await runWarm(['check'], { cwd: folder, env: { TRIWIRE_STORE: '' } })
   assert.match(check.stderr, /^triwire: \S+:1: state_dir is needed with a store in PostgreSQL/)
-  const settings = { TRIWIRE_STATE_DIR: 'state', TRIWIRE_SEAL_KEY: Buffer.alloc(32, 1).toString('base64') }
+  const settings = {
+    TRIWIRE_STATE_DIR: 'state',
+    TRIWIRE_SEAL_KEY: Buffer.from('one seal key of 32 bytes, for us').toString('base64'),
+  }
   const checked = await runWarm(['check', '--json'], {
     cwd: folder,
     env: { ...settings, TRIWIRE_STORE: place.replace('asks@', 'asks:secret-of-this-test@') },
@@ -260,7 +263,7 @@ test('X7 X13 a store in PostgreSQL is moved when its server has stopped, and ref
   const env = {
     TRIWIRE_STORE: withPassword(to),
     TRIWIRE_STATE_DIR: join(folder, 'state'),
-    TRIWIRE_SEAL_KEY: Buffer.alloc(32, 1).toString('base64'),
+    TRIWIRE_SEAL_KEY: Buffer.from('one seal key of 32 bytes, for us').toString('base64'),
   }
   const server = serve(anyPorts, folder, { env })
   await server.saw('"listening"')
@@ -300,7 +303,11 @@ test('a first start with the built-in catalog makes its account in PostgreSQL to
   assert.deepEqual([await planless(), await planless('gold'), await planless('gold', 'glod')], [['demo'], ['demo'], []])
   await close()
   // So does `check`, which writes nothing and needs no database.
-  const env = { TRIWIRE_STORE: '', TRIWIRE_STATE_DIR: folder, TRIWIRE_SEAL_KEY: Buffer.alloc(32, 7).toString('base64') }
+  const env = {
+    TRIWIRE_STORE: '',
+    TRIWIRE_STATE_DIR: folder,
+    TRIWIRE_SEAL_KEY: Buffer.from('a seal key of thirty-two bytes..').toString('base64'),
+  }
   const check = (shown: string) => runWarm(['check', '--store', shown], { cwd: folder, env })
   assert.match((await check(place.shown)).stderr, /plans lacks those of the accounts demo \(glod\)/)
   const empty = readStorePlace(postgres.createDatabase('unmade'), '/').shown

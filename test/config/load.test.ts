@@ -172,7 +172,7 @@ test('X13 the text of the file may come from a variable, with references and lin
   mkdirSync(place, { recursive: true })
   writeFileSync(join(place, 'triwire.yaml'), 'listen: 127.0.0.1:1')
   writeFileSync(join(place, 'b.yaml'), 'listen: 127.0.0.1:2')
-  const sealKey = Buffer.alloc(32, 'canary').toString('base64')
+  const sealKey = Buffer.alloc(32, 'canary-key').toString('base64')
   const variables = { ...env, TRIWIRE_CONFIG_YAML: `${whole}store: x/y.db\n`, TRIWIRE_SEAL_KEY: sealKey }
   const config = loadConfig({}, variables, place)
   assert.deepStrictEqual([...config.catalog.models.keys()], ['claude-x', 'm2'])

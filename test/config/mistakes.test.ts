@@ -363,6 +363,25 @@ const mistakes: Mistake[] = [
         /^1: webhooks\[0\]\.secret must be whsec_ and at least 16 bytes in base64, or at least 16 characters, 8 of them different/,
       ] as [string, string, RegExp],
   ),
+  ...[
+    Buffer.alloc(32),
+    Buffer.alloc(32, ' '),
+    Buffer.alloc(32, 'secret'),
+    Buffer.from('0'.repeat(26).concat('123456')),
+  ].map(
+    (bytes): Mistake => [
+      `BRK-12 a seal key that anybody guesses: ${bytes.toString('base64')}`,
+      `seal_key: ${bytes.toString('base64').replace('=', bytes[0] === 0 ? '' : '=')}`,
+      '1: seal_key must be 32 bytes in base64, 8 of them different; `openssl rand -base64 32` makes one',
+    ],
+  ),
+  ...['aaaaaaaaaaaaaaaa', 'passwordpassword', '0'.repeat(40)].map(
+    (token): Mistake => [
+      `BRK-12 a token of metrics that anybody guesses: ${token}`,
+      `metrics: { token: "${token}" }`,
+      /^1: metrics\.token must be at least 16 characters without blanks, 8 of them different; `openssl rand -hex 32` makes some$/,
+    ],
+  ),
   [
     'a path of no wire',
     'upstreams: { up: { base_url: "https://h.example", paths: { caht: /a }, accounts: [{ name: a, key: k }] } }',
@@ -435,7 +454,7 @@ const mistakes: Mistake[] = [
   [
     'a seal key in hex',
     `seal_key: ${'ab'.repeat(32)}`,
-    '1: seal_key must be 32 bytes in base64; `openssl rand -base64 32` makes one',
+    '1: seal_key must be 32 bytes in base64, 8 of them different; `openssl rand -base64 32` makes one',
   ],
   ['upstreams as a list', 'upstreams: [{ name: up }]', '1: upstreams must be a map of keys'],
   [

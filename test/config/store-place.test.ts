@@ -9,7 +9,7 @@ import { readStorePlace } from '../../src/config/store-place.ts'
 import { testFolder } from '../support/folder.ts'
 
 const folder = testFolder('store-place')
-const sealKey = Buffer.alloc(32, 'canary').toString('base64')
+const sealKey = Buffer.alloc(32, 'canary-key').toString('base64')
 const url = 'postgres://tri:secret-of-this-test@db.example:5433/books'
 const shared = `store: ${url}\nstate_dir: ./state\nseal_key: ${sealKey}\n`
 

@@ -16,7 +16,7 @@ test('X7 X9 --workers: any worker answers operators for all, at the shared port 
   const folder = newFolder()
   const config = configFile(folder, model('m'))
   const url = postgres.createDatabase('ops')
-  const store = `store: ${url}\nstate_dir: ./state\nseal_key: ${Buffer.alloc(32, 7).toString('base64')}`
+  const store = `store: ${url}\nstate_dir: ./state\nseal_key: ${Buffer.from('a seal key of thirty-two bytes..').toString('base64')}`
   writeFileSync(config, readFileSync(config, 'utf8').replace('store: ./triwire.db', store))
   const made = await run(['operator', 'create', 'ann', '--role', 'admin', '--json', '--config', config])
   assert.equal(made.code, 0, made.stderr)

@@ -33,7 +33,7 @@ test('B23 T7 the key of the envelopes is created once, complete, for its owner o
   assert.notDeepEqual(readSealKey(undefined, fileAt(other)), key)
 })
 
-test('B23 an empty or cut key is refused with the cure, and so is one that others can read', () => {
+test('B23 BRK-12 an empty, cut or guessable key is refused with the cure, and so is one that others can read', () => {
   for (const [text, bytes] of [
     ['', 0],
     ['\n', 0],
@@ -48,6 +48,14 @@ test('B23 an empty or cut key is refused with the cure, and so is one that other
         error.message.startsWith(
           `${path}.seal has ${bytes} of the 32 bytes of a key: restore it from a backup, or remove it`,
         ),
+    )
+  }
+  for (const guessed of [Buffer.alloc(32), Buffer.alloc(32, ' '), Buffer.alloc(48, 'secret')]) {
+    const path = newPath()
+    writeFileSync(`${path}.seal`, guessed.toString('base64'), { mode: 0o600 })
+    assert.throws(
+      () => readSealKey(undefined, fileAt(path)),
+      (error) => error instanceof StoreError && /has a key that can be guessed.*: restore it/.test(error.message),
     )
   }
   const path = newPath()

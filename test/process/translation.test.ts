@@ -31,7 +31,10 @@ let accountId: string
 before(async () => {
   gateway = await startScriptedGateway({
     models: plainModels(),
-    config: { seal_key: 'A'.repeat(43), limits: { requests_per_minute: 100_000 } },
+    config: {
+      seal_key: Buffer.from('a seal key of thirty-two bytes..').toString('base64'),
+      limits: { requests_per_minute: 100_000 },
+    },
   })
   accountId = gateway.store.findAccount('tester').id
 })

@@ -254,7 +254,7 @@ test('X9 each gateway of a database answers operators for all: explain, requests
   const env = {
     TRIWIRE_TOKEN: token,
     TRIWIRE_STATE_DIR: testFolder('command'),
-    TRIWIRE_SEAL_KEY: Buffer.alloc(32, 7).toString('base64'),
+    TRIWIRE_SEAL_KEY: Buffer.from('a seal key of thirty-two bytes..').toString('base64'),
   }
   const printed = await runWarm(command, { cwd: testFolder('command'), env })
   assert.equal(printed.code, 0, printed.stderr)

@@ -46,7 +46,7 @@ async function prepare() {
 admin_listen: 127.0.0.1:0
 store: ${url}
 state_dir: ./state
-seal_key: ${Buffer.alloc(32, 7).toString('base64')}
+seal_key: ${Buffer.from('a seal key of thirty-two bytes..').toString('base64')}
 catalog:
   pinned: 2026-11-01
   models:

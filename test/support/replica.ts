@@ -28,7 +28,7 @@ export async function startReplica(
     admin_listen: '127.0.0.1:0',
     store,
     state_dir: join(folder, 'state'),
-    seal_key: Buffer.alloc(32, 7).toString('base64'),
+    seal_key: Buffer.from('a seal key of thirty-two bytes..').toString('base64'),
     catalog: { pinned: '2026-11-01', models },
     upstreams: { sim: { base_url: simulatorUrl, accounts: [{ name: 'a', key: 'k' }] } },
     ...more,
