@@ -50,6 +50,7 @@ test('F-S7 SCA-12 the texts of later migrations are those that stores were made 
     '1c7e6c7246f8c763',
     '1a1082b92adb55c4',
     '67745c668748b880',
+    '66cbd67f8322068b',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
@@ -66,6 +67,7 @@ test('F-S7 SCA-12 the texts of later migrations are those that stores were made 
     '5525a88fed5cb936',
     '14e4dd3794826171',
     'd6474311f732bad0',
+    'a3a5143b2e580c99',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

@@ -606,6 +606,16 @@ export const migrations: readonly PostgresMigration[] = [
       .map((table) => `ALTER TABLE triwire.${table} ADD COLUMN moved bigint NOT NULL DEFAULT 0;`)
       .join(' '),
   },
+  // Keys without those of sessions, in the order of pages (SCA-5).
+  {
+    oldest: 1,
+    sql: `
+  CREATE INDEX keys_lasting ON triwire.keys (created_ms, id) WHERE session IS NULL;
+  CREATE INDEX keys_lasting_by_account ON triwire.keys (account_id, created_ms, id) WHERE session IS NULL;
+  CREATE INDEX keys_lasting_revoked ON triwire.keys (created_ms, id) WHERE session IS NULL AND revoked_ms IS NOT NULL;
+  CREATE INDEX keys_lasting_live ON triwire.keys (created_ms, id) WHERE session IS NULL AND revoked_ms IS NULL;
+`,
+  },
 ]
 
 /** Marks the ledger as having entries of form 3. A server that does not know the columns of form 3 cannot verify it. */

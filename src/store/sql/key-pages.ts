@@ -103,11 +103,12 @@ function selectPage(
   const place = beyond ? [`(k.created_ms, k.id) ${sign} (${beyond.map(put).join(', ')})`] : []
   // No index is used for a condition with IS TRUE, so only the other conditions choose the index.
   const rest = filters.filter((one) => one !== few).map(({ test }) => `(${test(put)}) IS TRUE`)
-  if (isWithoutSessions) rest.push('k.session IS NULL')
+  const lasting = isWithoutSessions ? ['k.session IS NULL'] : []
   const select = (from: string, where: readonly string[]) => `SELECT * FROM ${from} k ${whereAll(where)}`
   const inOrder = () => [
     ...(accountId === undefined ? [] : [`k.account_id = ${put(accountId)}`]),
     ...(state === undefined ? [] : [`k.revoked_ms IS ${state === 'revoked' ? 'NOT NULL' : 'NULL'}`]),
+    ...lasting,
     ...place,
   ]
   let keys: string
@@ -118,12 +119,12 @@ function selectPage(
     if (!isShared) {
       // SQLite reads the sorted keys one by one until the page is full. A subquery with a LIMIT keeps its order.
       const sorted = `${found} SELECT * FROM found k ${whereAll(place)} ${inItsOrder} LIMIT -1`
-      const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll(rest)}`
+      const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll([...rest, ...lasting])}`
       return `SELECT * FROM ${keysWithSpends(dialect, `(${inTurn} LIMIT ${put(limit)})`)} ${order}`
     }
     // Without other conditions, only the keys of the page are read.
-    const ids = `${found} SELECT k.id FROM found k ${rest.length > 0 ? '' : `${whereAll(place)} ${order}`}`
-    keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...place])
+    const ids = `${found} SELECT k.id FROM found k ${rest.length + lasting.length > 0 ? '' : `${whereAll(place)} ${order}`}`
+    keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...lasting, ...place])
   } else if (few === 'glance') {
     const glance = `${select(`${schema}.keys`, inOrder())} ${order.replace(/LIMIT .*/, `LIMIT ${glanceMax}`)}`
     keys = select(`(${glance})`, rest)
