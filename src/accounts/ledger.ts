@@ -96,8 +96,8 @@ export type Debit = Origin &
   }
 
 /**
- * Why new inference is refused, in words for an operator. `owing` blocks one account; each other cause blocks all
- * (rulings C5, C13, Y16). If several apply, the first in this list is reported.
+ * Why new inference is refused, in words for an operator. `owing` blocks one account. `stalled` blocks the accounts whose
+ * debits wait, which are several. Each other cause blocks all (rulings C5, C13, Y16). If several apply, the first in this list is reported.
  */
 export const blockTexts = {
   lost: 'the ledger is lost: see ledger_lost in the log',
@@ -105,6 +105,7 @@ export const blockTexts = {
   clock: 'the clock is in doubt: see clock_wrong in the log',
   uncommitted: 'the ledger has taken nothing yet: see the log',
   stuck: 'neither the database nor the spool takes debits: see ledger_trouble in the log',
+  stalled: 'the ledger takes no debits of any account: see ledger_unsettled and ledger_trouble in the log',
   owing: 'debits of the account are not in the ledger: see ledger_unsettled in the log',
 } as const
 

@@ -10,8 +10,9 @@
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
  * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. After a
- * withdrawal the same holds until a commit succeeds. Other accounts continue (rulings C5, C13, Y16, faults F-S1). All
- * accounts are blocked in three cases:
+ * withdrawal the same holds until a commit succeeds. Other accounts continue (rulings C5, C13, Y16, faults F-S1). If
+ * two accounts have such debits and nothing was committed meanwhile, the ledger is not ready, and no other account is
+ * blocked. All accounts are blocked in three cases:
  *
  *     until a first commit succeeds, because the previous run may have ended without one;
  *     while the spool fails and the store has no recent commit, until either accepts a write;
@@ -73,6 +74,8 @@ export class Settlement implements Ledger {
   #committedMs = Number.NEGATIVE_INFINITY
   /** Whether neither the store nor the spool accepts writes. */
   #isStuck = false
+  /** The accounts of overdue debits during whose whole wait nothing was committed. */
+  readonly #stalled = new Set<string>()
   #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
   #closing: { untilMs: number; proceed(): void } | undefined
@@ -141,7 +144,8 @@ export class Settlement implements Ledger {
     if (this.#options.whyDoubtful() !== undefined) return 'clock'
     if (!this.#hasCommitted) return 'uncommitted'
     if (this.#isStuck) return 'stuck'
-    return accountId !== undefined && this.#owing.has(accountId) ? 'owing' : undefined
+    if (accountId !== undefined) return this.#owing.has(accountId) ? 'owing' : undefined
+    return this.#stalled.size > 1 ? 'stalled' : undefined
   }
 
   /**
@@ -189,6 +193,7 @@ export class Settlement implements Ledger {
       if (debit.dueMs > nowMs && !this.#isLost) break
       late.push(debit)
     }
+    for (const { row, sinceMs } of late) if (this.#committedMs < sinceMs) this.#stalled.add(row.accountId)
     if (late.length > 0) this.#spoolLate(late)
   }
 
@@ -287,6 +292,7 @@ export class Settlement implements Ledger {
 
   #noteCommit(nowMs: number): void {
     this.#committedMs = nowMs
+    this.#stalled.clear()
     this.#endStuck()
     if (this.#hasCommitted) return
     this.#hasCommitted = true
@@ -368,7 +374,10 @@ export class Settlement implements Ledger {
   #unblock(accountId: string): void {
     const left = this.#owing.get(accountId)! - 1
     if (left > 0) this.#owing.set(accountId, left)
-    else this.#owing.delete(accountId)
+    else {
+      this.#owing.delete(accountId)
+      this.#stalled.delete(accountId)
+    }
   }
 
   #tellUnsettled(late: readonly WaitingDebit[], fields: Record<string, unknown>): void {

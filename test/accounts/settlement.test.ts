@@ -862,7 +862,12 @@ test('Y16 at any moment, the blocked accounts are exactly those with an unfinish
         assert.equal(settlement.backlog().blockedAccounts, expected.size)
         const all = settlement.whyBlocked()
         for (const { id } of accounts)
-          assert.equal(settlement.whyBlocked(id), all ?? (expected.has(id) ? 'owing' : undefined))
+          assert.equal(
+            settlement.whyBlocked(id),
+            all && all !== 'stalled' ? all : expected.has(id) ? 'owing' : undefined,
+          )
+        // The server is not ready while the debits of both accounts wait, unless one of them waited through a commit.
+        if (expected.size < 2) assert.notEqual(all, 'stalled')
       }
     }),
     { numRuns: runsUpTo(300) },

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import test, { before } from 'node:test'
+import pg from 'pg'
 import { createKey } from '../../src/accounts/keys.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { verifyOptions } from '../store/fixtures.ts'
@@ -34,7 +35,7 @@ const slackMs = 2_000
 const prices = '{ input: "1", cache_read: "1", cache_write: "1", output: "1" }'
 
 /** An account with much credit, its key, and the file of a server on their database. */
-async function prepare() {
+async function prepare(timeouts = 'drain_delay: 0s') {
   const url = postgres.createDatabase(`one_${++databases}`)
   const books = await openOperator(url)
   await books.createAccount('one', 10n ** 15n)
@@ -54,7 +55,7 @@ catalog:
 upstreams:
   sim: { base_url: "${simulator.url}", accounts: [{ name: a, key: k }] }
 limits: { requests_per_minute: 1000000 }
-timeouts: { drain_delay: 0s, drain_deadline: 2s }
+timeouts: { ${timeouts}, drain_deadline: 2s }
 `
   writeFileSync(join(folder, 'triwire.yaml'), text, { mode: 0o600 })
   return { url, books, key, folder }
@@ -221,6 +222,50 @@ test('BRK-14: the probe is not ready as soon as a frozen database refuses a requ
   }
   assert.equal(await isReady(), true)
 })
+
+/* Which statement waits differs: that of admission, or that of posting, by which the first debit becomes overdue. */
+for (const [what, lock, isAll] of [
+  ['a table of balances', 'LOCK TABLE triwire.balances IN ACCESS EXCLUSIVE MODE', true],
+  ['a table of replicas', 'LOCK TABLE triwire.epoch IN ACCESS EXCLUSIVE MODE', true],
+  ['the ledger', 'LOCK TABLE triwire.entries IN ACCESS EXCLUSIVE MODE', true],
+  ['a table of keys', 'LOCK TABLE triwire.keys IN ACCESS EXCLUSIVE MODE', true],
+  [
+    "an account's balance",
+    `SELECT FROM triwire.balances b JOIN triwire.accounts a ON a.id = b.account_id WHERE a.name = 'one' FOR UPDATE`,
+    false,
+  ],
+] as const)
+  test(`BRK-14 Y16: the probe is ${isAll ? 'not ready' : 'ready'} while another program locks ${what}, and requests are refused`, {
+    skip,
+  }, async () => {
+    const prepared = await prepare('settle_deadline: 1s')
+    const { books } = prepared
+    await books.createAccount('two', 10n ** 15n)
+    const { key } = await books.createKey('two', {})
+    const { isReady, ask: askOne, base } = await start(prepared)
+    const askTwo = () => ask(base, key)
+    await until(isReady)
+    for (const one of [askOne, askTwo]) assert.equal((await one()).status, 200)
+    const other = new pg.Client({ connectionString: prepared.url })
+    await other.connect()
+    await other.query('BEGIN')
+    await other.query(lock)
+    // The first answers may wait in the spool. Both accounts ask until both are refused, or only the locked one.
+    const isRefused = async () => (await Promise.all([askOne(), askTwo()])).map(({ status }) => status === 500)
+    await until(async () => (await isRefused()).filter(Boolean).length === (isAll ? 2 : 1))
+    const ready: boolean[] = []
+    for (let look = 0; look < 20; look++) {
+      ready.push(await isReady())
+      const [one, two] = look % 10 === 0 ? await isRefused() : []
+      if (one !== undefined) assert.deepEqual([one, two], [true, isAll])
+    }
+    assert.deepEqual(new Set(ready), new Set([!isAll]))
+    await other.query('ROLLBACK')
+    await other.end()
+    // A balancer sends no requests to a server that is not ready.
+    await until(isReady)
+    await until(async () => (await isRefused()).every((refused) => !refused))
+  })
 
 test('C5: a database that dies while no request runs: the probe reports it within 5 s, and also its return', {
   skip,

@@ -72,7 +72,7 @@ export class AdmissionDesk {
   /** The accounts whose figures in the database are out of date, with the time since when they are. */
   readonly #dirty = new Map<AccountShares, number>()
   /** The waiting asks in the order of arrival. They expire in the same order. */
-  #waiting: { dueMs: number; isOver: boolean; id: number }[] = []
+  #waiting: { dueMs: number; isOver: boolean; id: number; accountId: string }[] = []
   #identity: Identity | undefined
   #turn = 0
   #underWay = 0
@@ -83,7 +83,12 @@ export class AdmissionDesk {
   #toldTroubleMs = Number.NEGATIVE_INFINITY
   /** When the database last answered any call. */
   #answeredMs = Number.NEGATIVE_INFINITY
-  #isStoreSilent = false
+  /** When the database last answered a call of this desk. */
+  #admittedMs = Number.NEGATIVE_INFINITY
+  /** Whether a refused request found no part with an answer of the database, and none has had one since. */
+  #isUnheard = false
+  /** The accounts whose asks expired while no call of this desk was answered. A lock of one table has this effect. */
+  readonly #refused = new Set<string>()
   /** The database's time when it last answered, and our clock at that moment. They show which windows have ended. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
@@ -128,12 +133,21 @@ export class AdmissionDesk {
     return this.#book.size
   }
 
-  /** Notes that the database has answered, whether this desk or another part of the thread. */
-  noteAnswered(): void {
+  /** Notes that the database has answered this desk (`isOwn`), or another part of the thread. */
+  noteAnswered(isOwn = false): void {
+    const wasSilent = this.#isStoreSilent
     this.#answeredMs = this.#options.clockMs()
-    if (!this.#isStoreSilent) return
-    this.#isStoreSilent = false
-    this.#options.answer([])
+    this.#isUnheard = false
+    if (isOwn) {
+      this.#admittedMs = this.#answeredMs
+      this.#refused.clear()
+    }
+    if (wasSilent && !this.#isStoreSilent) this.#options.answer([])
+  }
+
+  /** Whether the store answers no account. A lock of one account's rows is not enough (ruling Y16). */
+  get #isStoreSilent(): boolean {
+    return this.#isUnheard || this.#refused.size > 1
   }
 
   /** Ends the desk. All waiting asks get the verdict `silent`. */
@@ -144,7 +158,7 @@ export class AdmissionDesk {
   }
 
   #checkSilence(forMs: number): void {
-    this.#isStoreSilent = this.#answeredMs < this.#options.clockMs() - forMs
+    this.#isUnheard = this.#answeredMs < this.#options.clockMs() - forMs
     if (!this.#isStoreSilent) this.#options.answer([])
   }
 
@@ -256,7 +270,7 @@ export class AdmissionDesk {
     try {
       const { answers, nowMs } = asking.read(await call<string>(database, functions.admit, asking.values))
       answered()
-      this.noteAnswered()
+      this.noteAnswered(true)
       this.#heard = { databaseMs: nowMs, clockMs: clockMs() }
       if (answers.length > 0) answer(answers)
       return undefined
@@ -328,9 +342,16 @@ export class AdmissionDesk {
       late++
       if (ask.isOver) continue
       ask.isOver = true
-      const isStoreSilent = this.#answeredMs < ask.dueMs - this.#options.patienceMs
-      this.#isStoreSilent ||= isStoreSilent
-      answers.push({ id: ask.id, verdict: 'silent', isStoreSilent, figures: undefined, place: undefined })
+      const askedMs = ask.dueMs - this.#options.patienceMs
+      this.#isUnheard ||= this.#answeredMs < askedMs
+      if (this.#admittedMs < askedMs) this.#refused.add(ask.accountId)
+      answers.push({
+        id: ask.id,
+        verdict: 'silent',
+        isStoreSilent: this.#isStoreSilent,
+        figures: undefined,
+        place: undefined,
+      })
     }
     if (late > 0) this.#waiting = this.#waiting.slice(late)
     if (answers.length > 0) this.#options.answer(answers)
