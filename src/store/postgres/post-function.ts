@@ -9,8 +9,27 @@ import { defineFunction, locks } from './migrate.ts'
 import { beginDetails } from './schema.ts'
 
 /** The columns of an entry that the caller gives. The function computes the others from the end of the chain. */
-const names = ['id', ...givenColumns]
-const typed = ['id uuid', ...givenColumns.map((name) => `${name} ${entryKinds[name] === 'text' ? 'text' : 'bigint'}`)]
+const names = ['id', ...givenColumns] as const
+/** Those of these columns that decide whether and how an entry joins its chain. */
+const judged = [
+  'id',
+  'account_id',
+  'kind',
+  'amount',
+  'reference',
+  'key_id',
+  'person',
+  'usage_source',
+  'created_ms',
+  'effective',
+] as const
+
+/** Declares columns of a JSON row. */
+function typed(columns: readonly (typeof names)[number][]): string {
+  return columns
+    .map((name) => `${name} ${name === 'id' ? 'uuid' : entryKinds[name] === 'text' ? 'text' : 'bigint'}`)
+    .join(', ')
+}
 
 /**
  * The columns of a price version. The INSERT names them, because a later schema may have more columns with defaults.
@@ -20,15 +39,20 @@ const priceColumns = Object.keys(registers.prices)
 /** The SQLSTATE that `post` raises for an entry whose time is in none of the given windows. */
 export const noWindow = 'TR200'
 
+/** The SQLSTATE for entries that are posted already and are not among the known ids. */
+export const postedAlready = 'TR202'
+
 /**
  * Appends entries to the chains of their accounts (ruling C15): debits, credits and returns. All are posted or none is.
  * Entries that are posted already, or that their account cannot take, are skipped.
  *
  * Parameters:
  * - `entries`: rows with the columns above and
- * - `content`, `later`, `form`: the parts of the digest's input, and the number of its layout (accounts/chain.ts),
- * - `ends_account`: true for the last one of its account. Entries of an account are together. All callers have the
- *     accounts in the same order, so two calls never wait for each other.
+ * - `content`, `later`, `form`: the parts of the digest's input, and the number of its layout (accounts/chain.ts).
+ * - `account_ids`: their accounts, each once. The function locks them in the order of their ids, so two calls never wait
+ *   for each other.
+ * - `known_ids`: ids of entries that are posted already. If another entry is posted already, nothing is posted, and
+ *   `postedAlready` is raised. So most calls need not look for ids, and insert all entries in one statement.
  * - `price_rows`: the prices of their price versions.
  * - `windows`: days, weeks and months of the reporting zone around now, as `{per, from_ms, until_ms}`. An entry in none
  *   of them means that a clock is wrong. Then nothing is posted, and `noWindow` is raised with the time as detail.
@@ -44,25 +68,28 @@ export const noWindow = 'TR200'
  */
 export const post = defineFunction(
   'post',
-  `(entries json, price_rows json, windows json, expected_ms bigint, list_rows json, OUT postings text, OUT accounts text[], OUT stored bigint[], OUT begun boolean)
-LANGUAGE plpgsql VOLATILE AS $$
+  `(entries json, account_ids text[], known_ids uuid[], price_rows json, windows json, expected_ms bigint, list_rows json, OUT postings text, OUT accounts text[], OUT stored bigint[], OUT begun boolean)
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
   balance_max constant bigint := 9223372036854775807;
   balance_min constant bigint := -9223372036854775808;
   head_ms bigint;
   called_ms bigint;
   entry record;
-  account text;                          -- the next five are about the end of this account's chain
-  is_account boolean;
-  end_balance bigint;
-  end_seq bigint;
-  end_ms bigint;
-  end_digest text;
+  at integer;                            -- the position of its account in accounts, stored and the next four, which are the
+  firsts bigint[];                       -- balance before this call and the end of the chain
+  seqs bigint[];
+  times bigint[];
+  digests text[];
+  letter text;
   change bigint;
-  is_free boolean;
   next_ms bigint;
-  next_digest text;
-  budgeted text[];                       -- keys and people of the account with a budget; then its scopes, periods and amounts
+  posted uuid[] := known_ids;            -- then the columns that follow from the place of each row; null for a row that is not posted. With
+  new_seqs bigint[] := '{NULL}';         -- an empty array, the first element to be set would become the first one.
+  new_balances bigint[] := '{NULL}';
+  new_times bigint[] := '{NULL}';
+  new_digests text[] := '{NULL}';
+  budgeted text[];                       -- accounts with their keys and people that have a budget; then its scopes, periods and amounts
   scopes text[];
   pers text[];
   nth integer;
@@ -72,13 +99,12 @@ DECLARE
   spend record;
   level integer;
   counted bigint;                        -- the last entry of the account that its own budget counts
-  own integer;                           -- the position of the account's own budget in budgeted, under the account's id
+  own integer;                           -- the position of the account's own budget in budgeted
+  account text;
   kind text;
-  lows bigint[];                         -- amounts to warn at (ruling X15), and the balance before this call
-  own_lows bigint[];
+  lows bigint[];                         -- amounts to warn at (ruling X15)
   wants_own boolean;
   warns boolean;
-  first_balance bigint;
 BEGIN
   -- This lock comes first: so no entry is dated before a head that is made during this call.
   PERFORM pg_advisory_xact_lock_shared(${locks.head});
@@ -92,11 +118,13 @@ BEGIN
     INTO lows, wants_own, warns FROM triwire.watched w;
 
   -- Prices are locked before the accounts, and also in the same order by all callers.
-  INSERT INTO triwire.prices (${priceColumns.join(', ')})
-    SELECT ${priceColumns.map((column) => `p.${column}`).join(', ')} FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
-    WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)
-    ORDER BY p.version
-    ON CONFLICT (version) DO NOTHING;
+  IF EXISTS (SELECT FROM json_to_recordset(price_rows) AS p(version text)
+      WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)) THEN
+    INSERT INTO triwire.prices (${priceColumns.join(', ')})
+      SELECT ${priceColumns.map((column) => `p.${column}`).join(', ')} FROM json_populate_recordset(NULL::triwire.prices, price_rows) p
+      ORDER BY p.version
+      ON CONFLICT (version) DO NOTHING;
+  END IF;
   IF list_rows IS NOT NULL THEN
     ${beginDetails};
     begun := FOUND;
@@ -105,128 +133,125 @@ BEGIN
       ON CONFLICT (digest) DO NOTHING;
   END IF;
 
+  SELECT array_agg(c.account_id), array_agg(c.balance), array_agg(c.seq), array_agg(c.posted_ms), array_agg(c.digest)
+    INTO accounts, stored, seqs, times, digests FROM (
+      SELECT b.account_id, b.balance, b.seq, b.posted_ms, b.digest FROM triwire.balances b WHERE b.account_id = ANY (account_ids)
+      ORDER BY b.account_id FOR NO KEY UPDATE) c;
+  firsts := stored;
+  -- A change of a budget locks the account as well.
+  SELECT array_agg(b.account_id || ' ' || b.spender), array_agg(b.scope), array_agg(coalesce(b.budget_per, 'ever')), array_agg(b.budget)
+    INTO budgeted, scopes, pers, budgets FROM (${selectBudgeted('triwire')}) b WHERE b.account_id = ANY (account_ids);
+
   postings := '';
   FOR entry IN
-    SELECT * FROM json_to_recordset(entries)
-      AS e(${typed.join(', ')}, form text, content text, later text, ends_account boolean)
+    SELECT * FROM json_to_recordset(entries) AS e(${typed(judged)}, form text, content text, later text)
   LOOP
     IF entry.account_id IS DISTINCT FROM account THEN
       account := entry.account_id;
-      SELECT b.balance, b.seq, b.posted_ms, b.digest INTO end_balance, end_seq, end_ms, end_digest
-        FROM triwire.balances b WHERE b.account_id = account FOR NO KEY UPDATE;
-      is_account := FOUND;
-      first_balance := end_balance;
-      -- A change of a budget locks the account as well.
-      SELECT array_agg(b.spender), array_agg(b.scope), array_agg(coalesce(b.budget_per, 'ever')), array_agg(b.budget)
-        INTO budgeted, scopes, pers, budgets FROM (${selectBudgeted('triwire')}) b WHERE b.account_id = account;
-      own := array_position(budgeted, account);
+      at := array_position(accounts, account);
+      own := array_position(budgeted, account || ' ' || account);
       IF own IS NOT NULL THEN SELECT s.seq INTO counted FROM triwire.spends s WHERE s.scope = account; END IF;
-      SELECT string_to_array(a.warn, ',')::bigint[] INTO own_lows FROM triwire.accounts a WHERE a.id = account AND a.warn IS NOT NULL;
     END IF;
 
     change := CASE entry.kind WHEN 'credit' THEN entry.amount ELSE -entry.amount END;
-    IF NOT is_account OR (change > 0 AND end_balance > balance_max - change)
-      OR (change < 0 AND end_balance < balance_min - change)
-    THEN
-      postings := postings || 'r';
-    ELSE
-      next_ms := greatest(called_ms, end_ms, head_ms + 1);
-      -- Must equal digestEntry in src/accounts/chain.ts. The length of a number is that of its digits, one octet each.
-      next_digest := entry.form || ':' || encode(sha256(convert_to(
-        '1:' || entry.form
-        || coalesce(octet_length(end_digest) || ':' || end_digest, '-')
-        || octet_length(account) || ':' || account
-        || length((end_seq + 1)::text) || ':' || (end_seq + 1)
-        || length(entry.kind) || ':' || entry.kind
-        || length(entry.amount::text) || ':' || entry.amount
-        || length((end_balance + change)::text) || ':' || (end_balance + change)
-        || entry.content
-        || length(next_ms::text) || ':' || next_ms
-        || entry.later, 'UTF8')), 'base64');
-
-      is_free := true;
-      IF entry.kind = 'credit' THEN
-        INSERT INTO triwire.credits (reference, entry_id, account_id, amount)
-          VALUES (entry.reference, entry.id, account, entry.amount) ON CONFLICT (reference) DO NOTHING;
-        is_free := FOUND;
-      END IF;
-      IF is_free THEN
-        INSERT INTO triwire.entries (${names.join(', ')}, seq, balance_after, posted_ms, digest)
-          VALUES (${names.map((name) => `entry.${name}`).join(', ')}, end_seq + 1, end_balance + change, next_ms, next_digest)
-          ON CONFLICT (id) DO NOTHING;
-        is_free := FOUND;
-      END IF;
-
-      IF is_free THEN
-        postings := postings || 'p';
-        end_balance := end_balance + change;
-        end_seq := end_seq + 1;
-        -- A correction allows the next entry an earlier time (corrections.ts).
-        end_ms := CASE WHEN entry.kind = 'credit' AND entry.effective IS NOT NULL THEN entry.created_ms ELSE next_ms END;
-        end_digest := next_digest;
-        -- As spendMore and clampNanos in src/accounts/budget.ts. The lock of the account covers these rows: no other account
-        -- has its keys.
-        FOREACH nth IN ARRAY array_remove(ARRAY[array_position(budgeted, entry.key_id),
-          array_position(budgeted, entry.person), CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
-        LOOP
-          UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax},
-              s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END)),
-              seq = CASE WHEN nth = own THEN end_seq END
-            WHERE s.scope = scopes[nth] AND next_ms < s.until_ms RETURNING s.* INTO spend;
-          IF NOT FOUND THEN
-            SELECT w.from_ms, w.until_ms INTO begins, ends FROM json_to_recordset(windows) AS w(per text, from_ms bigint, until_ms bigint)
-              WHERE w.per = pers[nth] AND next_ms >= w.from_ms AND next_ms < w.until_ms;
-            IF NOT FOUND THEN RAISE EXCEPTION 'no window' USING ERRCODE = '${noWindow}', DETAIL = next_ms::text; END IF;
-            INSERT INTO triwire.spends AS s (scope, from_ms, until_ms, spent, seq)
-              VALUES (scopes[nth], begins, ends, -change, CASE WHEN nth = own THEN end_seq END)
-              ON CONFLICT (scope) DO UPDATE SET from_ms = greatest(excluded.from_ms, s.until_ms),
-                until_ms = excluded.until_ms, spent = excluded.spent, warned = 0, seq = excluded.seq
-              RETURNING s.* INTO spend;
-          END IF;
-          IF nth = own THEN
-            -- Replicas of older versions post without adding to the budget of the account.
-            IF counted < end_seq - 1 THEN
-              UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax}, s.spent::numeric + coalesce((
-                  SELECT sum(CASE e.kind WHEN 'debit' THEN e.amount ELSE -e.amount END) FROM triwire.entries e
-                  WHERE e.account_id = account AND e.seq > counted AND e.seq < end_seq AND ${isSpending}
-                    AND ${countedMs('triwire')} >= spend.from_ms AND ${countedMs('triwire')} < spend.until_ms), 0)))
-                WHERE s.scope = account RETURNING s.* INTO spend;
-            END IF;
-            counted := end_seq;
-          END IF;
-          -- The same as warnOfBudget in src/accounts/warnings.ts.
-          level := CASE WHEN spend.spent >= budgets[nth] THEN 100
-            WHEN spend.spent >= budgets[nth] - budgets[nth] / 5 THEN 80 ELSE 0 END;
-          kind := CASE WHEN nth = own THEN 'account' WHEN starts_with(scopes[nth], 'per_') THEN 'person' ELSE 'key' END;
-          IF warns AND level > spend.warned THEN
-            UPDATE triwire.spends s SET warned = level WHERE s.scope = scopes[nth];
-            INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
-              SELECT concat_ws(':', l.event, scopes[nth], spend.from_ms, budgets[nth]), l.event, json_build_object(
-                  kind, scopes[nth], 'budget_nanos', budgets[nth]::text, 'per', nullif(pers[nth], 'ever'),
-                  'spent_nanos', spend.spent::text, 'until_ms', spend.until_ms)::text, next_ms, called_ms
-              FROM (VALUES (80, kind || '_budget_80'), (100, kind || '_budget_spent')) AS l(at, event)
-              WHERE l.at > spend.warned AND l.at <= level ON CONFLICT (id) DO NOTHING;
-          END IF;
-        END LOOP;
-      ELSE
-        postings := postings || 'e';
-      END IF;
+    letter := 'p';
+    IF at IS NULL OR (change > 0 AND stored[at] > balance_max - change) OR (change < 0 AND stored[at] < balance_min - change) THEN
+      letter := 'r';
+    ELSIF entry.id = ANY (posted) THEN
+      letter := 'e';
+    ELSIF entry.kind = 'credit' THEN
+      INSERT INTO triwire.credits (reference, entry_id, account_id, amount)
+        VALUES (entry.reference, entry.id, account, entry.amount) ON CONFLICT (reference) DO NOTHING;
+      IF NOT FOUND THEN letter := 'e'; END IF;
     END IF;
+    postings := postings || letter;
+    CONTINUE WHEN letter <> 'p';
 
-    IF entry.ends_account AND is_account THEN
-      UPDATE triwire.balances b SET balance = end_balance, seq = end_seq, posted_ms = end_ms, digest = end_digest
-        WHERE b.account_id = account AND b.seq <> end_seq;
-      -- The same as warnOfCredit in src/accounts/warnings.ts.
-      IF (lows IS NOT NULL OR own_lows IS NOT NULL) AND end_balance < first_balance THEN
+    next_ms := greatest(called_ms, times[at], head_ms + 1);
+    stored[at] := stored[at] + change;
+    seqs[at] := seqs[at] + 1;
+    -- A correction allows the next entry an earlier time (corrections.ts).
+    times[at] := CASE WHEN entry.kind = 'credit' AND entry.effective IS NOT NULL THEN entry.created_ms ELSE next_ms END;
+    -- Must equal digestEntry in src/accounts/chain.ts. The length of a number is that of its digits, one octet each.
+    digests[at] := entry.form || ':' || encode(sha256(convert_to(concat(
+      '1:', entry.form, coalesce(octet_length(digests[at]) || ':' || digests[at], '-'), octet_length(account), ':', account,
+      length(seqs[at]::text), ':', seqs[at], length(entry.kind), ':', entry.kind,
+      length(entry.amount::text), ':', entry.amount, length(stored[at]::text), ':', stored[at],
+      entry.content, length(next_ms::text), ':', next_ms, entry.later), 'UTF8')), 'base64');
+    posted := array_append(posted, entry.id);
+    nth := length(postings);
+    new_seqs[nth] := seqs[at];
+    new_balances[nth] := stored[at];
+    new_times[nth] := next_ms;
+    new_digests[nth] := digests[at];
+
+    -- As spendMore and clampNanos in src/accounts/budget.ts. The lock of the account covers these rows: no other account
+    -- has its keys.
+    FOREACH nth IN ARRAY array_remove(ARRAY[array_position(budgeted, account || ' ' || entry.key_id),
+      array_position(budgeted, account || ' ' || entry.person), CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
+    LOOP
+      UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax},
+          s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END)),
+          seq = CASE WHEN nth = own THEN seqs[at] END
+        WHERE s.scope = scopes[nth] AND next_ms < s.until_ms RETURNING s.* INTO spend;
+      IF NOT FOUND THEN
+        SELECT w.from_ms, w.until_ms INTO begins, ends FROM json_to_recordset(windows) AS w(per text, from_ms bigint, until_ms bigint)
+          WHERE w.per = pers[nth] AND next_ms >= w.from_ms AND next_ms < w.until_ms;
+        IF NOT FOUND THEN RAISE EXCEPTION 'no window' USING ERRCODE = '${noWindow}', DETAIL = next_ms::text; END IF;
+        INSERT INTO triwire.spends AS s (scope, from_ms, until_ms, spent, seq)
+          VALUES (scopes[nth], begins, ends, -change, CASE WHEN nth = own THEN seqs[at] END)
+          ON CONFLICT (scope) DO UPDATE SET from_ms = greatest(excluded.from_ms, s.until_ms),
+            until_ms = excluded.until_ms, spent = excluded.spent, warned = 0, seq = excluded.seq
+          RETURNING s.* INTO spend;
+      END IF;
+      IF nth = own THEN
+        -- Replicas of older versions post without adding to the budget of the account.
+        IF counted < seqs[at] - 1 THEN
+          UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax}, s.spent::numeric + coalesce((
+              SELECT sum(CASE e.kind WHEN 'debit' THEN e.amount ELSE -e.amount END) FROM triwire.entries e
+              WHERE e.account_id = account AND e.seq > counted AND e.seq < seqs[at] AND ${isSpending}
+                AND ${countedMs('triwire')} >= spend.from_ms AND ${countedMs('triwire')} < spend.until_ms), 0)))
+            WHERE s.scope = account RETURNING s.* INTO spend;
+        END IF;
+        counted := seqs[at];
+      END IF;
+      -- The same as warnOfBudget in src/accounts/warnings.ts.
+      level := CASE WHEN spend.spent >= budgets[nth] THEN 100
+        WHEN spend.spent >= budgets[nth] - budgets[nth] / 5 THEN 80 ELSE 0 END;
+      kind := CASE WHEN nth = own THEN 'account' WHEN starts_with(scopes[nth], 'per_') THEN 'person' ELSE 'key' END;
+      IF warns AND level > spend.warned THEN
+        UPDATE triwire.spends s SET warned = level WHERE s.scope = scopes[nth];
         INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
-          SELECT concat_ws(':', 'credit_low', account, l.below, end_seq), 'credit_low', json_strip_nulls(json_build_object(
-              'account', account, 'balance_nanos', end_balance::text, 'below_nanos', l.below::text,
-              'own', CASE WHEN own_lows IS NOT NULL THEN 1 END))::text, end_ms, called_ms
-          FROM unnest(CASE WHEN own_lows IS NULL THEN lows WHEN wants_own THEN own_lows END) AS l(below) WHERE first_balance >= l.below AND end_balance < l.below ON CONFLICT (id) DO NOTHING;
+          SELECT concat_ws(':', l.event, scopes[nth], spend.from_ms, budgets[nth]), l.event, json_build_object(
+              kind, scopes[nth], 'budget_nanos', budgets[nth]::text, 'per', nullif(pers[nth], 'ever'),
+              'spent_nanos', spend.spent::text, 'until_ms', spend.until_ms)::text, next_ms, called_ms
+          FROM (VALUES (80, kind || '_budget_80'), (100, kind || '_budget_spent')) AS l(at, event)
+          WHERE l.at > spend.warned AND l.at <= level ON CONFLICT (id) DO NOTHING;
       END IF;
-      accounts := accounts || account;
-      stored := stored || end_balance;
-    END IF;
+    END LOOP;
   END LOOP;
+
+  INSERT INTO triwire.entries (${names.join(', ')}, seq, balance_after, posted_ms, digest)
+    SELECT * FROM ROWS FROM (json_to_recordset(entries) AS (${typed(names)}), unnest(new_seqs, new_balances, new_times, new_digests))
+      AS e(${names.join(', ')}, seq, balance_after, posted_ms, digest) WHERE e.seq IS NOT NULL
+    ON CONFLICT (id) DO NOTHING;
+  GET DIAGNOSTICS nth = ROW_COUNT;
+  IF nth < cardinality(posted) - cardinality(known_ids) THEN
+    RAISE EXCEPTION 'entries are posted already' USING ERRCODE = '${postedAlready}';
+  END IF;
+  UPDATE triwire.balances b SET balance = n.balance, seq = n.seq, posted_ms = n.posted_ms, digest = n.digest
+    FROM unnest(accounts, stored, seqs, times, digests) AS n(account_id, balance, seq, posted_ms, digest)
+    WHERE b.account_id = n.account_id AND b.seq <> n.seq;
+  -- The same as warnOfCredit in src/accounts/warnings.ts.
+  IF lows IS NOT NULL OR EXISTS (SELECT FROM triwire.accounts a WHERE a.id = ANY (account_ids) AND a.warn IS NOT NULL) THEN
+    INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
+      SELECT concat_ws(':', 'credit_low', n.account_id, l.below, n.seq), 'credit_low', json_strip_nulls(json_build_object(
+          'account', n.account_id, 'balance_nanos', n.balance::text, 'below_nanos', l.below::text,
+          'own', CASE WHEN a.warn IS NOT NULL THEN 1 END))::text, n.posted_ms, called_ms
+      FROM unnest(accounts, firsts, stored, seqs, times) AS n(account_id, before, balance, seq, posted_ms)
+        JOIN triwire.accounts a ON a.id = n.account_id
+        CROSS JOIN unnest(CASE WHEN a.warn IS NULL THEN lows WHEN wants_own THEN string_to_array(a.warn, ',')::bigint[] END) AS l(below)
+      WHERE n.before >= l.below AND n.balance < l.below ON CONFLICT (id) DO NOTHING;
+  END IF;
 END $$`,
 )

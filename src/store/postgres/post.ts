@@ -21,7 +21,7 @@ import { readNowMs } from '../sql/moments.ts'
 import type { Row } from '../sql/step.ts'
 import type { Database, Transaction } from './database.ts'
 import { locks } from './migrate.ts'
-import { post } from './post-function.ts'
+import { post, postedAlready } from './post-function.ts'
 import { dialect, entryIdOf, newEntryId, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { codeOf } from './trouble.ts'
@@ -89,7 +89,11 @@ export async function postDebits(
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
-      const { letters, balances: stored, hasBegun } = await windows.retry(() => postTo(database, some, priced, windows))
+      const {
+        letters,
+        balances: stored,
+        hasBegun,
+      } = await windows.retry(() => postNew(database, some, priced, windows))
       if (hasBegun) onBegun?.()
       for (const [at, { debit, index }] of some.entries()) {
         if (letters[at] !== 'r') onBooked?.(debit)
@@ -160,13 +164,19 @@ export async function postCredits(
 }
 
 /** @returns the debits that the ledger lacks */
-export async function findMissing({ query }: Pick<Database, 'query'>, debits: readonly Debit[]): Promise<Set<Debit>> {
+export async function findMissing(database: Pick<Database, 'query'>, debits: readonly Debit[]): Promise<Set<Debit>> {
   const ids = debits.map(({ requestId }) => entryIdOf(requestId))
-  const known =
-    'SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[]) UNION ALL SELECT id FROM triwire.archived WHERE id = ANY ($1::uuid[])'
-  const rows = await query(known, [ids])
-  const there = new Set(rows.map(({ id }) => (id as string).replaceAll('-', '')))
-  return new Set(debits.filter((_, at) => !there.has(ids[at]!)))
+  const known = new Set(await readKnown(database, ids))
+  return new Set(debits.filter((_, at) => !known.has(ids[at]!)))
+}
+
+/** @returns those of the ids whose entries are in the ledger or in an archive */
+async function readKnown({ query }: Pick<Database, 'query'>, ids: readonly string[]): Promise<string[]> {
+  const rows = await query(
+    'SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[]) UNION ALL SELECT id FROM triwire.archived WHERE id = ANY ($1::uuid[])',
+    [ids],
+  )
+  return rows.map(({ id }) => (id as string).replaceAll('-', ''))
 }
 
 /** @returns the accounts whose chains another session has locked now. Does not wait for a lock, and needs no disk */
@@ -192,14 +202,39 @@ export async function readBalances(
   return rows.map(({ account_id, balance }) => [account_id as string, balance as bigint])
 }
 
-/** @param entries grouped by account, with the accounts in the order of `sortByAccount` */
+/** Posts entries of which some may be posted already. */
+async function postNew(
+  database: Database,
+  entries: readonly NewEntry[],
+  priced: readonly Debit[],
+  windows: SpendWindows,
+): Promise<PostOutcome> {
+  for (let known: readonly string[] = []; ; ) {
+    try {
+      return await postTo(database, entries, priced, windows, known)
+    } catch (error) {
+      if (codeOf(error) !== postedAlready) throw error
+      const ids = await readKnown(
+        database,
+        entries.map(({ id }) => id),
+      )
+      if (ids.length === known.length) throw error
+      known = ids
+    }
+  }
+}
+
+/**
+ * @param entries grouped by account
+ * @param known ids of entries that are posted already
+ */
 async function postTo(
   { query }: Pick<Database, 'query'>,
   entries: readonly NewEntry[],
   priced: readonly Debit[],
   windows: Pick<SpendWindows, 'text' | 'clock'>,
+  known: readonly string[] = [],
 ): Promise<PostOutcome> {
-  const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
   for (const { details, costPrices } of priced)
     if (details?.costVersion !== undefined && costPrices) prices.set(details.costVersion, costPrices)
@@ -211,13 +246,15 @@ async function postTo(
   const priceRows = Array.from(prices, ([version, rates]) => priceRow(version.toWellFormed(), rates))
   const priceJson = JSON.stringify(priceRows, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
   const values = [
-    `[${rows.join()}]`,
+    `[${entries.map(toJson).join()}]`,
+    [...new Set(entries.map(({ accountId }) => accountId))],
+    known,
     priceJson,
     windows.text,
     windows.clock?.expectedMs,
     hasDetails ? JSON.stringify(listRows) : null,
   ]
-  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3, $4, $5)`, values, post.name)
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3, $4, $5, $6, $7)`, values, post.name)
   const { postings, accounts, stored, begun } = result as {
     postings: string
     accounts: string[]
@@ -235,8 +272,8 @@ async function postTo(
 const members = givenColumns.flatMap((column) => (column === 'account_id' ? [] : [[column, `,"${column}":`] as const]))
 
 /** Writes 64-bit integers as strings, because JSON numbers cannot hold them. Null values are left out. */
-function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string {
-  let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)},"ends_account":${endsAccount}`
+function toJson({ id, accountId, row }: NewEntry): string {
+  let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)}`
   for (const [column, begin] of members) {
     const value = row[column]
     if (typeof value === 'string') text += begin + JSON.stringify(value.toWellFormed())
