@@ -13,33 +13,39 @@ const aws = z.strictObject({
   region: text(regionCure)
     .regex(/^[a-z]{2,4}(?:-[a-z]+)+-\d$/, { error: regionCure })
     .optional()
-    .describe('The region. Needed only if the host of `base_url` does not name it.'),
+    .describe('The AWS region. It is needed only if the host of `base_url` does not name it.'),
   service: text()
     .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be the name of a service such as bedrock' })
     .optional()
-    .describe('The service that signatures are for. Needed only if the host of `base_url` does not belong to AWS.'),
+    .describe(
+      'The AWS service for which requests are signed. It is needed only if the host of `base_url` does not belong to AWS.',
+    ),
   profile: filled('must be the name of a profile')
     .optional()
-    .describe("A profile of AWS's shared files. Default: what the environment says, then the machine."),
+    .describe(
+      "The name of a profile in AWS's shared configuration files. Default: credentials from the environment, or else from the machine.",
+    ),
   role: text()
     .regex(/^arn:[\w-]+:iam::\d{12}:role\/.+$/, { error: 'must be the ARN of a role, arn:aws:iam::ACCOUNT:role/NAME' })
     .optional()
-    .describe('The ARN of a role that is taken over these credentials.'),
-  external_id: filled('must not be empty').optional().describe('The external id that the role wants.'),
+    .describe('The ARN of a role that the gateway assumes with these credentials.'),
+  external_id: filled('must not be empty').optional().describe('The external id that the role requires.'),
   session_name: text()
     .regex(/^[\w+=,.@-]{2,64}$/, { error: 'must be 2 to 64 letters, digits and +=,.@-_' })
     .optional()
-    .describe('How the session of the role is called in the logs of AWS. Default: triwire.'),
+    .describe("The name of the role's session in the logs of AWS. Default: triwire."),
   sign: oneOf(['request', 'bearer'])
     .prefault('request')
-    .describe('`request`: each request is signed. `bearer`: a short-term key of Bedrock is made and shown.'),
+    .describe(
+      'How requests are authenticated. `request`: each request is signed. `bearer`: the gateway makes a short-term key of Bedrock and sends it with each request.',
+    ),
 })
 
 const google = z.strictObject({
   credentials_file: field.filePath
     .optional()
     .describe(
-      'A service account, or a workload identity federation, in JSON. Default: `GOOGLE_APPLICATION_CREDENTIALS`, then the metadata server.',
+      'A JSON file with a service account or a workload identity federation. Default: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, or else the metadata server.',
     ),
 })
 
@@ -47,18 +53,24 @@ const azureScope = 'https://ai.azure.com/.default'
 
 const azure = z
   .strictObject({
-    tenant: filled('must be the id of a tenant').optional().describe('Default: `AZURE_TENANT_ID`.'),
-    client: filled('must be the id of an application').optional().describe('Default: `AZURE_CLIENT_ID`.'),
-    secret: filled('must not be empty').optional().describe("The application's secret. Or `secret_file`."),
+    tenant: filled('must be the id of a tenant')
+      .optional()
+      .describe('The id of the tenant. Default: `AZURE_TENANT_ID`.'),
+    client: filled('must be the id of an application')
+      .optional()
+      .describe('The id of the application. Default: `AZURE_CLIENT_ID`.'),
+    secret: filled('must not be empty')
+      .optional()
+      .describe('The secret of the application. Use `secret_file` instead to keep it out of this file.'),
     secret_file: field.filePath
       .optional()
       .describe(
-        'A file with the secret, read anew each time. Default: `AZURE_CLIENT_SECRET`, then `AZURE_FEDERATED_TOKEN_FILE`, then the managed identity.',
+        'A file with the secret, which is read again for each token. Default: `AZURE_CLIENT_SECRET`, then `AZURE_FEDERATED_TOKEN_FILE`, then the managed identity.',
       ),
     scope: text()
       .regex(/^(?:https|api):\/\/\S+\/\.default$/, { error: `must end in /.default, such as ${azureScope}` })
       .prefault(azureScope)
-      .describe('What the token is for; `https://cognitiveservices.azure.com/.default` for older resources.'),
+      .describe('The scope of the token. Older resources need `https://cognitiveservices.azure.com/.default`.'),
   })
   .superRefine(({ secret, secret_file: file }, context) => {
     if (secret !== undefined && file !== undefined)
@@ -67,9 +79,13 @@ const azure = z
 
 /** The settings of an account for clouds. One of them replaces its key. */
 export const cloudKeys = {
-  aws: aws.optional().describe("Credentials of AWS, in place of a key: by the settings here and AWS's own variables."),
-  google: google.optional().describe('Tokens of Google, in place of a key.'),
-  azure: azure.optional().describe('Tokens of Microsoft Entra, in place of a key.'),
+  aws: aws
+    .optional()
+    .describe(
+      "Credentials of AWS instead of a key. They come from these settings and from AWS's own environment variables.",
+    ),
+  google: google.optional().describe('Tokens of Google instead of a key.'),
+  azure: azure.optional().describe('Tokens of Microsoft Entra instead of a key.'),
 }
 
 export type CloudEntries = { [Name in keyof typeof cloudKeys]?: z.output<(typeof cloudKeys)[Name]> | undefined }

@@ -91,8 +91,8 @@ export const requestPaths = z.union(
   [
     requestPath,
     z.strictObject({
-      whole: requestPath.describe('For answers in JSON.'),
-      stream: requestPath.describe('For streams.'),
+      whole: requestPath.describe('The path of requests for a JSON answer.'),
+      stream: requestPath.describe('The path of requests for a stream.'),
     }),
   ],
   { error: 'must be a path, or a map of `whole` and `stream`' },
@@ -108,7 +108,9 @@ const { reasoning, replay_thought: replayThought } = profileKeys.shape
 /** A profile in the file: the profile that it extends, and the keys of `profile-keys.ts` that it overrides. */
 export const profileMap = z
   .strictObject({
-    extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),
+    extends: oneOf(profileNames).describe(
+      'The named profile on which this one is based. Default: the plain profile of the wire.',
+    ),
     ...profileKeys.shape,
     reasoning: reasoning.partial().describe(reasoning.description!),
     replay_thought: replayThought.partial().describe(replayThought.description!),

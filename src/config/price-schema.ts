@@ -21,7 +21,7 @@ const rates = {
   cache_write_12h: price
     .optional()
     .describe(
-      'Input tokens written to a cache for twelve hours (OpenAI). They are counted with those of an hour: of the two prices the dearer one holds for both. Default: `cache_write_1h`.',
+      'Input tokens written to a cache for twelve hours (OpenAI). They are counted together with tokens written for an hour; if the two prices differ, the higher one applies to both. Default: `cache_write_1h`.',
     ),
   output: price.describe('Output tokens, reasoning included.'),
 }
@@ -43,7 +43,9 @@ function refuseTokenPrices(
 
 const step = z
   .strictObject({
-    above: count(1).describe('Tokens of input, whether fresh, read from a cache or written to one.'),
+    above: count(1).describe(
+      'The step applies to requests with more input tokens than this number. Fresh tokens and tokens read from or written to a cache all count.',
+    ),
     ...rates,
   })
   .superRefine(refuseTokenPrices)
@@ -51,7 +53,7 @@ const step = z
 const steps = z
   .array(step, { error: 'must be a list of maps, each with `above` and its prices' })
   .optional()
-  .describe('Prices of long requests: the last step that the input exceeds prices the whole request.')
+  .describe('Prices of long requests. The last step that the input exceeds applies to the whole request.')
 
 const writtenOut = z.strictObject({ ...rates, steps }).superRefine(refuseTokenPrices)
 
@@ -87,18 +89,24 @@ const oneOrMore = <Item extends z.ZodType>(item: Item, error: string) =>
 
 const band = z
   .strictObject({
-    name: filled('must not be empty').describe('For reports, such as peak. Unique in its row.'),
-    zone: timeZone.optional().describe('The time zone of its hours and days. Default: the zone of its calendar.'),
-    days: oneOrMore(days, daysCure).optional().describe('The days on which its hours begin. Default: all.'),
+    name: filled('must not be empty').describe(
+      'The name of the band in reports, such as peak. It must be unique in its row.',
+    ),
+    zone: timeZone
+      .optional()
+      .describe("The time zone of the band's hours and days. Default: the time zone of its calendar."),
+    days: oneOrMore(days, daysCure).optional().describe("The days on which the band's hours begin. Default: all days."),
     hours: oneOrMore(hours, hoursCure)
       .optional()
       .describe(
-        'Its hours, from the first time until before the second. Hours that cross midnight belong to the day on which they begin. Default: all.',
+        'The hours of the band, from the first time up to but without the second. Hours that cross midnight belong to the day on which they begin. Default: all hours.',
       ),
     not_on: filled('must be the name of a calendar')
       .optional()
-      .describe('An entry of `calendars`: on its days no hours of the band begin.'),
-    times: factor.optional().describe('The factor on all prices of tokens of the row. Or prices, written out.'),
+      .describe('The name of an entry of `calendars`. On its days, no hours of the band begin.'),
+    times: factor
+      .optional()
+      .describe('The factor for all token prices of the row. Instead of a factor, the band may have prices.'),
     ...z.strictObject(rates).partial().shape,
     steps,
   })
@@ -132,7 +140,9 @@ const row = z
   .strictObject({
     from: instant
       .optional()
-      .describe('In a list: the moment from which the row holds, with its zone. The first row needs none.'),
+      .describe(
+        'In a list of rows: the time from which the row applies, with its time zone. The first row needs none.',
+      ),
     ...rates,
     steps,
     calls: z
@@ -140,18 +150,18 @@ const row = z
         error: 'must be a map of credits per call, such as { web_search: "0.01" }',
       })
       .optional()
-      .describe("Credits for a call of the provider's own tools, by kind: `web_search`."),
+      .describe('The credits for one call of a tool that the provider runs, by kind, such as `web_search`.'),
     bands: z
       .array(band, { error: 'must be a list of maps, each with `name`, `hours` and `times`' })
       .optional()
-      .describe('Hours with other prices. Outside of them the prices of the row hold.'),
+      .describe('Hours of the week with other prices. In all other hours the prices of the row apply.'),
     tiers: z
       .partialRecord(z.enum(tiers, { error: `must be one of: ${tiers.join(', ')}` }), factorOrRates, {
         error: 'must be a map of factors by tier, such as { flex: "0.5" }',
       })
       .optional()
       .describe(
-        'By tier, as the provider reports it: a factor on all prices of tokens, or prices, written out. `priority` includes `fast`.',
+        'Prices by the service tier that the provider reports: a factor for all token prices, or a map of prices. `priority` includes `fast`.',
       ),
     geos: z
       .record(
@@ -162,11 +172,13 @@ const row = z
         },
       )
       .optional()
-      .describe('By the geography that the provider reports, `inference_geo`: likewise.'),
+      .describe(
+        'Prices by the geography that the provider reports (`inference_geo`): a factor for all token prices, or a map of prices.',
+      ),
     counts: oneOf(['end', 'start'])
       .optional()
       .describe(
-        'The moment that decides on row and band: of the request, or of the end of its answer. The same in all rows. Default: `end`.',
+        'The moment that decides which row and band apply: the `start` of the request, or the `end` of its answer. It must be the same in all rows. Default: `end`.',
       ),
   })
   .superRefine(refuseTokenPrices)
@@ -193,11 +205,11 @@ const span = z
 
 const calendar = z
   .strictObject({
-    zone: timeZone.describe('The time zone of its days.'),
-    through: date.describe('The last day that the list covers: after it every day counts as a working day.'),
+    zone: timeZone.describe('The time zone in which the days begin.'),
+    through: date.describe('The last day that the list covers. Every later day counts as a working day.'),
     days: z
       .array(span, { error: `must be a list; each item ${spanCure}` })
-      .describe('Its days, such as public holidays.'),
+      .describe('The days of the calendar, such as public holidays.'),
   })
   .superRefine(({ through, days: spans }, context) => {
     for (const [index, text] of spans.entries())
@@ -213,8 +225,12 @@ export const plans = z.record(
   z.strictObject({
     times: factor
       .optional()
-      .describe('Multiplies all prices of tokens of all models. Calls of hosted tools keep their prices.'),
-    models: planModels.optional().describe('A factor or prices of single models, by id, instead of `times`.'),
+      .describe(
+        "The factor for the token prices of all models. The prices of calls of the provider's tools stay the same.",
+      ),
+    models: planModels
+      .optional()
+      .describe('Factors or prices for single models, by id. They replace `times` for these models.'),
   }),
   { error: 'must be a map of plans by name, such as gold: { times: "0.9" }' },
 )

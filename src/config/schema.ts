@@ -32,23 +32,33 @@ const upstreamModel = filled('must not be empty').regex(/^[^*]*$/, {
 
 const route = z.strictObject({
   name: text().describe('The name of an entry of `upstreams`.'),
-  priority: count(1).prefault(1).describe('Lower ones are asked first, higher ones when nobody there can be.'),
+  priority: count(1)
+    .prefault(1)
+    .describe(
+      'The rank of the upstream. Upstreams with the lowest number are used first; the next rank is used if none of them is available.',
+    ),
   weight: z
     .number({ error: 'must be a number above 0' })
     .positive({ error: 'must be a number above 0' })
     .max(1_000_000, { error: 'must be at most 1000000' })
     .prefault(1)
-    .describe("The upstream's share of the requests among those of its priority."),
-  upstream_model: upstreamModel.optional().describe("What this upstream calls the model. Default: the model's."),
-  profile: profile.optional().describe("This upstream's quirks. Default: the model's."),
+    .describe(
+      'The share of requests that the upstream gets, relative to the weights of the other upstreams with the same priority.',
+    ),
+  upstream_model: upstreamModel
+    .optional()
+    .describe('The name of the model at this upstream. Default: the `upstream_model` of the model.'),
+  profile: profile
+    .optional()
+    .describe('How this upstream differs from the standard of its wire. Default: the profile of the model.'),
   cost: prices
     .optional()
     .describe(
-      "What the provider charges here, in credits. Entries of the ledger then have their cost, which clients are never shown. Default: the model's.",
+      'What the provider charges at this upstream, in credits. Entries of the ledger then include this cost, which clients never see. Default: the cost of the model.',
     ),
   headers: field.headers
     .prefault({})
-    .describe("Headers sent with this model's requests here; they win over the upstream's."),
+    .describe('Headers sent with requests for this model at this upstream. They override the headers of the upstream.'),
 })
 
 const modelId = filled('must not be empty')
@@ -63,12 +73,14 @@ const routingNames = compile(routingFields).source.replaceAll('.*', '\\w*')
 const allowedName = new RegExp(`^[a-z][a-z0-9-]*-\\d{4}-\\d{2}-\\d{2}$|${routingNames}|^\\w+\\.\\w+$`)
 
 const model = z.strictObject({
-  id: modelId.describe('What clients name. Unique.'),
+  id: modelId.describe('The name that clients use for the model. It must be unique.'),
   also: z
     .array(modelId, { error: 'must be a list of ids' })
     .prefault([])
-    .describe('Further ids of the same model. Each is in the models list; all are billed as `id`.'),
-  wire: oneOf(modelWireNames).describe('The wire its upstreams speak, all of them.'),
+    .describe(
+      'Further names of the same model. Each appears in the list of models, and requests for any of them are billed as `id`.',
+    ),
+  wire: oneOf(modelWireNames).describe('The wire (API format) that all upstreams of the model speak.'),
   upstream: z
     .union(
       [
@@ -79,21 +91,27 @@ const model = z.strictObject({
       ],
       { error: 'must be the name of an entry of `upstreams`, or a list of names and maps' },
     )
-    .describe('Who serves it: the name of an entry of `upstreams`, or a list of them.'),
-  upstream_model: upstreamModel.optional().describe('What the upstream calls it. Default: `id`.'),
-  max_output_tokens: count(1).describe('The most output tokens; a larger wish is lowered to it without a word.'),
+    .describe('The upstreams that serve the model: the name of an entry of `upstreams`, or a list of names and maps.'),
+  upstream_model: upstreamModel.optional().describe('The name of the model at the upstream. Default: `id`.'),
+  max_output_tokens: count(1).describe(
+    'The largest number of output tokens. If a request asks for more, the gateway lowers the number and reports no error.',
+  ),
   context_window: count(1)
     .optional()
-    .describe('Tokens that input and output have together. Not enforced; `triwire setup` tells it to agents.'),
+    .describe(
+      'The most tokens that input and output may have together. The gateway does not enforce it; `triwire setup` writes it into the settings of agents.',
+    ),
   cost: prices
     .optional()
-    .describe('What its providers charge, in credits. Default: none, and the ledger keeps no costs.'),
+    .describe('What the provider of the model charges, in credits. Default: none; the ledger then records no costs.'),
   prices: prices.describe(
-    'Credits per million tokens: decimals in quotes, at most 9 places. A list has a row for each date on which they change.',
+    'What the gateway charges, in credits per million tokens: decimals in quotes, with at most 9 decimal places. A list has one row for each date on which prices change.',
   ),
   profile: profile
     .optional()
-    .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
+    .describe(
+      'How the upstream differs from the standard of its wire: the name of a profile, or a map of its keys. Default: the plain profile of the wire.',
+    ),
   allow: z
     .array(
       z.union([z.enum(costFieldNames), z.string().regex(allowedName, { error: allowCure })], { error: allowCure }),
@@ -101,54 +119,56 @@ const model = z.strictObject({
     )
     .prefault([])
     .describe(
-      `Fields that cost beyond the token price (${listed(costFieldNames)}), fields that choose another model, provider, host or price (${listed(routingFields)}; \`*\` is any letters, and what passes is named in full) and betas that do, and may pass; others of them are dropped.`,
+      `Request fields and betas that may pass although they raise or change the price; the others are dropped. Fields that cost beyond the token price: ${listed(costFieldNames)}. Fields that choose another model, provider, host or price: ${listed(routingFields)}. \`*\` stands for any letters; name a field in full to let it pass. Betas are named with their day.`,
     ),
   hosted_tools: passage
     .prefault('pass')
-    .describe("The provider's own tools, such as web search, on this model's own wire."),
+    .describe(
+      "Whether requests in the model's own wire may use tools that the provider runs, such as web search: they are passed on, or the request is refused.",
+    ),
   remote_media: passage
     .optional()
     .describe(
-      "Addresses of media in requests of this model's own wire, which its upstream would fetch. Default: the profile's; `refuse` for self-hosted servers.",
+      "Whether requests in the model's own wire may contain addresses of media, which the upstream would fetch. Default: what the profile says, which is `refuse` for self-hosted servers.",
     ),
   stored_files: passage
     .optional()
     .describe(
-      "Ids of files and prompts that the provider stores, in requests of this model's own wire. Default: the profile's, `pass`.",
+      "Whether requests in the model's own wire may contain ids of files and prompts that the provider stores. Default: what the profile says, which is `pass`.",
     ),
   affinity: oneOf(affinities)
     .prefault('alike')
     .describe(
-      'How requests that name no conversation find one of several upstream accounts: by what they have in common, so that prompt caches are used (`alike`), or at random (`named`: only named conversations stay).',
+      'How an upstream account is chosen for a request that names no conversation. `alike`: requests that begin alike go to the same account, so that its prompt cache is used. `named`: the account is chosen at random; only named conversations stay with one account.',
     ),
   implicit_key: oneOf(implicitKeys)
     .prefault('off')
     .describe(
-      'The key for the prompt cache of the provider where a request has none, on wires with a field for it: `account` keeps the caches of customers apart, `conversation` those of conversations that open differently as well. It is sent as a digest.',
+      'The prompt cache key that the gateway sends to the provider, as a digest, if a request has none and its wire has a field for it. `account`: a key for each customer, so that customers share no cache. `conversation`: also a separate key for conversations that begin differently.',
     ),
 })
 
 const chain = z.strictObject({
-  id: modelId.describe('What clients name. Unique among models and chains.'),
+  id: modelId.describe('The name that clients use for the chain. It must be unique among models and chains.'),
   chain: z
     .array(modelId, { error: 'must be a list of ids of models' })
     .min(2, { error: 'must name two models at least' })
     .max(4, { error: 'must name four models at most' })
     .describe(
-      'The models that may answer, by their ids, the first choice first. No one is named twice, and none is a chain.',
+      'The ids of the models that may answer, the first choice first. Each model may appear once, and a chain cannot contain a chain.',
     ),
   when: z
     .array(oneOf(fallbackCauses), { error: `must be a list of ${fallbackCauses.join(', ')}` })
     .min(1, { error: 'must name a cause' })
     .prefault(['capacity', 'unavailable'])
     .describe(
-      'Why the next one is asked: all places are full (`capacity`), none is reached or works (`unavailable`), the prompt is too long for it (`over_long`), the budget of the key or its person would not bear it (`budget`).',
+      'The causes for which the next model is asked. `capacity`: all accounts of the model are at their limits. `unavailable`: none of them can be reached or works. `over_long`: the prompt is too long for the model. `budget`: the request may cost more than is left of the budget of the key or its person.',
     ),
   chain_return: field
     .duration('0ms', '7d')
     .optional()
     .describe(
-      'How long a conversation stays with the model that answered it, after its last request. Default: the `cache_life` of that model.',
+      'How long after its last request a conversation stays with the model that answered it. Default: the `cache_life` of that model.',
     ),
 })
 
@@ -159,12 +179,14 @@ function listed(names: readonly string[]): string {
 const catalog = z.strictObject({
   pinned: z.iso
     .date({ error: 'must be a day such as 2026-11-01' })
-    .describe('The day the list was pinned: `created` on every row of the models list.'),
-  owner: filled('must not be empty').prefault('triwire').describe('`owned_by` on every row of the models list.'),
+    .describe('The day on which you fixed this list. Clients see it as `created` of each model in the list of models.'),
+  owner: filled('must not be empty')
+    .prefault('triwire')
+    .describe('The owner that clients see as `owned_by` of each model in the list of models.'),
   models: z
     .array(z.union([model, chain]), { error: 'must be a list of models' })
     .min(1, { error: 'must list a model; leave out `catalog` to serve the built-in models' })
-    .describe('What is served, in the order it is listed: models, and chains of them.'),
+    .describe('The models, and chains of models, that the gateway serves. The list of models has the same order.'),
 })
 
 /** The settings for the key of an account. Exactly one of them must be set. */
@@ -172,8 +194,10 @@ const keySources = ['key', 'key_file', 'key_command', 'aws', 'google', 'azure'] 
 
 const account = z
   .strictObject({
-    name: filled('must not be empty').describe('For logs and metrics.'),
-    key: field.providerKey.optional().describe('The API key at the provider. Or `key_file`, or `key_command`.'),
+    name: filled('must not be empty').describe('The name of the account in logs and metrics.'),
+    key: field.providerKey
+      .optional()
+      .describe('The API key at the provider. Use `key_file` or `key_command` instead to keep it out of this file.'),
     key_file: field.filePath
       .optional()
       .describe('A file that holds the key and nothing else. It is read again when it changes.'),
@@ -181,17 +205,17 @@ const account = z
       .array(filled('must be text'), { error: 'must be a list: the program and its arguments' })
       .min(1, { error: 'must name a program' })
       .optional()
-      .describe('A program and its arguments, run without a shell: the key is what it prints.'),
+      .describe('A program and its arguments that prints the key. It is run without a shell.'),
     key_lifetime: field
       .duration('1s', '20d')
       .optional()
-      .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
-    enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
+      .describe('How long a key from `key_command` is used before the program is run again. Default: 10m.'),
+    enabled: flag.prefault(true).describe('`false`: the account gets no requests, but keeps its place in the pool.'),
     expected_tiers: z
       .array(oneOf(tiers), { error: `must be a list of ${tiers.join(', ')}` })
       .optional()
       .describe(
-        'Tiers that the account may be served by without being asked, such as a default of its project: holds then take their prices. Default: the base, and the tier that a request asks for.',
+        'Service tiers at which the provider may serve the account even if a request does not ask for them, such as a default of its project. The credit set aside for a request (its hold) then uses their prices. Default: the base tier and the tier that a request asks for.',
       ),
     isolation: z
       .array(filled('must be the name or the id of an account of triwire'), {
@@ -204,7 +228,7 @@ const account = z
       })
       .optional()
       .describe(
-        'Accounts of triwire, by name or id, that it is reserved for. Where a model has accounts that are reserved for a customer, the customer is served by those alone.',
+        'The accounts of triwire, by name or id, for which this upstream account is reserved. If a model has accounts reserved for a customer, only those accounts serve the customer.',
       ),
     ...cloudKeys,
   })
@@ -219,28 +243,30 @@ const account = z
 const upstream = z
   .strictObject({
     base_url: field.baseUrl.describe(
-      "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
+      "The address of the upstream. If it has no path, the gateway adds the full path of the wire (`/v1/chat/completions`, …). If it has a path, the gateway adds only the part of the wire's path that follows `/v1`; on messages it first adds `/v1` if the path does not end in it.",
     ),
     paths: z
       .partialRecord(z.enum(modelWireNames), field.requestPaths, { error: 'must be a map of paths by wire' })
       .prefault({})
       .describe(
-        "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model. A map of `whole` and `stream` has a path for each form of the answer.",
+        'The paths of requests by wire, from the root of the host, instead of those that follow from `base_url`. `{model}` stands for the name of the model at the upstream. A map of `whole` and `stream` has a path for each form of the answer.',
       ),
-    query: field.textMap.prefault({}).describe('What is added to every path as a query, such as `api-version`.'),
+    query: field.textMap.prefault({}).describe('Query parameters that are added to every path, such as `api-version`.'),
     key_header: field.keyHeader
       .optional()
       .describe(
-        "The header that the key is sent in, such as `api-key`; in `authorization` with `Bearer` before it. Default: the wire's, `x-api-key` on messages, else `authorization`.",
+        'The header in which the key is sent, such as `api-key`. In `authorization` the key follows the word `Bearer`. Default: `x-api-key` on messages, and `authorization` on the other wires.',
       ),
     proxy: field.proxyUrl
       .optional()
       .describe(
-        'The proxy it is asked through, `http://user:password@host:port`; `none`: directly. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
+        'The proxy for requests to the upstream, `http://user:password@host:port`, or `none` for no proxy. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
       ),
     ca_file: field.filePath
       .optional()
-      .describe("Certificates in PEM that are trusted for it, and for a proxy before it, instead of the system's."),
+      .describe(
+        'A file with the CA certificates, in PEM, that are trusted for the server and for a proxy before it, instead of those of the system.',
+      ),
     accounts: z
       .array(account, { error: 'must be a list of accounts' })
       .min(1, { error: 'must have an account' })
@@ -251,12 +277,16 @@ const upstream = z
             field.complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
         }
       })
-      .describe('The accounts that pay there. Requests are spread over them, a conversation stays with one.'),
+      .describe(
+        'The accounts at the provider. Requests are spread over them, and each conversation stays with one account.',
+      ),
     messages_headers: oneOf(['anthropic', 'msgwire'])
       .prefault('anthropic')
-      .describe('How the version and beta headers of the messages wire are spelled towards it.'),
-    headers: field.headers.prefault({}).describe('Headers sent with every request.'),
-    reuse: flag.prefault(true).describe('`false`: each request has a connection of its own, which has to be opened.'),
+      .describe('How the version and beta headers of the messages wire are spelled in requests to this upstream.'),
+    headers: field.headers.prefault({}).describe('Headers sent with every request to the upstream.'),
+    reuse: flag
+      .prefault(true)
+      .describe('Whether connections are used for several requests. `false`: each request opens a new connection.'),
   })
   .superRefine(({ base_url: baseUrl, key_header: keyHeader, accounts }, context) => {
     for (const [index, account] of accounts.entries()) {
@@ -279,69 +309,107 @@ const upstream = z
 
 const tls = z.strictObject({
   cert: field.filePath.describe(
-    "The server's certificate in PEM, those of its authorities behind it. Read again by a reload.",
+    "A file with the server's certificate in PEM, followed by the certificates of its authorities. A reload reads it again.",
   ),
-  key: field.filePath.describe('Its private key in PEM, without a passphrase. Read again by a reload.'),
+  key: field.filePath.describe(
+    'A file with the private key of the certificate in PEM, without a passphrase. A reload reads it again.',
+  ),
 })
 
 const limits = z.strictObject({
-  requests_per_minute: count(1).prefault(300).describe('Requests of an account in a window of 60 seconds.'),
-  failed_auth_per_minute: count(1).prefault(10).describe('Failed authentications of an address in 60 seconds.'),
-  body_bytes_max: count(1024).prefault(5_242_880).describe('The largest request body.'),
-  connections_max: count(1).prefault(20_000).describe('Open connections of clients.'),
+  requests_per_minute: count(1).prefault(300).describe('The most requests of one account in a window of 60 seconds.'),
+  failed_auth_per_minute: count(1)
+    .prefault(10)
+    .describe('The most failed authentications from one address in 60 seconds.'),
+  body_bytes_max: count(1024).prefault(5_242_880).describe('The largest request body, in bytes.'),
+  connections_max: count(1).prefault(20_000).describe('The most connections of clients that may be open.'),
 })
 
 const billing = z.strictObject({
   cut_answers: oneOf(['bill', 'waive'])
     .prefault('bill')
-    .describe('An answer that the upstream broke off after output was delivered.'),
+    .describe(
+      'Whether an answer is billed if the upstream breaks it off after the client has received output. `waive`: it costs nothing.',
+    ),
   read_on: field
     .duration('0ms', '24h')
     .prefault('10s')
     .describe(
-      'How long a stream that its client left is read on where its figures come only at its end: hidden reasoning, a cached share that is cheaper. `0`: never.',
+      'How long the gateway continues to read a stream that its client has left, if the stream reports its token counts only at its end. This matters for hidden reasoning and for cheaper cached input. `0`: it does not continue.',
     ),
   hold_output_tokens: z
     .union([z.literal('cap'), count(0)], { error: 'must be a whole number of tokens, or cap' })
     .prefault(1024)
     .describe(
-      "Output tokens a hold assumes at most; `cap`: as many as the request's own cap allows, which prepaid credit needs: otherwise an account can end far below zero.",
+      'The most output tokens for which credit is set aside (held) when a request begins. `cap`: as many as the request allows. Choose `cap` if credit is prepaid, because otherwise an account can end far below zero.',
     ),
 })
 
 const timeouts = z.strictObject({
-  headers: field.duration('1ms', '24h').prefault('15s').describe("A client's request headers."),
-  body: field.duration('1ms', '24h').prefault('60s').describe("A client's whole body."),
-  body_gap: field.duration('1ms', '24h').prefault('20s').describe("Silence within a client's body."),
+  headers: field
+    .duration('1ms', '24h')
+    .prefault('15s')
+    .describe('The time in which a client must send its request headers.'),
+  body: field
+    .duration('1ms', '24h')
+    .prefault('60s')
+    .describe('The time in which a client must send its whole request body.'),
+  body_gap: field
+    .duration('1ms', '24h')
+    .prefault('20s')
+    .describe('The longest pause while a client sends its request body.'),
   linger: field
     .duration('1ms', '24h')
     .prefault('5s')
-    .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
+    .describe(
+      'After a refusal: how long the gateway continues to read the request body, up to 32 MiB, so that the client receives the refusal.',
+    ),
   keep_alive: field
     .duration('1ms', '24h')
     .prefault('65s')
-    .describe('An idle connection of a client, in whole seconds.'),
-  write_stall: field.duration('1ms', '24h').prefault('60s').describe('A client that stops reading.'),
-  connect: field.duration('1ms', '24h').prefault('5s').describe('Connecting to an upstream.'),
-  first_byte_stream: field.duration('1ms', '7d').prefault('300s').describe("An upstream's first byte of a stream."),
-  first_byte_json: field.duration('1ms', '7d').prefault('600s').describe("An upstream's first byte of a JSON answer."),
-  idle: field.duration('1ms', '24h').prefault('120s').describe('Silence of an upstream.'),
-  progress: field.duration('1ms', '24h').prefault('300s').describe('An upstream that sends only comments and pings.'),
-  total: field.duration('1ms', longestTimeout).prefault('60m').describe('A whole answer.'),
+    .describe('How long an idle connection of a client stays open, in whole seconds.'),
+  write_stall: field
+    .duration('1ms', '24h')
+    .prefault('60s')
+    .describe('How long a client may stop reading an answer before its connection is closed.'),
+  connect: field.duration('1ms', '24h').prefault('5s').describe('The time limit for connecting to an upstream.'),
+  first_byte_stream: field
+    .duration('1ms', '7d')
+    .prefault('300s')
+    .describe('The time limit for the first byte of a stream from an upstream.'),
+  first_byte_json: field
+    .duration('1ms', '7d')
+    .prefault('600s')
+    .describe('The time limit for the first byte of a JSON answer from an upstream.'),
+  idle: field
+    .duration('1ms', '24h')
+    .prefault('120s')
+    .describe('The longest time without any byte from an upstream during an answer.'),
+  progress: field
+    .duration('1ms', '24h')
+    .prefault('300s')
+    .describe('How long an upstream may send only comments and pings.'),
+  total: field.duration('1ms', longestTimeout).prefault('60m').describe('The time limit for a whole answer.'),
   settle_window: field
     .duration('0ms', longestTimeout)
     .prefault('30s')
-    .describe('How long usage is awaited after a client left unanswered.'),
+    .describe('How long the gateway waits for the token counts of an upstream after a client left without an answer.'),
   settle_deadline: field
     .duration('1ms', '24h')
     .prefault('5s')
-    .describe('How long the store may take a debit before it is spooled.'),
-  drain_delay: field.duration('0ms', '24h').prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
+    .describe('How long the store may take to save a debit before the debit is kept in a file instead (spooled).'),
+  drain_delay: field
+    .duration('0ms', '24h')
+    .prefault('5s')
+    .describe('After SIGTERM: how long the server reports that it is not ready but still accepts requests.'),
   drain_deadline: field
     .duration('0ms', '7d')
     .prefault('300s')
-    .describe('After SIGTERM: how long running answers may take.'),
-  ping: field.duration('1ms', '24h').prefault('10s').describe('Silence towards a client before a keep-alive.'),
+    .describe('After SIGTERM: how long running requests may take to finish.'),
+  ping: field
+    .duration('1ms', '24h')
+    .prefault('10s')
+    .describe('How long a stream to a client may be silent before the gateway sends a keep-alive.'),
 })
 
 const sealKeyCure = 'must be 32 bytes in base64, 8 of them different; `openssl rand -base64 32` makes one'
@@ -353,22 +421,24 @@ const metrics = z.strictObject({
     .regex(/^[!-~]{16,}$/, { error: metricsTokenCure, abort: true })
     .refine((value) => !isGuessable(value), { error: metricsTokenCure })
     .optional()
-    .describe('What a scraper has to bring as `authorization: Bearer`. Default: none is asked for on loopback.'),
+    .describe(
+      'The token that a scraper must send as `authorization: Bearer`. Default: no token is needed on loopback.',
+    ),
   accounts: flag
     .prefault(false)
-    .describe('Whether there are figures for each account, by its name; for 10,000 at most.'),
+    .describe('Whether there are metrics for each account, labelled with its name. At most 10,000 accounts have them.'),
   keys: flag
     .prefault(false)
     .describe(
-      'Whether there are figures for each key with a budget, by its label and first characters; for 10,000 at most.',
+      'Whether there are metrics for each key with a budget, labelled with the label and first characters of the key. At most 10,000 keys have them.',
     ),
 })
 
 const otlp = z.strictObject({
   endpoint: field.collectorUrl.describe(
-    'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
+    'The address at which a collector accepts OTLP over HTTP, such as `http://127.0.0.1:4318`. The gateway adds `/v1/traces` and `/v1/metrics`.',
   ),
-  headers: field.headersToCollector.prefault({}).describe('Headers sent there, such as `authorization`.'),
+  headers: field.headersToCollector.prefault({}).describe('Headers sent to the collector, such as `authorization`.'),
   interval: field.duration('10ms', '24h').prefault('5s').describe('How often spans are sent.'),
   metrics_interval: field.duration('10ms', '24h').prefault('60s').describe('How often metrics are sent.'),
 })
@@ -377,24 +447,28 @@ const telemetry = z.strictObject({
   otlp: otlp
     .optional()
     .describe(
-      "Traces and metrics for an OpenTelemetry collector. OpenTelemetry's variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) win over it.",
+      "Sends traces and metrics to an OpenTelemetry collector. OpenTelemetry's environment variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) take precedence.",
     ),
   genai: oneOf(['standard', 'compat'])
     .prefault('standard')
-    .describe('`compat` has the old `gen_ai.client.token.usage` as well.'),
-  propagate: flag.prefault(false).describe('Whether requests to upstreams have the trace in `traceparent`.'),
+    .describe(
+      'Which `gen_ai` metrics are sent. `compat`: the standard ones and the older `gen_ai.client.token.usage`.',
+    ),
+  propagate: flag
+    .prefault(false)
+    .describe('Whether requests to upstreams carry the trace in the header `traceparent`.'),
 })
 
 const reporting = z.strictObject({
   time_zone: field.timeZone
     .prefault('UTC')
     .describe(
-      'Whose days, weeks and months budgets and reports count in: an IANA name such as `Europe/Berlin`. The store records it: `triwire reporting rezone`.',
+      'The time zone in which days, weeks and months of budgets and reports begin: an IANA name such as `Europe/Berlin`. The store records it; `triwire reporting rezone` changes it.',
     ),
   week_starts: oneOf(weekStarts).prefault('monday').describe('The first day of a week.'),
   keep: count(1, 1_200)
     .prefault(13)
-    .describe('How many whole months of figures are kept for reports; the ledger itself is kept for ever.'),
+    .describe('For how many whole months the figures of reports are kept. The ledger itself is kept for ever.'),
 })
 
 const shown = (most: number) =>
@@ -411,18 +485,22 @@ const shown = (most: number) =>
   )
 
 const credits = z.strictObject({
-  symbol: shown(8).prefault('').describe('Stands before amounts on statements and in the console, such as `€`.'),
+  symbol: shown(8).prefault('').describe('The symbol before amounts on statements and in the console, such as `€`.'),
   name: shown(40)
     .prefault('credits')
-    .describe('The name of a credit: the code of a currency, such as `EUR`, if one credit is one of it.'),
+    .describe('The name of a credit. If one credit is worth one unit of a currency, use its code, such as `EUR`.'),
   seller: shown(200)
     .prefault('')
-    .describe('Who sells the credits, for statements: name and address, in one or more lines.'),
+    .describe('The seller of the credits, as shown on statements: name and address, in one or more lines.'),
 })
 
 const log = z.strictObject({
-  level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
-  format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
+  level: oneOf(['info', 'error'])
+    .prefault('info')
+    .describe('The least severe lines that are logged. `info` logs a line for each request.'),
+  format: oneOf(['auto', 'json', 'pretty'])
+    .prefault('auto')
+    .describe('The form of log lines. `auto`: pretty on a terminal, otherwise JSON.'),
 })
 
 const belowCure = 'must be a decimal of at most 9 places in quotes, such as "5": credits'
@@ -430,20 +508,22 @@ const belowCure = 'must be a decimal of at most 9 places in quotes, such as "5":
 const webhook = z
   .strictObject({
     url: field.webhookUrl.describe(
-      'Where it is sent, `https://…`; `http://…` gets a warning unless it is in a private network. Redirects are not followed.',
+      'The address to which messages are sent, `https://…`. An `http://…` address outside private networks gets a warning. Redirects are not followed.',
     ),
-    secret: field.webhookSecret.describe('What it is signed with: `whsec_` and base64, or at least 16 characters.'),
+    secret: field.webhookSecret.describe(
+      'The secret with which messages are signed: `whsec_` and base64, or at least 16 characters.',
+    ),
     events: z
       .array(oneOf(webhookEvents), { error: 'must be a list of events' })
       .min(1, { error: 'must name an event' })
       .optional()
-      .describe('Which events. Default: all but `needs_changed`.'),
+      .describe('The events for which messages are sent. Default: all except `needs_changed`.'),
     below: field
       .decimal(belowCure)
       .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })
       .optional()
       .describe(
-        '`credit_low` is sent when the balance of an account falls below so many credits. Without it, and for an account with levels of its own (`account set --warn`), only those count.',
+        'A `credit_low` message is sent when the balance of an account falls below this number of credits. An account with levels of its own (`account set --warn`) uses only those. Without `below`, no other account causes the message.',
       ),
   })
   .superRefine(({ events, below }, context) => {
@@ -452,44 +532,48 @@ const webhook = z
   })
 
 export const configSchema = z.strictObject({
-  listen: field.address.prefault('127.0.0.1:8080').describe('The public listener. Port 0: any free one.'),
-  tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
+  listen: field.address
+    .prefault('127.0.0.1:8080')
+    .describe('The address of the public listener, which clients use. Port 0 takes any free port.'),
+  tls: tls
+    .optional()
+    .describe('TLS (1.2 or later) on the public listener. Default: plain HTTP, behind a proxy that does TLS.'),
   api_url: field.clientUrl
     .optional()
     .describe(
-      'Where clients reach the gateway, `https://host` with or without a path: `setup`, the console and the admin API print it. A final `/v1` is left out. Default: the listening address, which others may not reach.',
+      'The address at which clients reach the gateway, `https://host` with or without a path. `setup`, the console and the admin API show it to people. A final `/v1` is removed. Default: the address of `listen`, which other machines may not reach.',
     ),
   own_pages: flag
     .prefault(false)
     .describe(
-      'Whether `/console/` of this listener shows each person with a key or a session their own use; people reach it at `api_url`.',
+      'Whether `/console/` on the public listener shows each person with a key or a session their own usage. People open it at `api_url`.',
     ),
   explain_upstream_text: flag
     .prefault(true)
     .describe(
-      'Whether `explain` shows operators what a provider says of an error: after the scrub, at most 400 characters, without what repeats 20 characters of the request; in memory only.',
+      'Whether `explain` shows operators the error text of a provider. The text is kept in memory only, without secrets, and has at most 400 characters. Parts that repeat 20 characters of the request are removed.',
     ),
   admin_listen: field.address
     .prefault('127.0.0.1:8081')
     .describe(
-      'Health, readiness, metrics, the admin API and the console. Off loopback without `admin.tls` only health, readiness and metrics are answered, and all of it on loopback, one port further.',
+      'The address of the admin listener, which serves health, readiness, metrics, the admin API and the console. If it is not a loopback address and `admin.tls` is not set, it serves only health, readiness and metrics; everything is then served on loopback, at the next port.',
     ),
   admin: z
     .strictObject({
       public_url: field.publicUrl
         .optional()
         .describe(
-          'Where people reach the admin listener, `https://host` with or without a path before its own: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names, and those of its certificate.',
+          'The address at which people reach the admin listener, `https://host` with or without a path. The listener then also accepts requests for this host, and its cookies are sent over TLS only. Default: it accepts loopback names and the names of its certificate.',
         ),
       tls: tls
         .optional()
         .describe(
-          'TLS on the admin listener, 1.2 and up. Default: plain HTTP, which off loopback answers only health, readiness and metrics.',
+          'TLS (1.2 or later) on the admin listener. Default: plain HTTP; on other addresses than loopback it then serves only health, readiness and metrics.',
         ),
       replica_url: field.publicUrl
         .optional()
         .describe(
-          'With PostgreSQL: where servers of the same store on other machines reach this admin listener, `https://host:port`; needs `admin.tls`, with a certificate that they trust. Each server has its own. Default: only servers on this machine reach it, through loopback.',
+          'With PostgreSQL: the address at which servers of the same store on other machines reach this admin listener, `https://host:port`. Each server has its own address. It needs `admin.tls` with a certificate that the other servers trust. Default: only servers on this machine reach it, through loopback.',
         ),
     })
     .refine(({ replica_url, tls }) => replica_url === undefined || tls !== undefined, {
@@ -497,34 +581,40 @@ export const configSchema = z.strictObject({
       error: 'needs admin.tls: what servers tell each other is sent over TLS only',
     })
     .prefault({})
-    .describe('The admin listener.'),
+    .describe('Settings of the admin listener.'),
   sign_in: signInSchema
     .optional()
     .describe(
-      'People sign in at the identity provider of their organisation, agents included, and need no keys. Default: off. A change of the provider takes a restart.',
+      'Lets people sign in at the identity provider of their organisation, so that they and their agents need no keys. Default: off. A change of the provider needs a restart.',
     ),
   store: field.storePlace
     .prefault('./data/triwire.db')
     .describe(
-      'The SQLite file, or `postgres://user@host/database`, which replicas share. The default is relative to the working folder.',
+      'The store of accounts, keys and the ledger: a SQLite file, or `postgres://user@host/database` for a database that replicas share. The default is relative to the working folder.',
     ),
   state_dir: field.folderPath
     .optional()
     .describe(
-      'With PostgreSQL, and needed there: the folder for debits that the database cannot take at the moment; one for each server, on a disk that stays. With SQLite it is the folder of the store.',
+      'The folder for debits that the store cannot accept at the moment. With PostgreSQL it is required: a separate folder for each server, on a disk that survives restarts. With SQLite it is the folder of the store.',
     ),
-  catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
-  calendars: calendars.prefault({}).describe('Days by name, such as public holidays, for the bands of prices.'),
+  catalog: catalog
+    .optional()
+    .describe('The models that the gateway serves. Default: built-in models, which the built-in simulator answers.'),
+  calendars: calendars
+    .prefault({})
+    .describe(
+      'Named lists of days, such as public holidays. Bands of prices (hours with other prices) can leave these days out.',
+    ),
   plans: plans
     .prefault({})
     .describe(
-      'Plans of accounts (`account create NAME --plan gold`): a factor over all lists, or prices of single models. They are applied after band, tier and step.',
+      'Price plans for accounts (`account create NAME --plan gold`): a factor for all prices, or prices of single models. A plan is applied to the price that results from band, tier and step.',
     ),
   ledger: z
-    .strictObject({ form: z.literal(3, { error: 'must be 3' }) })
+    .strictObject({ form: z.literal(3, { error: 'must be 3' }).describe('The form of entries. Only 3 can be set.') })
     .optional()
     .describe(
-      'With `{ form: 3 }` entries have what answers report of their cost, whatever else is configured. The first one is the point of no return: no older triwire can use the store from then on.',
+      'With `{ form: 3 }`, entries of the ledger always record the costs that answers report. After the first such entry, older versions of triwire can no longer use the store.',
     ),
   labels: z
     .record(
@@ -538,7 +628,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe(
-      'What requests may be labelled with, by dimension: `project: [apollo, gemini]`. Keys have labels, and may let clients choose with `x-triwire-labels`.',
+      'The labels that requests may have, by dimension, such as `project: [apollo, gemini]`. A key has labels, and it may let its client choose others with the header `x-triwire-labels`.',
     ),
   upstreams: z
     .record(
@@ -547,45 +637,49 @@ export const configSchema = z.strictObject({
       { error: 'must be a map of upstreams by name' },
     )
     .prefault({})
-    .describe('Where models are, by name.'),
-  limits: limits.prefault({}).describe('What a client may ask for.'),
-  billing: billing.prefault({}).describe('What is billed where it is a choice.'),
+    .describe('The servers that answer for models, by name.'),
+  limits: limits.prefault({}).describe('Limits for clients.'),
+  billing: billing.prefault({}).describe('What is billed in cases that you can decide.'),
   timeouts: timeouts
     .prefault({})
-    .describe('Durations such as `500ms`, `30s`, `5m`, `1h`, `1d`; a bare number counts as ms.'),
+    .describe('Time limits: durations such as `500ms`, `30s`, `5m`, `1h`, `1d`. A number without a unit is in ms.'),
   trusted_proxies: z
     .array(field.network, { error: 'must be a list of addresses or CIDR ranges' })
     .prefault([])
-    .describe('Addresses or CIDR ranges whose `x-forwarded-for` is believed.'),
+    .describe('Addresses or CIDR ranges of proxies whose header `x-forwarded-for` is trusted.'),
   seal_key: text()
     .regex(/^[A-Za-z0-9+/]{43}=?$/, { error: sealKeyCure, abort: true })
     .refine((value) => !isGuessable(Buffer.from(value, 'base64')), { error: sealKeyCure })
     .optional()
     .describe(
-      'Encrypts signatures that travel through clients. Default: made once beside the store; with PostgreSQL it is needed, the same for all replicas.',
+      'The key that encrypts signatures of models that pass through clients. With SQLite the default is a key that is made once and kept beside the store. With PostgreSQL it is required, and must be the same for all replicas.',
     ),
   headers: z
     .strictObject({
-      balance: flag.prefault(true).describe('Answers tell what the account has left, in `x-triwire-balance`.'),
+      balance: flag
+        .prefault(true)
+        .describe('Whether answers have the balance of the account in the header `x-triwire-balance`.'),
     })
     .prefault({})
-    .describe('Headers of answers beyond the specification.'),
+    .describe('Additional headers of answers.'),
   reporting: reporting
     .prefault({})
-    .describe('The days of budgets and reports: one zone for all of the store. A change takes a restart.'),
+    .describe('The days of budgets and reports. One time zone applies to the whole store. A change needs a restart.'),
   webhooks: z
     .array(webhook, { error: 'must be a list of webhooks' })
     .max(20, { error: 'must be at most 20' })
     .prefault([])
     .describe(
-      'Receivers of messages about low credit, budgets, upstreams and a ledger in trouble. A change takes a restart.',
+      'Addresses that get messages about low credit, budgets, upstreams and problems of the ledger. A change needs a restart.',
     ),
-  credits: credits.prefault({}).describe('How credits are called on statements.'),
+  credits: credits.prefault({}).describe('The name of credits, and the seller, on statements.'),
   log: log.prefault({}).describe('The log on stderr.'),
   telemetry: telemetry
     .prefault({})
-    .describe('Traces and metrics for OpenTelemetry. Sent only where an address is named; a change takes a restart.'),
-  metrics: metrics.prefault({}).describe('`/metrics` on the admin listener, for Prometheus.'),
+    .describe(
+      'Traces and metrics for OpenTelemetry. They are sent only if an address is set. A change needs a restart.',
+    ),
+  metrics: metrics.prefault({}).describe('Settings of `/metrics` on the admin listener, which Prometheus reads.'),
 })
 
 /** The file after checks and with defaults. Its keys are those of the file. */
@@ -605,7 +699,7 @@ export function jsonSchema(): Record<string, unknown> {
 }
 
 /** The alternative for values that are not free text: a text with a variable in it. */
-const reference = { type: 'string', pattern: '\\$\\{', description: 'Text in which a variable is filled in.' }
+const reference = { type: 'string', pattern: '\\$\\{', description: 'Text with a variable that is replaced.' }
 
 /** Returns the JSON Schema of the file as people write it, with variables. Editors use it. */
 export function editorSchema(): Record<string, unknown> {

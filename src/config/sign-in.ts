@@ -43,7 +43,9 @@ const rule = z
   .strictObject({
     groups: words('groups')
       .optional()
-      .describe('It is for people in one of these groups, as the provider writes them.'),
+      .describe(
+        'The rule applies to people in at least one of these groups, spelled as the identity provider spells them.',
+      ),
     email_domains: words('domains')
       .superRefine((domains, context) => {
         for (const [index, domain] of domains.entries())
@@ -52,22 +54,28 @@ const rule = z
       })
       .transform((domains) => domains.map((domain) => domain.toLowerCase()))
       .optional()
-      .describe('It is for people whose verified e-mail address ends so. With `groups`, both must be true.'),
+      .describe(
+        'The rule applies to people whose verified e-mail address has one of these domains. With `groups`, both conditions must be met.',
+      ),
     account: filled('must be the name or the id of an account of triwire')
       .optional()
       .describe(
-        'The account that pays for them, by name or id. Only operators (`admin`, `finance`, `viewer`) can do without.',
+        'The account that pays for these people, by name or id. Only operators (`admin`, `finance`, `viewer`) do not need one.',
       ),
-    role: oneOf(signInRoles).prefault('member').describe('Their role.'),
+    role: oneOf(signInRoles).prefault('member').describe('The role of these people.'),
     models: parsed('large,small-*', parseModels, modelList)
       .optional()
-      .describe('The models that their sessions may use, such as `[large, small-*]`. Default: those of the account.'),
+      .describe(
+        'The models that sessions of these people may use, such as `[large, small-*]`. Default: the models of the account.',
+      ),
     budget: parsed<Budget>('50/month', parseBudget)
       .optional()
-      .describe('What each person may spend, with all their sessions and keys, such as `50/month`. Default: no limit.'),
+      .describe(
+        'The most credits that each person may spend with all their sessions and keys, such as `50/month`. Default: no limit.',
+      ),
     requests_per_minute: count(1)
       .optional()
-      .describe("Requests of each person a minute. Default: the account's alone."),
+      .describe('The most requests of each person in a minute. Default: only the limit of the account applies.'),
   })
   .superRefine(({ groups, email_domains: domains, account, role }, context) => {
     if (groups === undefined && domains === undefined)
@@ -77,10 +85,10 @@ const rule = z
   })
 
 const limits = z.strictObject({
-  codes: count(1).prefault(60).describe('Wrong codes of one address in 600 seconds.'),
+  codes: count(1).prefault(60).describe('The most wrong codes from one address in 600 seconds.'),
   grants: count(1)
     .prefault(300)
-    .describe('Sign-ins of one address that were begun in the last 600 seconds and not finished.'),
+    .describe('The most sign-ins from one address that were begun in the last 600 seconds and not finished.'),
 })
 
 /** The setting `sign_in`. */
@@ -88,44 +96,61 @@ export const signInSchema = z
   .strictObject({
     issuer: text()
       .superRefine((value, context) => field.complain(context, issuerMistake(value)))
-      .describe('The identity provider (OpenID Connect), by its issuer: `https://…`. `http://` is for loopback only.'),
-    client_id: filled('must not be empty').describe('Our client id there.'),
+      .describe(
+        'The issuer URL of the identity provider (OpenID Connect), `https://…`. `http://` is allowed for loopback only.',
+      ),
+    client_id: filled('must not be empty').describe('The client id of the gateway at the identity provider.'),
     client_secret: filled('must not be empty')
       .optional()
-      .describe('Our secret there. Or `client_secret_file`, or none for a public client.'),
-    client_secret_file: field.filePath.optional().describe('A file that holds the secret and nothing else.'),
+      .describe(
+        'The client secret of the gateway at the identity provider. Use `client_secret_file` instead to keep it out of this file. A public client has none.',
+      ),
+    client_secret_file: field.filePath.optional().describe('A file that contains the client secret and nothing else.'),
     proxy: field.proxyUrl
       .optional()
       .describe(
-        'The proxy through which the provider is asked, `http://user:password@host:port`; `none`: directly. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
+        'The proxy for requests to the identity provider, `http://user:password@host:port`, or `none` for no proxy. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
       ),
     ca_file: field.filePath
       .optional()
-      .describe("Certificates in PEM that are trusted for it, and for a proxy before it, instead of the system's."),
+      .describe(
+        'A file with the CA certificates, in PEM, that are trusted for the server and for a proxy before it, instead of those of the system.',
+      ),
     groups_claim: filled('must not be empty')
       .prefault('groups')
-      .describe('The claim with the groups of a person. Dots lead into objects, such as `realm_access.roles`.'),
+      .describe(
+        'The claim that contains the groups of a person. A dot selects a member of an object, as in `realm_access.roles`.',
+      ),
     rules: z
       .array(rule, { error: 'must be a list of rules' })
       .min(1, { error: 'must have a rule: without one nobody can sign in' })
-      .describe('Who may sign in, and as what. The first that fits decides; a person whom none fits is refused.'),
+      .describe(
+        'The rules for who may sign in, and with which role. The first rule that matches a person applies. A person whom no rule matches is refused.',
+      ),
     offline: field
       .duration('0ms', '24d')
       .prefault('8h')
-      .describe("How long sessions go on while the provider is silent. `0`: each refresh needs the provider's word."),
+      .describe(
+        'How long sessions continue while the identity provider does not answer. `0`: each refresh must be confirmed by the identity provider.',
+      ),
     access: field
       .duration('6m', '24h')
       .prefault('60m')
-      .describe('The life of a token. Agents get the next by themselves.'),
+      .describe('How long an access token is valid. Agents get the next token by themselves.'),
     idle: field
       .duration('1h', '365d')
       .prefault('30d')
-      .describe('A session ends when nothing was refreshed for so long.'),
-    absolute: field.duration('1h', '365d').prefault('90d').describe('A session ends so long after the sign-in.'),
-    limits: limits.prefault({}).describe('Attempts of one address, `trusted_proxies` applied.'),
+      .describe('A session ends if its token was not refreshed for this time.'),
+    absolute: field
+      .duration('1h', '365d')
+      .prefault('90d')
+      .describe('A session ends this long after the sign-in, even if it is in use.'),
+    limits: limits
+      .prefault({})
+      .describe('Limits for sign-in attempts from one address. `trusted_proxies` decides which address counts.'),
     show_balance: flag
       .prefault(false)
-      .describe("Whether a person without a budget sees the account's balance in the usage of an agent."),
+      .describe('Whether a person without a budget sees the balance of the account where an agent shows its usage.'),
   })
   .superRefine((settings, context) => {
     const { access, idle, absolute } = settings
