@@ -46,7 +46,7 @@ export function problemReference(): string {
 function describe(one: Operation): string {
   const described = paths[`/api/v1${one.path}`]![one.method.toLowerCase()]!
   const own =
-    one.problems.length > 0 ? ` Beside the usual: ${one.problems.map((name) => `\`${name}\``).join(', ')}.` : ''
+    one.problems.length > 0 ? ` Further problems: ${one.problems.map((name) => `\`${name}\``).join(', ')}.` : ''
   const cli =
     one.cli.length > 0 ? ` At the command line: ${one.cli.map(({ command }) => `\`${command}\``).join(', ')}.` : ''
   const sentence = one.text[0]!.toUpperCase() + one.text.slice(1)
@@ -77,7 +77,7 @@ function fieldTable({ parameters = [], requestBody }: Described): string[] {
       ),
     ),
   ]
-  return rows.length === 0 ? [] : ['| Field | In | Needed | |', '|---|---|---|---|', ...rows, '']
+  return rows.length === 0 ? [] : ['| Field | In | Required | |', '|---|---|---|---|', ...rows, '']
 }
 
 function row(name: string, where: string, required: boolean, description: string, schema: Schema): string {
@@ -95,6 +95,6 @@ function answerText(one: Operation, { responses }: Described): string {
   const names = Object.keys(item?.properties ?? {})
   const told = names.length > 0 ? `: ${names.map((name) => `\`${name}\``).join(', ')}` : ''
   const list = one.kind === 'list' ? ' `items` of' : ''
-  const csv = one.csv ? ' With `accept: text/csv` all of it as CSV.' : ''
-  return `Answers ${statuses.join(' or ')}${list}${told}.${csv}`
+  const csv = one.csv ? ' With `accept: text/csv` it returns all rows as CSV.' : ''
+  return `Returns ${statuses.join(' or ')}${list}${told}.${csv}`
 }

@@ -53,7 +53,7 @@ function optionRow(option: Option): string {
   const { flags, description, argChoices, mandatory, defaultValue, defaultValueDescription } = option
   const isPlain = ['string', 'number'].includes(typeof defaultValue)
   const usual = defaultValueDescription ?? (isPlain ? `${defaultValue}` : undefined)
-  return row(flags, mandatory ? `${description} (needed)` : description, argChoices, usual)
+  return row(flags, mandatory ? `${description} (required)` : description, argChoices, usual)
 }
 
 function row(name: string, text: string, choices: readonly string[] | undefined, usual: string | undefined): string {

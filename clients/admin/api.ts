@@ -17,13 +17,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * sign in with a token or a key: the answer sets a cookie that stands for it
-         * @description Anyone may.
+         * sign in with a token or a key: the answer sets a cookie that replaces it in further requests
+         * @description Anyone may call it.
          */
         post: operations["session.create"];
         /**
-         * sign out: the cookie becomes invalid
-         * @description Anyone may.
+         * sign out, which makes the cookie invalid
+         * @description Anyone may call it.
          */
         delete: operations["session.sign_out"];
         options?: never;
@@ -39,8 +39,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell who asks: an operator, or the owner of a key with their balance, what the key spent, and the models
-         * @description Owners of a key and operators may.
+         * show who the caller is: an operator, or the owner of a key with the balance, the spending and the models of the key
+         * @description Owners of a key and operators may call it.
          */
         get: operations["me"];
         put?: never;
@@ -59,19 +59,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell whether there is a demo, or one is offered
-         * @description Operators with the role `viewer` or `admin` may.
+         * show whether a demo exists or can be made
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["demo.show"];
         put?: never;
         /**
-         * make the demo: 30 days of made-up life in a store of its own, which is read below `/demo/api/v1`
-         * @description Operators with the role `admin` may.
+         * make the demo: 30 days of invented requests in a separate store, which is read under `/demo/api/v1`
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["demo.make"];
         /**
-         * leave the demo, and remove its file
-         * @description Operators with the role `admin` may.
+         * end the demo, and remove its file
+         * @description Operators with the role `admin` may call it.
          */
         delete: operations["demo.remove"];
         options?: never;
@@ -87,8 +87,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the last requests of the owner, those that were refused too
-         * @description Owners of a key may.
+         * list the last requests of the owner, refused ones included
+         * @description Owners of a key may call it.
          */
         get: operations["own.requests"];
         put?: never;
@@ -107,8 +107,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell why a request of the owner was answered as it was: usage, credits, the reason of a refusal and its cure
-         * @description Owners of a key may.
+         * explain the answer to a request of the owner: usage, credits, the reason for a refusal, and what to do about it
+         * @description Owners of a key may call it.
          */
         get: operations["own.explain"];
         put?: never;
@@ -128,7 +128,7 @@ export interface paths {
         };
         /**
          * show what the owner used and what it cost, as a time series
-         * @description Owners of a key may.
+         * @description Owners of a key may call it.
          */
         get: operations["own.usage"];
         put?: never;
@@ -147,8 +147,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the models that the key can name, without prices
-         * @description Owners of a key may.
+         * list the models that the key may use, without prices
+         * @description Owners of a key may call it.
          */
         get: operations["own.models"];
         put?: never;
@@ -169,8 +169,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * send a request as a client with the owner's key would, at their cost and within its limits
-         * @description Owners of a key may.
+         * send a request as a client with the owner's key would, at the owner's cost and within the limits of the key
+         * @description Owners of a key may call it.
          */
         post: operations["own.playground"];
         delete?: never;
@@ -187,8 +187,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list where the owner is signed in
-         * @description Owners of a key may.
+         * list the sessions of the owner
+         * @description Owners of a key may call it.
          */
         get: operations["own.sessions"];
         put?: never;
@@ -209,8 +209,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end one of the owner's sessions: its tokens become invalid
-         * @description Owners of a key may.
+         * end one of the owner's sessions, which makes its tokens invalid
+         * @description Owners of a key may call it.
          */
         post: operations["own.session.end"];
         delete?: never;
@@ -229,8 +229,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * make a key for an agent that runs no command for a token; it ends with the person
-         * @description Owners of a key may.
+         * make a key for an agent that cannot run a command to get tokens; the key ends when the person's access ends
+         * @description Owners of a key may call it.
          */
         post: operations["own.key.create"];
         delete?: never;
@@ -247,8 +247,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the last requests of all people of the account, those that were refused too
-         * @description People with the role `lead` may.
+         * list the last requests of all people of the account, refused ones included
+         * @description People with the role `lead` may call it.
          */
         get: operations["people.requests"];
         put?: never;
@@ -267,8 +267,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell why a request of all people of the account was answered as it was: usage, credits, the reason of a refusal and its cure
-         * @description People with the role `lead` may.
+         * explain the answer to a request of all people of the account: usage, credits, the reason for a refusal, and what to do about it
+         * @description People with the role `lead` may call it.
          */
         get: operations["people.explain"];
         put?: never;
@@ -288,7 +288,7 @@ export interface paths {
         };
         /**
          * show what all people of the account used and what it cost, as a time series
-         * @description People with the role `lead` may.
+         * @description People with the role `lead` may call it.
          */
         get: operations["people.usage"];
         put?: never;
@@ -307,8 +307,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the people of the account of a lead
-         * @description People with the role `lead` may.
+         * list the people of the account, for its lead
+         * @description People with the role `lead` may call it.
          */
         get: operations["people.list"];
         put?: never;
@@ -328,13 +328,13 @@ export interface paths {
         };
         /**
          * list all accounts
-         * @description Operators may.
+         * @description All operators may call it.
          */
         get: operations["account.list"];
         put?: never;
         /**
          * make an account
-         * @description Operators with the role `admin` may.
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["account.create"];
         delete?: never;
@@ -352,21 +352,21 @@ export interface paths {
         };
         /**
          * show an account, by name or id
-         * @description Operators may.
+         * @description All operators may call it.
          */
         get: operations["account.show"];
         put?: never;
         post?: never;
         /**
-         * as account.update with `suspended`: requests are refused, and the keys, entries and reports of the account stay
-         * @description Operators with the role `admin` may.
+         * suspend an account, as account.update does with `suspended`: its requests are refused, and its keys, entries and reports are kept
+         * @description Operators with the role `admin` may call it.
          */
         delete: operations["account.delete"];
         options?: never;
         head?: never;
         /**
-         * rename an account, suspend it, or end its suspension; give it bounds over all its keys, or a monthly grant
-         * @description Operators with the role `admin` may.
+         * rename an account, suspend it, or end its suspension; set limits for all its keys together, or a monthly grant
+         * @description Operators with the role `admin` may call it.
          */
         patch: operations["account.update"];
         trace?: never;
@@ -382,7 +382,7 @@ export interface paths {
         put?: never;
         /**
          * add credit, or correct it by a negative amount
-         * @description Operators with the role `admin` may.
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["account.credit"];
         delete?: never;
@@ -401,8 +401,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * make a key, as wide as its account or narrower; it is shown this once
-         * @description Operators with the role `admin` may.
+         * make a key, with or without limits of its own; the key is shown only now
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["key.create"];
         delete?: never;
@@ -419,8 +419,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list keys by their first characters
-         * @description Operators with the role `viewer` or `admin` may.
+         * list keys, each with its first characters
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["key.list"];
         put?: never;
@@ -439,8 +439,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * report the keys of another gateway: their ends, their last uses, and which are rotated
-         * @description Operators with the role `viewer` or `admin` may.
+         * list the keys that came from another gateway: when they expire, when they were last used, and which are rotated
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["key.foreign"];
         put?: never;
@@ -459,22 +459,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * show a key, by id or first characters
-         * @description Operators with the role `viewer` or `admin` may.
+         * show a key, named by its id or first characters
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["key.show"];
         put?: never;
         post?: never;
         /**
-         * as key.revoke: the key ends for good, and stays in lists, reports and the audit
-         * @description Operators with the role `admin` may.
+         * end a key for good, as key.revoke does; it stays in lists, reports and the audit trail
+         * @description Operators with the role `admin` may call it.
          */
         delete: operations["key.delete"];
         options?: never;
         head?: never;
         /**
-         * give a key another label or end, or all keys of its line of rotations other bounds
-         * @description Operators with the role `admin` may.
+         * change the label or the expiry of one key; other limits change for all keys that replace each other by rotation
+         * @description Operators with the role `admin` may call it.
          */
         patch: operations["key.update"];
         trace?: never;
@@ -489,8 +489,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end a key for good, by id or first characters
-         * @description Operators with the role `admin` may.
+         * end a key for good, named by its id or first characters
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["key.revoke"];
         delete?: never;
@@ -509,8 +509,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * make a new key with the label, bounds and spending of an old one, which ends after a grace
-         * @description Operators with the role `admin` may.
+         * make a new key with the label, limits and spending of an old one; the old key ends after a grace period
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["key.rotate"];
         delete?: never;
@@ -527,14 +527,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list people, the oldest first; without those who were erased
-         * @description Operators with the role `viewer` or `admin` may.
+         * list people, the oldest first, without erased ones
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["person.list"];
         put?: never;
         /**
          * add a person who uses keys
-         * @description Operators with the role `admin` may.
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["person.create"];
         delete?: never;
@@ -553,8 +553,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * bring in a list of people (CSV), as often as it changes: all of it, or nothing if a line is wrong
-         * @description Operators with the role `admin` may.
+         * import a list of people (CSV), which can be repeated when the list changes; if one line is wrong, nothing is imported
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["person.import"];
         delete?: never;
@@ -572,7 +572,7 @@ export interface paths {
         };
         /**
          * show a person
-         * @description Operators with the role `viewer` or `admin` may.
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["person.show"];
         put?: never;
@@ -581,8 +581,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * give a person another name, external id, address or account, or bounds over all their keys
-         * @description Operators with the role `admin` may.
+         * change the name, external id, e-mail address or account of a person, or the limits of all their keys together
+         * @description Operators with the role `admin` may call it.
          */
         patch: operations["person.update"];
         trace?: never;
@@ -597,8 +597,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * make another person a second identity of this one, with the keys and in reports
-         * @description Operators with the role `admin` may.
+         * join two rows of the same person: the second becomes an identity of the first, for keys and in reports
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["person.link"];
         delete?: never;
@@ -617,8 +617,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * sign a person out everywhere: sessions, the keys that they made for agents, and browsers; they may sign in again
-         * @description Operators with the role `admin` may.
+         * sign a person out everywhere, which ends their sessions, browser sign-ins and the keys that they made for agents; they may sign in again
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["person.sign_out"];
         delete?: never;
@@ -637,8 +637,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * take away all that is known of a person, for good; their keys stay, and entries keep the id
-         * @description Operators with the role `admin` may.
+         * erase the name, ids and address of a person for good; their keys stay valid, and entries of the ledger keep the id of the person
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["person.erase"];
         delete?: never;
@@ -655,8 +655,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list where people are signed in, the newest first
-         * @description Operators with the role `viewer` or `admin` may.
+         * list the sessions of people who have signed in, the newest first
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["session.list"];
         put?: never;
@@ -677,8 +677,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end a session of a person: its tokens become invalid on all replicas
-         * @description Operators with the role `admin` may.
+         * end a session of a person, which makes its tokens invalid on all replicas
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["session.end"];
         delete?: never;
@@ -695,8 +695,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the newest entries
-         * @description Operators with the role `viewer` or `admin` may.
+         * list the newest entries of the ledger
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["ledger.list"];
         put?: never;
@@ -715,8 +715,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * sum entries: what was billed and credited, for how many tokens
-         * @description Operators may.
+         * sum entries: the credits that were billed and added, and the tokens
+         * @description All operators may call it.
          */
         get: operations["ledger.totals"];
         put?: never;
@@ -735,8 +735,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * sum what was billed and what providers charge for it, and the margin
-         * @description Operators with the role `finance` or `admin` may.
+         * sum what was billed and what providers charge for it, and show the margin
+         * @description Operators with the role `finance` or `admin` may call it.
          */
         get: operations["ledger.margin"];
         put?: never;
@@ -756,7 +756,7 @@ export interface paths {
         };
         /**
          * show the debit of one request
-         * @description Operators with the role `viewer` or `admin` may.
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["ledger.show"];
         put?: never;
@@ -776,7 +776,7 @@ export interface paths {
         };
         /**
          * show what was used and what it cost, as a time series
-         * @description Operators may.
+         * @description All operators may call it.
          */
         get: operations["usage.show"];
         put?: never;
@@ -795,8 +795,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list what was used and what it cost: every row, and the total last
-         * @description Operators may.
+         * list what was used and what it cost: all rows, and the total at the end
+         * @description All operators may call it.
          */
         get: operations["usage.table"];
         put?: never;
@@ -815,8 +815,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * show the statement of an account's month: balances, credits, use, and the entries that prove it
-         * @description Operators may.
+         * show the monthly statement of an account: balances, credits, use, and the entries that prove them
+         * @description All operators may call it.
          */
         get: operations["statement.show"];
         put?: never;
@@ -835,8 +835,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * show what the owner has used in a month with all keys and sessions, by day and model
-         * @description Owners of a key and operators may.
+         * show what the owner used in a month with all their keys and sessions, by day and model
+         * @description Owners of a key and operators may call it.
          */
         get: operations["statement.own"];
         put?: never;
@@ -855,8 +855,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the models that clients can name
-         * @description Operators may.
+         * list the models that clients can use
+         * @description All operators may call it.
          */
         get: operations["model.list"];
         put?: never;
@@ -875,8 +875,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell how the server is: version, readiness, ledger, load
-         * @description Operators may.
+         * show the state of the server: version, readiness, ledger and load
+         * @description All operators may call it.
          */
         get: operations["status"];
         put?: never;
@@ -895,8 +895,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list what an operator should act on now, the worst first, each with the act
-         * @description Operators may.
+         * list what an operator should act on now, the most urgent first, each with what to do
+         * @description All operators may call it.
          */
         get: operations["needs"];
         put?: never;
@@ -917,8 +917,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * say that the clock which dates entries is right, until it moves again: for one that is in doubt
-         * @description Operators with the role `admin` may.
+         * confirm that the clock which dates entries is right, if the gateway doubts it; this holds until the clock jumps again
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["clock.confirm"];
         delete?: never;
@@ -935,8 +935,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell what happens from now on, as server-sent events: requests, upstreams, accounts, and sums each second
-         * @description Operators with the role `viewer` or `admin` may.
+         * stream what happens from now on, as server-sent events: requests, upstreams, accounts, and sums each second
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["events"];
         put?: never;
@@ -955,8 +955,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * show how each upstream account is: ready, or left alone for what and how long
-         * @description Operators with the role `viewer` or `admin` may.
+         * show the state of each upstream account: ready, or not used at present, for which cause and how long
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["upstream.list"];
         put?: never;
@@ -977,8 +977,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * let the next request try an upstream that is left alone
-         * @description Operators with the role `admin` may.
+         * let the next request try an upstream that is not used at present because it failed
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["upstream.retry"];
         delete?: never;
@@ -997,8 +997,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * send nothing more to an upstream, until it is enabled again or the server ends; what runs is finished
-         * @description Operators with the role `admin` may.
+         * send no new requests to an upstream until it is enabled again or the server ends; running requests are finished
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["upstream.disable"];
         delete?: never;
@@ -1017,8 +1017,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end that an upstream was disabled
-         * @description Operators with the role `admin` may.
+         * enable an upstream that was disabled
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["upstream.enable"];
         delete?: never;
@@ -1035,8 +1035,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the last requests, those that failed too; older ones from the ledger, which has those that were billed
-         * @description Operators with the role `viewer` or `admin` may.
+         * list the last requests, failed ones included; older requests come from the ledger, which has only billed ones
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["request.list"];
         put?: never;
@@ -1055,8 +1055,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell why a request was answered as it was: attempts, losses, usage, price, settlement
-         * @description Operators with the role `viewer` or `admin` may.
+         * explain the answer to a request: attempts, fields that were lost in translation, usage, price and settlement
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["request.explain"];
         put?: never;
@@ -1077,8 +1077,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * send a request as a client of an account would, but without a key: the answer is that of the wire, its errors too
-         * @description Operators with the role `admin` may.
+         * send a request for an account without a key; the answer and its errors have the form of the wire
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["playground"];
         delete?: never;
@@ -1097,8 +1097,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * show what a model would be sent for a request, and what its client would see of an answer; nothing is sent
-         * @description Operators with the role `viewer` or `admin` may.
+         * show what would be sent to a model for a request, and what the client would get for an answer; nothing is sent
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         post: operations["translate"];
         delete?: never;
@@ -1115,8 +1115,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the agents, editors and SDKs whose settings are known
-         * @description Owners of a key and operators may.
+         * list the agents, editors and SDKs for which triwire knows the settings
+         * @description Owners of a key and operators may call it.
          */
         get: operations["setup.list"];
         put?: never;
@@ -1135,8 +1135,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * tell what to set in an agent, editor or SDK, as `triwire setup` prints it
-         * @description Owners of a key and operators may.
+         * show the settings for an agent, editor or SDK, as `triwire setup` prints them
+         * @description Owners of a key and operators may call it.
          */
         get: operations["setup.show"];
         put?: never;
@@ -1155,8 +1155,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list the webhooks of the configuration, and the result of the last message
-         * @description Operators with the role `viewer` or `admin` may.
+         * list the webhooks of the configuration, each with the result of its last message
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["webhook.list"];
         put?: never;
@@ -1175,14 +1175,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list who operates the gateway
-         * @description Operators with the role `viewer` or `admin` may.
+         * list the operators of the gateway
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["operator.list"];
         put?: never;
         /**
-         * make a token for somebody who operates the gateway; it is shown this once
-         * @description Operators with the role `admin` may.
+         * make a token for a person who operates the gateway; the token is shown only now
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["operator.create"];
         delete?: never;
@@ -1201,8 +1201,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * end an operator's token for good, and all that was signed in by it
-         * @description Operators with the role `admin` may.
+         * end the token of an operator for good, and all browser sessions that were signed in with it
+         * @description Operators with the role `admin` may call it.
          */
         post: operations["operator.revoke"];
         delete?: never;
@@ -1219,8 +1219,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * list what was changed, by whom and from where, the newest first
-         * @description Operators with the role `viewer` or `admin` may.
+         * list changes, the newest first: what was changed, by whom, and from which address
+         * @description Operators with the role `viewer` or `admin` may call it.
          */
         get: operations["audit.list"];
         put?: never;
@@ -1239,8 +1239,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * this document
-         * @description Operators may.
+         * return the OpenAPI document of this API
+         * @description All operators may call it.
          */
         get: operations["openapi"];
         put?: never;
@@ -1262,7 +1262,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `credit_low` */
+        /** the message that a webhook gets for `credit_low` */
         post: operations["webhook.credit_low"];
         delete?: never;
         options?: never;
@@ -1279,7 +1279,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `key_budget_80` */
+        /** the message that a webhook gets for `key_budget_80` */
         post: operations["webhook.key_budget_80"];
         delete?: never;
         options?: never;
@@ -1296,7 +1296,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `key_budget_spent` */
+        /** the message that a webhook gets for `key_budget_spent` */
         post: operations["webhook.key_budget_spent"];
         delete?: never;
         options?: never;
@@ -1313,7 +1313,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `account_budget_80` */
+        /** the message that a webhook gets for `account_budget_80` */
         post: operations["webhook.account_budget_80"];
         delete?: never;
         options?: never;
@@ -1330,7 +1330,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `account_budget_spent` */
+        /** the message that a webhook gets for `account_budget_spent` */
         post: operations["webhook.account_budget_spent"];
         delete?: never;
         options?: never;
@@ -1347,7 +1347,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `person_budget_80` */
+        /** the message that a webhook gets for `person_budget_80` */
         post: operations["webhook.person_budget_80"];
         delete?: never;
         options?: never;
@@ -1364,7 +1364,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `person_budget_spent` */
+        /** the message that a webhook gets for `person_budget_spent` */
         post: operations["webhook.person_budget_spent"];
         delete?: never;
         options?: never;
@@ -1381,7 +1381,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `needs_changed` */
+        /** the message that a webhook gets for `needs_changed` */
         post: operations["webhook.needs_changed"];
         delete?: never;
         options?: never;
@@ -1398,7 +1398,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `upstream_down` */
+        /** the message that a webhook gets for `upstream_down` */
         post: operations["webhook.upstream_down"];
         delete?: never;
         options?: never;
@@ -1415,7 +1415,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `ledger_unwritable` */
+        /** the message that a webhook gets for `ledger_unwritable` */
         post: operations["webhook.ledger_unwritable"];
         delete?: never;
         options?: never;
@@ -1432,7 +1432,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** what a webhook is sent for `clock_wrong` */
+        /** the message that a webhook gets for `clock_wrong` */
         post: operations["webhook.clock_wrong"];
         delete?: never;
         options?: never;
@@ -1447,19 +1447,19 @@ export interface components {
             id: string;
             name: string;
             state: components["schemas"]["AccountState"];
-            /** @description what is settled, in credits */
+            /** @description the balance in credits, without what running requests will cost */
             balance: string;
-            /** @description by requests that run on the servers that can be reached; 0 at the command line, which asks none */
+            /** @description credit set aside for requests that run on the servers that can be reached; always 0 at the command line, which asks no server */
             held: string;
-            /** @description of all its keys together; null: it spends what it has */
+            /** @description the budget of all keys of the account together; null: only the balance limits it */
             budget: components["schemas"]["Budget"] | null;
-            /** @description requests per minute of all its keys; null: as many as the configuration says */
+            /** @description the most requests of all its keys in a minute; null: the limit of the configuration */
             rpm: number | null;
-            /** @description balances below which `credit_low` is sent; null: as the configuration says */
+            /** @description balances below which `credit_low` is sent; null: the balance that the configuration sets */
             warn: string[] | null;
-            /** @description what it is given in each month */
+            /** @description the credit that the account gets in each month */
             grant: components["schemas"]["Grant"] | null;
-            /** @description the plan of the configuration by which it pays; null: the prices of models */
+            /** @description the plan whose prices the account pays; null: the prices of the models */
             plan: string | null;
             /** @description the id in a system of the operator */
             external_id: string | null;
@@ -1477,7 +1477,7 @@ export interface components {
         };
         AccountBudget80MessageData: {
             account: components["schemas"]["CreditLowMessageDataAccount"];
-            /** @description such as 5/day, or 50 for good */
+            /** @description such as 5/day, or 50 in total */
             budget: string;
             spent: string;
             /** @description null: never */
@@ -1494,27 +1494,27 @@ export interface components {
             data: components["schemas"]["AccountBudget80MessageData"];
         };
         AccountCreateBody: {
-            /** @description 1 to 100 characters, unique */
+            /** @description the name of the account: 1 to 100 characters, unique */
             name: string;
-            /** @description credit it starts with, such as 12.5; else none */
+            /** @description the credit that the account starts with, such as 12.5; default: none */
             credit?: string;
-            /** @description what all its keys may spend together: such as 500/month; `none`: all it has */
+            /** @description the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description requests of all its keys in a minute; `none`: as many as the configuration says */
+            /** @description the most requests of all its keys in a minute; `none`: the limit of the configuration */
             rpm?: number | null;
-            /** @description when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says */
+            /** @description balances such as 50,10: when the balance of the account falls below one of them, a `credit_low` message is sent; `none`: the balance that the configuration sets */
             warn?: string[] | null;
-            /** @description a plan of the configuration; `none`: it pays the prices of models */
+            /** @description the plan whose prices the account pays, by its name in the configuration; `none`: the prices of the models */
             plan?: string | null;
-            /** @description the id in a system of yours; several may have the same; `none` takes it away */
+            /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away */
+            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
         };
         AccountCreditBody: {
-            /** @description such as 12.5 or -3 */
+            /** @description the credits to add, such as 12.5, or to take away, such as -3 */
             credits: string;
-            /** @description number of the payment: the same one again is not booked again */
+            /** @description the number of the payment: a second credit with the same reference is not booked */
             reference: string;
         };
         /** @enum {string} */
@@ -1522,31 +1522,31 @@ export interface components {
         AccountPage: {
             items: components["schemas"]["Account"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         /** @enum {string} */
         AccountState: "active" | "suspended";
         AccountUpdateBody: {
-            /** @description 1 to 100 characters, unique */
+            /** @description the name of the account: 1 to 100 characters, unique */
             name?: string;
-            /** @description `suspended`: its requests are refused, and those that run are finished */
+            /** @description `suspended`: new requests of the account are refused, and running ones are finished */
             state?: components["schemas"]["AccountState"];
-            /** @description what all its keys may spend together: such as 500/month; `none`: all it has */
+            /** @description the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description requests of all its keys in a minute; `none`: as many as the configuration says */
+            /** @description the most requests of all its keys in a minute; `none`: the limit of the configuration */
             rpm?: number | null;
-            /** @description when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says */
+            /** @description balances such as 50,10: when the balance of the account falls below one of them, a `credit_low` message is sent; `none`: the balance that the configuration sets */
             warn?: string[] | null;
-            /** @description a plan of the configuration; `none`: it pays the prices of models */
+            /** @description the plan whose prices the account pays, by its name in the configuration; `none`: the prices of the models */
             plan?: string | null;
-            /** @description the id in a system of yours; several may have the same; `none` takes it away */
+            /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away */
+            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
-            /** @description credit that it is given in each month of the reporting zone, such as 100/month; `none` ends that */
+            /** @description credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends the grants */
             grant?: components["schemas"]["Grant"] | null;
-            /** @description what is left of a grant ends with its month */
+            /** @description the unspent part of a grant expires at the end of its month */
             lapse?: boolean;
         };
         AuditRecord: {
@@ -1555,10 +1555,10 @@ export interface components {
             at: string;
             /** @description `operator:<name>`, `cli:<user>@<host>`, or `triwire` itself */
             actor: string;
-            /** @description the address; null at the command line */
+            /** @description the address of the caller; null for the command line */
             from: string | null;
             operation: string;
-            /** @description the id of what was changed */
+            /** @description the id of the object that was changed */
             object: string;
             before: {
                 [key: string]: unknown;
@@ -1566,24 +1566,24 @@ export interface components {
             after: {
                 [key: string]: unknown;
             } | null;
-            /** @description of this record and the one before it */
+            /** @description a digest over this record and the digest of the previous one */
             digest: string;
         };
         AuditRecordPage: {
             items: components["schemas"]["AuditRecord"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         Budget: {
             credits: string;
-            /** @description how often it is new; null: never */
+            /** @description the period after which the budget starts anew; null: it never does */
             per: components["schemas"]["BudgetPer"] | null;
-            /** @description in the window of now; of a key: by all keys of its line of rotations */
+            /** @description what was spent in the current period; for a key, also by the keys that it replaced by rotation or that replaced it */
             readonly spent?: string;
-            /** @description what running requests hold of it */
+            /** @description the part that is set aside for running requests */
             readonly held?: string;
-            /** @description when nothing of it is spent again; null: never */
+            /** @description when the next period begins; null: never */
             readonly renews_at?: string | null;
         };
         /** @enum {string} */
@@ -1596,7 +1596,7 @@ export interface components {
         ClientPage: {
             items: components["schemas"]["Client"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         /** @enum {string} */
@@ -1604,7 +1604,7 @@ export interface components {
         ClockConfirmAnswer: {
             /**
              * Format: date-time
-             * @description what the clock that dates entries shows
+             * @description the time of the clock that dates entries
              */
             time: string;
         };
@@ -1670,20 +1670,20 @@ export interface components {
             band: string | null;
             tier: string | null;
             geo: string | null;
-            /** @description an id */
+            /** @description the id of the person */
             person: string | null;
             labels: string | null;
-            /** @description only finance and admins are shown it; others get null */
+            /** @description only operators with the role finance or admin see it; others get null */
             cost_version: string | null;
-            /** @description by the prices of the provider: only finance and admins are shown it; others get null */
+            /** @description what the provider charges by its price list: only operators with the role finance or admin see it; others get null */
             cost: string | null;
-            /** @description by the provider's own answer: only finance and admins are shown it; others get null */
+            /** @description what the provider reports in its answer: only operators with the role finance or admin see it; others get null */
             cost_reported: string | null;
             alias: string | null;
             fell_back_from: string | null;
             fell_back_cause: string | null;
             moved: string | null;
-            /** @description of a correction: when the entries that it names count */
+            /** @description for a correction of times: the time at which the corrected entries count */
             effective: string | null;
         };
         DebitUsage: {
@@ -1695,29 +1695,29 @@ export interface components {
             reasoning_tokens: number;
         };
         Demo: {
-            /** @description it can be made, or is there: no request was billed yet */
+            /** @description whether the demo can be made or exists; it is offered until the first request is billed */
             offered: boolean;
-            /** @description its file is there */
+            /** @description whether the demo exists */
             made: boolean;
-            /** @description it is being made now, which takes some seconds */
+            /** @description whether the demo is being made now, which takes some seconds */
             making: boolean;
         };
         Explanation: {
             request_id: string;
             account: components["schemas"]["KeyBudget80MessageDataAccount"] | null;
             key: components["schemas"]["ExplanationKey"] | null;
-            /** @description the id of the person whose key it was */
+            /** @description the id of the person who used the key */
             person: string | null;
             /** @description such as project=apollo,team=red */
             labels: string | null;
             model: string | null;
             alias: string | null;
-            /** @description each step of a chain to a further model, and why; null where the request named no chain */
+            /** @description each change to the next model of a chain, and its cause; null if the request named no chain */
             fell_back: components["schemas"]["ExplanationFellBack"][] | null;
-            /** @description why a conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`, `preferred`), and the most that this cost: its fresh input at the price of a cache read less */
+            /** @description why the conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`, `preferred`), and the most that this cost: the price of its fresh input minus the price of reading it from a cache */
             moved: components["schemas"]["ExplanationMoved"] | null;
             wire: components["schemas"]["ExplanationWire"];
-            /** @description null where only the ledger knows of the request */
+            /** @description null if only the ledger has the request */
             attempts: components["schemas"]["ExplanationAttempts"][] | null;
             stopped: components["schemas"]["ExplanationStopped"] | null;
             losses: components["schemas"]["Loss"][] | null;
@@ -1726,16 +1726,16 @@ export interface components {
             settlement: components["schemas"]["ExplanationSettlement"];
         };
         ExplanationAttempts: {
-            /** @description the model of the chain; null where the request named no chain */
+            /** @description the model of the chain that was asked; null if the request named no chain */
             model: string | null;
             upstream: string;
             account: string | null;
             why: string;
             status: number | null;
             cause: string | null;
-            /** @description what its provider said of the error, scrubbed, without what repeats the request (`explain_upstream_text`) */
+            /** @description the error text of the provider, without secrets and without parts that repeat the request (see `explain_upstream_text`) */
             text: string | null;
-            /** @description until it was over, or until now */
+            /** @description the duration of the attempt; for a running attempt, until now */
             ms: number;
         };
         ExplanationFellBack: {
@@ -1766,11 +1766,11 @@ export interface components {
             outcome: string | null;
             status: number | null;
             code: string | null;
-            /** @description of a 402: `spent` balance, `held` by running requests, `account_budget_spent` or `account_budget_held` of its budget, `person_budget_spent` or `person_budget_held` of that of the person over all their keys, `budget_spent` or `budget_held` of the key; of a 429: `window` of the account, `person_window`, `key_window`, `upstream`, `busy`, `bodies`, `counter`, `failed_auth` */
+            /** @description for a 402: the balance is `spent`, or `held` for running requests; or a budget is, of the account (`account_budget_spent`, `account_budget_held`), of the person (`person_budget_spent`, `person_budget_held`) or of the key (`budget_spent`, `budget_held`); for a 429: the rate limit of the account (`window`), the person (`person_window`) or the key (`key_window`), the provider (`upstream`), or the gateway (`busy`, `bodies`, `counter`, `failed_auth`) */
             reason: string | null;
-            /** @description the sentence of the error, as its client got it */
+            /** @description the message of the error, as the client got it */
             message: string | null;
-            /** @description the field that it names */
+            /** @description the field that the error names */
             param: string | null;
             cause: string | null;
             usage_source: string | null;
@@ -1787,39 +1787,39 @@ export interface components {
         };
         ForeignKey: {
             id: string;
-            /** @description its first characters */
+            /** @description the first characters of the key */
             prefix: string;
             label: string | null;
             account: string;
             account_name: string | null;
-            /** @description the id of the person whose it is */
+            /** @description the id of the person who uses the key */
             person: string | null;
             person_name: string | null;
-            /** @description the gateway that made it, such as `litellm`; null: a key of ours */
+            /** @description the gateway that made the key, such as `litellm`; null: triwire */
             origin: string | null;
             /** Format: date-time */
             created: string;
             expires: string | null;
             revoked: string | null;
             last_used: string | null;
-            /** @description whether a key of ours follows it */
+            /** @description whether a key of triwire has replaced it by rotation */
             rotated: boolean;
         };
         ForeignKeyPage: {
             items: components["schemas"]["ForeignKey"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         Grant: {
             credits: string;
-            /** @description whether what is left of it ends with its month */
+            /** @description whether the unspent part of a grant expires at the end of its month */
             lapse: boolean;
-            /** @description the reference of the last one */
+            /** @description the reference of the last grant */
             readonly last?: string | null;
         };
         IssuedKey: {
-            /** @description the key itself, this once; a repeated request is not shown it again */
+            /** @description the key itself, which is shown only in this answer; the answer to a repeated request leaves it out */
             key?: string;
             id: string;
             prefix: string;
@@ -1827,41 +1827,41 @@ export interface components {
         IssuedOperator: {
             name: string;
             role: components["schemas"]["OperatorRole"];
-            /** @description the token itself, this once; a repeated request is not shown it again */
+            /** @description the token itself, which is shown only in this answer; the answer to a repeated request leaves it out */
             token?: string;
             /** Format: date-time */
             expires: string;
         };
         Key: {
             id: string;
-            /** @description its first characters */
+            /** @description the first characters of the key */
             prefix: string;
             label: string | null;
             account: string;
             account_name: string | null;
-            /** @description null: it spends whatever its account has */
+            /** @description the budget of the key; null: only its account limits it */
             budget: components["schemas"]["Budget"] | null;
-            /** @description requests per minute; null: as many as its account */
+            /** @description the most requests of the key in a minute; null: the limit of its account */
             rpm: number | null;
-            /** @description what it may ask for; null: every model */
+            /** @description the models that the key may use; null: all models */
             models: string[] | null;
-            /** @description the id of the person whose it is */
+            /** @description the id of the person who uses the key */
             person: string | null;
             person_name: string | null;
-            /** @description of that person over all their keys; null: none */
+            /** @description the budget of that person for all their keys together; null: none */
             person_budget: components["schemas"]["Budget"] | null;
-            /** @description requests per minute of that person with all their keys; null: any number */
+            /** @description the most requests of that person in a minute, with all their keys; null: no limit */
             person_rpm: number | null;
-            /** @description what its requests are for, by dimension; null: nothing */
+            /** @description labels that say what the requests of the key are for, by dimension; null: none */
             labels: components["schemas"]["Labels"] | null;
-            /** @description dimensions in which its client may choose; null: none */
+            /** @description the dimensions in which a client of the key may choose another label; null: none */
             may_choose: string[] | null;
-            /** @description the id in a system of the operator; its successors keep it */
+            /** @description the id in a system of the operator; a key that replaces this one by rotation keeps it */
             external_id: string | null;
             metadata: components["schemas"]["Metadata"] | null;
-            /** @description the session of a person that it is the key of */
+            /** @description the id of the session, if this is the key of a person's session */
             session: string | null;
-            /** @description the gateway that made it, such as `litellm`; null: a key of ours */
+            /** @description the gateway that made the key, such as `litellm`; null: triwire */
             origin: string | null;
             /** Format: date-time */
             created: string;
@@ -1882,7 +1882,7 @@ export interface components {
         KeyBudget80MessageData: {
             account: components["schemas"]["KeyBudget80MessageDataAccount"];
             key: components["schemas"]["KeyBudget80MessageDataKey"];
-            /** @description such as 5/day, or 50 for good */
+            /** @description such as 5/day, or 50 in total */
             budget: string;
             spent: string;
             /** @description null: never */
@@ -1908,25 +1908,25 @@ export interface components {
             data: components["schemas"]["KeyBudget80MessageData"];
         };
         KeyCreateBody: {
-            /** @description what people call it; its successors keep it */
+            /** @description a name for people; a key that replaces this one by rotation keeps it */
             label?: string;
-            /** @description what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away */
+            /** @description the most credits that the key may spend: in each period, such as 5/day, 20/week or 100/month, or in total, such as 50; `none` removes the limit */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description how many requests it may make in a minute, below what its account may; `none`: as many */
+            /** @description the most requests of the key in a minute, at most as many as its account may make; `none`: as many as its account */
             rpm?: number | null;
-            /** @description what it may ask for: ids with commas between them, such as large,small-*; `none`: everything */
+            /** @description the models that the key may use: ids separated by commas, such as large,small-*; `none`: all models */
             models?: string[] | null;
-            /** @description whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody */
+            /** @description the person who uses the key, by id, external id, or a unique name or e-mail address; `none`: nobody */
             person?: string | null;
             /** @description what its requests are for: declared labels with commas between them, such as project=apollo,team=red, 4 at most; `none` takes them away */
             labels?: components["schemas"]["Labels"] | null;
-            /** @description dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere */
+            /** @description the dimensions in which a client of the key may choose another declared label, separated by commas; `none`: no dimension */
             may_choose?: string[] | null;
-            /** @description the id in a system of yours; several may have the same; `none` takes it away */
+            /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away */
+            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
-            /** @description when it ends: after a time such as 12h or 30d, or at one such as 2027-01-31T12:00:00Z, or when a day of the reporting zone begins; `none`: never */
+            /** @description when the key expires: after a duration such as 30d, at a time such as 2027-01-31T12:00:00Z, or at the beginning of a day such as 2027-01-31; `none`: never */
             expires?: string | null;
         };
         /** @enum {string} */
@@ -1936,7 +1936,7 @@ export interface components {
         KeyPage: {
             items: components["schemas"]["Key"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         KeyRotateBody: {
@@ -1947,25 +1947,25 @@ export interface components {
             grace: string;
         };
         KeyUpdateBody: {
-            /** @description what people call it; null takes it away */
+            /** @description a name for people; null removes it */
             label?: string | null;
-            /** @description what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away */
+            /** @description the most credits that the key may spend: in each period, such as 5/day, 20/week or 100/month, or in total, such as 50; `none` removes the limit */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description how many requests it may make in a minute, below what its account may; `none`: as many */
+            /** @description the most requests of the key in a minute, at most as many as its account may make; `none`: as many as its account */
             rpm?: number | null;
-            /** @description what it may ask for: ids with commas between them, such as large,small-*; `none`: everything */
+            /** @description the models that the key may use: ids separated by commas, such as large,small-*; `none`: all models */
             models?: string[] | null;
-            /** @description whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody */
+            /** @description the person who uses the key, by id, external id, or a unique name or e-mail address; `none`: nobody */
             person?: string | null;
             /** @description what its requests are for: declared labels with commas between them, such as project=apollo,team=red, 4 at most; `none` takes them away */
             labels?: components["schemas"]["Labels"] | null;
-            /** @description dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere */
+            /** @description the dimensions in which a client of the key may choose another declared label, separated by commas; `none`: no dimension */
             may_choose?: string[] | null;
-            /** @description the id in a system of yours; several may have the same; `none` takes it away */
+            /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away */
+            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
-            /** @description when it ends: after a time such as 12h or 30d, or at one such as 2027-01-31T12:00:00Z, or when a day of the reporting zone begins; `none`: never */
+            /** @description when the key expires: after a duration such as 30d, at a time such as 2027-01-31T12:00:00Z, or at the beginning of a day such as 2027-01-31; `none`: never */
             expires?: string | null;
         };
         Labels: {
@@ -1976,7 +1976,7 @@ export interface components {
             account_name: string | null;
             seq: number;
             kind: components["schemas"]["LedgerEntryKind"];
-            /** @description a credit adds it, a debit takes it away */
+            /** @description credits: a credit adds them to the balance, a debit takes them away */
             amount: string;
             balance_after: string;
             reference: string | null;
@@ -2010,20 +2010,20 @@ export interface components {
             band: string | null;
             tier: string | null;
             geo: string | null;
-            /** @description an id */
+            /** @description the id of the person */
             person: string | null;
             labels: string | null;
-            /** @description only finance and admins are shown it; others get null */
+            /** @description only operators with the role finance or admin see it; others get null */
             cost_version: string | null;
-            /** @description by the prices of the provider: only finance and admins are shown it; others get null */
+            /** @description what the provider charges by its price list: only operators with the role finance or admin see it; others get null */
             cost: string | null;
-            /** @description by the provider's own answer: only finance and admins are shown it; others get null */
+            /** @description what the provider reports in its answer: only operators with the role finance or admin see it; others get null */
             cost_reported: string | null;
             alias: string | null;
             fell_back_from: string | null;
             fell_back_cause: string | null;
             moved: string | null;
-            /** @description of a correction: when the entries that it names count */
+            /** @description for a correction of times: the time at which the corrected entries count */
             effective: string | null;
         };
         /** @enum {string} */
@@ -2031,11 +2031,11 @@ export interface components {
         LedgerEntryPage: {
             items: components["schemas"]["LedgerEntry"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         LedgerMargin: {
-            /** @description of the reporting zone */
+            /** @description a day of the reporting zone */
             day?: string;
             model?: string | null;
             account?: string;
@@ -2044,24 +2044,24 @@ export interface components {
             key_prefix?: string | null;
             key_label?: string | null;
             upstream?: string | null;
-            /** @description debits that were not given back */
+            /** @description debits that were not refunded */
             requests: number;
             billed: string;
-            /** @description what providers charge by their lists, also for what was given back */
+            /** @description what providers charge by their price lists, also for refunded debits */
             cost: string;
-            /** @description billed less cost; null while `without_cost` is not 0 */
+            /** @description `billed` minus `cost`; null while `without_cost` is not 0 */
             margin: string | null;
-            /** @description debits without a cost: no list of the provider was there for them */
+            /** @description debits without a cost, because the configuration had no price list of the provider */
             without_cost: number;
         };
         LedgerMarginPage: {
             items: components["schemas"]["LedgerMargin"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         LedgerTotal: {
-            /** @description of the reporting zone */
+            /** @description a day of the reporting zone */
             day?: string;
             model?: string | null;
             account?: string;
@@ -2070,7 +2070,7 @@ export interface components {
             key_prefix?: string | null;
             key_label?: string | null;
             upstream?: string | null;
-            /** @description debits that were not given back */
+            /** @description debits that were not refunded */
             requests: number;
             billed: string;
             credited: string;
@@ -2084,7 +2084,7 @@ export interface components {
         LedgerTotalPage: {
             items: components["schemas"]["LedgerTotal"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         LedgerUnwritableMessage: {
@@ -2101,9 +2101,9 @@ export interface components {
             queued: number;
             spooled: number;
             oldest_ms: number;
-            /** @description whether the ledger takes nothing of any account */
+            /** @description whether the ledger accepts no debits of any account */
             all: boolean;
-            /** @description accounts whose debits wait for too long */
+            /** @description the number of accounts whose debits have waited for too long */
             accounts: number;
         };
         Loss: {
@@ -2113,20 +2113,20 @@ export interface components {
         };
         Me: {
             kind: components["schemas"]["MeKind"];
-            /** @description of the operator, or of the account */
+            /** @description the name of the operator or of the account */
             name: string;
-            /** @description null for the owner of a key; `lead` and `member` for people who have signed in */
+            /** @description the role of the caller: null for the owner of a key, `lead` or `member` for a person who has signed in */
             role: components["schemas"]["MeRole"] | null;
-            /** @description when the token or key ends */
+            /** @description when the token or key expires */
             expires: string | null;
             account: components["schemas"]["MeAccount"] | null;
-            /** @description the key that was shown, with its bounds */
+            /** @description the key of the caller, with its limits */
             key: components["schemas"]["MeKey"] | null;
-            /** @description ids that the key can name */
+            /** @description the ids of the models that the key may use */
             models: string[] | null;
             /** @description the pages that the console has for the owner of a key */
             pages: string[] | null;
-            /** @description whose days budgets and figures are of */
+            /** @description the time zone in which days of budgets and figures begin */
             time_zone: string;
         };
         MeAccount: {
@@ -2137,53 +2137,53 @@ export interface components {
         };
         MeKey: {
             id: string;
-            /** @description its first characters */
+            /** @description the first characters of the key */
             prefix: string;
             label: string | null;
             account: string;
             account_name: string | null;
-            /** @description null: it spends whatever its account has */
+            /** @description the budget of the key; null: only its account limits it */
             budget: components["schemas"]["Budget"] | null;
-            /** @description requests per minute; null: as many as its account */
+            /** @description the most requests of the key in a minute; null: the limit of its account */
             rpm: number | null;
-            /** @description what it may ask for; null: every model */
+            /** @description the models that the key may use; null: all models */
             models: string[] | null;
-            /** @description the id of the person whose it is */
+            /** @description the id of the person who uses the key */
             person: string | null;
             person_name: string | null;
-            /** @description of that person over all their keys; null: none */
+            /** @description the budget of that person for all their keys together; null: none */
             person_budget: components["schemas"]["Budget"] | null;
-            /** @description requests per minute of that person with all their keys; null: any number */
+            /** @description the most requests of that person in a minute, with all their keys; null: no limit */
             person_rpm: number | null;
-            /** @description what its requests are for, by dimension; null: nothing */
+            /** @description labels that say what the requests of the key are for, by dimension; null: none */
             labels: components["schemas"]["Labels"] | null;
-            /** @description dimensions in which its client may choose; null: none */
+            /** @description the dimensions in which a client of the key may choose another label; null: none */
             may_choose: string[] | null;
-            /** @description the session of a person that it is the key of */
+            /** @description the id of the session, if this is the key of a person's session */
             session: string | null;
-            /** @description the gateway that made it, such as `litellm`; null: a key of ours */
+            /** @description the gateway that made the key, such as `litellm`; null: triwire */
             origin: string | null;
             /** Format: date-time */
             created: string;
             expires: string | null;
             revoked: string | null;
             last_used: string | null;
-            /** @description what was billed with it in all */
+            /** @description all credits that were billed with the key */
             spent: string;
         };
         /** @enum {string} */
         MeKind: "operator" | "owner";
         /** @enum {string} */
         MeRole: "admin" | "viewer" | "finance" | "lead" | "member";
-        /** @description words of yours */
+        /** @description pairs of your own, which the gateway keeps and does not interpret */
         Metadata: {
             [key: string]: string;
         };
         Model: {
             id: string;
-            /** @description its other names */
+            /** @description other names of the model */
             also: string[];
-            /** @description of a chain the models that may answer, in order: the other fields are those of the first */
+            /** @description for a chain: the models that may answer, in order; the other fields describe the first of them */
             chain: string[] | null;
             wire: components["schemas"]["ClientWires"];
             upstream: string;
@@ -2191,19 +2191,19 @@ export interface components {
             upstreams: components["schemas"]["ModelUpstreams"][];
             max_output_tokens: number;
             context_window: number | null;
-            /** @description credits per million tokens; of `calls` for each */
+            /** @description credits per million tokens; for `calls`, credits per call */
             prices: components["schemas"]["ModelPrices"];
             price_version: string;
-            /** @description at least half of its last 20 answers failed, of 5 at least; null where no server is asked */
+            /** @description whether at least half of its last 20 answers failed (at least 5 are needed); null if no server was asked */
             failing: boolean | null;
         };
         ModelPage: {
             items: components["schemas"]["Model"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
-        /** @description credits per million tokens; of `calls` for each */
+        /** @description credits per million tokens; for `calls`, credits per call */
         ModelPrices: {
             input: string;
             cache_read: string;
@@ -2231,23 +2231,23 @@ export interface components {
             upstream_model: string;
         };
         Need: {
-            /** @description the same for as long as the line is there, on every server of the store */
+            /** @description an id that stays the same while the line exists, on every server of the store */
             id: string;
             rule: components["schemas"]["NeedRule"];
             severity: components["schemas"]["NeedsChangedMessageDataSeverity"];
             /** @description one sentence */
             text: string;
-            /** @description when it began, else when it was first noticed */
+            /** @description when it began or, if that is not known, when it was first noticed */
             since: string | null;
-            /** @description the page of the act, below the address of the console */
+            /** @description the page on which to act, relative to the address of the console */
             link: string;
-            /** @description a command for the act; words in capitals are to be filled in */
+            /** @description a command that acts on it; replace the words in capitals */
             command: string;
         };
         NeedPage: {
             items: components["schemas"]["Need"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         /** @enum {string} */
@@ -2285,12 +2285,12 @@ export interface components {
             revoked: string | null;
         };
         OperatorCreateBody: {
-            /** @description who it is: 1 to 64 letters, digits and . _ @ - */
+            /** @description the name of the operator: 1 to 64 letters, digits and . _ @ - */
             name: string;
-            /** @description `viewer` reads, `admin` also changes, `finance` reads sums, prices and statements alone */
+            /** @description `viewer` may read everything, `admin` may also make changes, `finance` may read only sums, prices and statements */
             role: components["schemas"]["OperatorRole"];
             /**
-             * @description how long the token is good, such as 12h or 90d
+             * @description how long the token is valid, such as 12h or 90d
              * @default 90d
              */
             expires: string;
@@ -2298,7 +2298,7 @@ export interface components {
         OperatorPage: {
             items: components["schemas"]["Operator"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         /** @enum {string} */
@@ -2311,47 +2311,47 @@ export interface components {
             outcome: string | null;
             status: number | null;
             code: string | null;
-            /** @description of a 402: `spent` balance, `held` by running requests, `account_budget_spent` or `account_budget_held` of its budget, `person_budget_spent` or `person_budget_held` of that of the person over all their keys, `budget_spent` or `budget_held` of the key; of a 429: `window` of the account, `person_window`, `key_window`, `upstream`, `busy`, `bodies`, `counter`, `failed_auth` */
+            /** @description for a 402: the balance is `spent`, or `held` for running requests; or a budget is, of the account (`account_budget_spent`, `account_budget_held`), of the person (`person_budget_spent`, `person_budget_held`) or of the key (`budget_spent`, `budget_held`); for a 429: the rate limit of the account (`window`), the person (`person_window`) or the key (`key_window`), the provider (`upstream`), or the gateway (`busy`, `bodies`, `counter`, `failed_auth`) */
             reason: string | null;
-            /** @description the sentence of the error, as its client got it */
+            /** @description the message of the error, as the client got it */
             message: string | null;
-            /** @description the field that it names */
+            /** @description the field that the error names */
             param: string | null;
             usage: components["schemas"]["TokenCounts"] | null;
-            /** @description what was billed */
+            /** @description the credits that were billed */
             credits: string | null;
-            /** @description why it was refused or failed, in a sentence; null: it was answered */
+            /** @description why the request was refused or failed, in a sentence; null: it was answered */
             why: string | null;
-            /** @description what to do about it */
+            /** @description what the owner can do about it */
             cure: string | null;
         };
         OwnKeyCreateAnswer: {
-            /** @description the key itself, this once */
+            /** @description the key itself, which is shown only in this answer */
             key?: string;
             id: string;
             name: string;
         };
         OwnKeyCreateBody: {
-            /** @description the agent and its machine */
+            /** @description a name for the key, such as the agent and its machine */
             name: string;
         };
         OwnModelsAnswer: {
             items: components["schemas"]["OwnModelsAnswerItems"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         OwnModelsAnswerItems: {
             id: string;
-            /** @description its other names */
+            /** @description other names of the model */
             also: string[];
             max_output_tokens: number;
             context_window: number | null;
         };
         OwnPlaygroundBody: {
-            /** @description which wire is spoken */
+            /** @description the wire of the request */
             wire: components["schemas"]["ClientWires"];
-            /** @description what a client of the wire would send: an object, or its JSON as a text, which is taken to the byte */
+            /** @description the body of the request, in the form of the wire: an object, or a text with its JSON, which is used unchanged */
             body: string | {
                 [key: string]: unknown;
             };
@@ -2359,17 +2359,17 @@ export interface components {
         OwnRequestsAnswer: {
             items: components["schemas"]["OwnRequestsAnswerItems"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         OwnRequestsAnswerItems: {
             request_id: string;
             /**
              * Format: date-time
-             * @description when it was over; of the ledger, when its debit was made
+             * @description when the request was over; for a row from the ledger, when its debit was made
              */
             at: string;
-            /** @description null for one of the playground, and for one whose key is not known */
+            /** @description null for a request of the playground, and for a request whose key is not known */
             key: components["schemas"]["RequestKey"] | null;
             model: string | null;
             alias: string | null;
@@ -2382,24 +2382,24 @@ export interface components {
             cache_write_tokens: number | null;
             output_tokens: number | null;
             reasoning_tokens: number | null;
-            /** @description until the first byte of its answer */
+            /** @description the time until the first byte of the answer */
             first_byte_ms: number | null;
             total_ms: number | null;
-            /** @description whose request it was, for a lead */
+            /** @description the person who made the request; shown to a lead */
             person: components["schemas"]["PersonBudget80MessageDataPerson"] | null;
         };
         OwnSession: {
             id: string;
-            /** @description the program, as it called itself */
+            /** @description the name of the program, as the program sent it */
             agent: string | null;
-            /** @description where it was asked from */
+            /** @description the address from which the person signed in */
             address: string | null;
             /** Format: date-time */
             created: string;
             last_used: string | null;
             /** Format: date-time */
             expires: string;
-            /** @description whether this question was asked with it */
+            /** @description whether this request was made with this session */
             is_this: boolean;
         };
         OwnSessionEndAnswer: {
@@ -2410,7 +2410,7 @@ export interface components {
         OwnSessionPage: {
             items: components["schemas"]["OwnSession"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         OwnStatement: {
@@ -2432,7 +2432,7 @@ export interface components {
             time_zone: string;
             week_starts: string;
             bucket: string;
-            /** @description when each begins: a day of the zone, or a time */
+            /** @description the start of each bucket: a day of the zone, or a time */
             buckets: string[];
             /** Format: date-time */
             from: string;
@@ -2440,11 +2440,11 @@ export interface components {
             to: string;
             /**
              * Format: date-time
-             * @description what came later may not be counted yet
+             * @description the time until which the figures are complete; later requests may not be counted yet
              */
             complete_until: string;
             series: components["schemas"]["UsageSeries"][];
-            /** @description groups that are not listed separately */
+            /** @description the sum of the groups that are not listed separately */
             other: components["schemas"]["UsageOther"] | null;
             total: components["schemas"]["UsageTotal"];
         };
@@ -2453,7 +2453,7 @@ export interface components {
         PeopleListAnswer: {
             items: components["schemas"]["PeopleListAnswerItems"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         PeopleListAnswerItems: {
@@ -2465,7 +2465,7 @@ export interface components {
             p50: (number | null)[];
             p95: (number | null)[];
             p99: (number | null)[];
-            /** @description how far each may be off, as a share of it */
+            /** @description the largest relative error of the values */
             error: number;
         };
         Person: {
@@ -2473,13 +2473,13 @@ export interface components {
             name: string | null;
             external_id: string | null;
             email: string | null;
-            /** @description the id of the one account that keys of the person may be of; null: any */
+            /** @description the id of the only account whose keys the person may use; null: any account */
             account: string | null;
-            /** @description of all their keys together; null: none */
+            /** @description the budget of all keys of the person together; null: none */
             budget: components["schemas"]["Budget"] | null;
-            /** @description requests per minute of all their keys; null: any number */
+            /** @description the most requests of the person in a minute, with all their keys; null: no limit */
             rpm: number | null;
-            /** @description the person that this second identity belongs to */
+            /** @description the id of the main identity, if this row is a second identity of the same person */
             linked_to: string | null;
             /** Format: date-time */
             created: string;
@@ -2497,7 +2497,7 @@ export interface components {
         };
         PersonBudget80MessageData: {
             person: components["schemas"]["PersonBudget80MessageDataPerson"];
-            /** @description such as 5/day, or 50 for good */
+            /** @description such as 5/day, or 50 in total */
             budget: string;
             spent: string;
             /** @description null: never */
@@ -2518,17 +2518,17 @@ export interface components {
             data: components["schemas"]["PersonBudget80MessageData"];
         };
         PersonCreateBody: {
-            /** @description 1 to 100 characters; `none` takes it away */
+            /** @description the name of the person, 1 to 100 characters; `none` removes it */
             name?: string | null;
-            /** @description the id in a directory of yours, which only one person has; `none` takes it away */
+            /** @description the id of the person in your directory, which must be unique; `none` removes it */
             external_id?: string | null;
-            /** @description an address; `none` takes it away */
+            /** @description the e-mail address of the person; `none` removes it */
             email?: string | null;
-            /** @description the one account that keys of the person may be of, by name or id; `none`: any */
+            /** @description the only account whose keys the person may use, by name or id; `none`: any account */
             account?: string | null;
-            /** @description what all their keys may spend together, in their account: such as 50/month; `none`: no limit */
+            /** @description the most credits that all keys of the person may spend together, such as 50/month; the person needs an account; `none`: no limit */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description requests of all their keys in a minute; `none`: any number */
+            /** @description the most requests of the person in a minute, with all their keys; `none`: no limit */
             rpm?: number | null;
         };
         PersonImportAnswer: {
@@ -2537,25 +2537,25 @@ export interface components {
             unchanged: number;
         };
         PersonImportBody: {
-            /** @description a head with any of name, external_id, email, account, budget, rpm, and a line for each person */
+            /** @description a CSV file: a header line with any of name, external_id, email, account, budget, rpm, and then a line for each person */
             csv: string;
         };
         PersonLinkBody: {
-            /** @description who is the same person: id, external id, or a unique name */
+            /** @description the second identity of this person, by id, external id, or a unique name or e-mail address */
             other: string;
         };
         PersonPage: {
             items: components["schemas"]["Person"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         PlaygroundBody: {
-            /** @description whose window and credit it uses, by name or id */
+            /** @description the account whose credit and rate limit the request uses, by name or id */
             account: string;
-            /** @description which wire is spoken */
+            /** @description the wire of the request */
             wire: components["schemas"]["ClientWires"];
-            /** @description what a client of the wire would send: an object, or its JSON as a text, which is taken to the byte */
+            /** @description the body of the request, in the form of the wire: an object, or a text with its JSON, which is used unchanged */
             body: string | {
                 [key: string]: unknown;
             };
@@ -2567,7 +2567,7 @@ export interface components {
             detail: string;
             request_id: string;
             errors?: components["schemas"]["ProblemErrors"][];
-            /** @description What is there now, where something else was edited. */
+            /** @description The current object, if another request has changed it. */
             current?: unknown;
         };
         ProblemErrors: {
@@ -2580,13 +2580,13 @@ export interface components {
             request_id: string;
             /**
              * Format: date-time
-             * @description when it was over; of the ledger, when its debit was made
+             * @description when the request was over; for a row from the ledger, when its debit was made
              */
             at: string;
             account: components["schemas"]["KeyBudget80MessageDataAccount"] | null;
-            /** @description null for one of the playground, and for one whose key is not known */
+            /** @description null for a request of the playground, and for a request whose key is not known */
             key: components["schemas"]["RequestKey"] | null;
-            /** @description the id of the person whose key it was */
+            /** @description the id of the person who used the key */
             person: string | null;
             /** @description such as project=apollo,team=red */
             labels: string | null;
@@ -2606,11 +2606,11 @@ export interface components {
             cache_write_tokens: number | null;
             output_tokens: number | null;
             reasoning_tokens: number | null;
-            /** @description until the first byte of its answer */
+            /** @description the time until the first byte of the answer */
             first_byte_ms: number | null;
             total_ms: number | null;
             attempts: number | null;
-            /** @description `ledger`: it is too long ago for the memory of the server */
+            /** @description `ledger`: the server no longer has the request in memory */
             source: components["schemas"]["RequestSource"];
         };
         RequestKey: {
@@ -2623,11 +2623,11 @@ export interface components {
         RequestPage: {
             items: components["schemas"]["Request"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         /**
-         * @description `ledger`: it is too long ago for the memory of the server
+         * @description `ledger`: the server no longer has the request in memory
          * @enum {string}
          */
         RequestSource: "memory" | "ledger";
@@ -2639,24 +2639,24 @@ export interface components {
             account: string;
             account_name: string | null;
             role: string;
-            /** @description the id of its key, which entries of the ledger name */
+            /** @description the id of the session's key, which entries of the ledger name */
             key: string;
-            /** @description the program, as it called itself */
+            /** @description the name of the program, as the program sent it */
             agent: string | null;
-            /** @description where it was asked from */
+            /** @description the address from which the person signed in */
             address: string | null;
             /** Format: date-time */
             created: string;
             /**
              * Format: date-time
-             * @description when its tokens were made last
+             * @description when the tokens of the session were last renewed
              */
             refreshed: string;
             last_used: string | null;
             /** Format: date-time */
             expires: string;
             ended: string | null;
-            /** @description why it has ended */
+            /** @description why the session has ended */
             why: string | null;
         };
         SessionCreateAnswer: {
@@ -2667,13 +2667,13 @@ export interface components {
             expires: string;
         };
         SessionCreateBody: {
-            /** @description the token of an operator or of a link, or a key of an account */
+            /** @description the token of an operator, the token of a sign-in link, or a key of an account */
             token: string;
         };
         SessionPage: {
             items: components["schemas"]["Session"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         Setup: {
@@ -2682,21 +2682,21 @@ export interface components {
             wire: components["schemas"]["ClientWires"];
             model: string;
             base_url: string;
-            /** @description the setting that it comes from; `listen`: only this machine may reach it; `asked`: from `url` */
+            /** @description where `base_url` comes from: the settings `api_url` or `listen` (an address that only this machine may reach), or the field `url` of this request (`asked`) */
             base_url_from: components["schemas"]["SetupBaseUrlFrom"];
             files: components["schemas"]["SetupFiles"][];
             lines: components["schemas"]["SetupLines"][];
-            /** @description what a person does in its windows */
+            /** @description steps that a person takes in the windows of the program */
             readonly steps?: string[];
             notes: string[];
         };
         /**
-         * @description the setting that it comes from; `listen`: only this machine may reach it; `asked`: from `url`
+         * @description where `base_url` comes from: the settings `api_url` or `listen` (an address that only this machine may reach), or the field `url` of this request (`asked`)
          * @enum {string}
          */
         SetupBaseUrlFrom: "api_url" | "listen" | "asked";
         SetupFiles: {
-            /** @description where it belongs; null for a source text of your own */
+            /** @description the path of the file; null for a text that belongs in your own source code */
             path: string | null;
             language: string;
             text: string;
@@ -2716,33 +2716,33 @@ export interface components {
             currency: string;
             month: string;
             time_zone: string;
-            /** @description whether the month is over, so that this statement stays as it is */
+            /** @description whether the month is over; then this statement no longer changes */
             closed: boolean;
             /** @description the balance before the first entry of the month */
             opening: string;
             credits: string;
             use: string;
-            /** @description what was given back of use */
+            /** @description refunds of use */
             returns: string;
             /** @description opening + credits - use + returns */
             closing: string;
             credit_lines: components["schemas"]["StatementCreditLines"][];
             use_lines: components["schemas"]["StatementUseLines"][];
-            /** @description use less returns, by lines of rotations */
+            /** @description use minus returns by key; keys that replace each other by rotation are one line */
             keys: components["schemas"]["StatementKeys"][];
-            /** @description the same by people */
+            /** @description use minus returns by person */
             people: components["schemas"]["StatementPeople"][];
-            /** @description the same by labels */
+            /** @description use minus returns by label */
             labels: components["schemas"]["StatementLabels"][];
             /** @description the number of the first entry of the account in the month */
             from: number | null;
-            /** @description and of the last one */
+            /** @description the number of the last entry of the account in the month */
             to: number | null;
-            /** @description of the last entry */
+            /** @description the digest of the last entry */
             digest: string | null;
-            /** @description of the ledger at the end of the month, for `ledger verify --against` */
+            /** @description the head of the ledger at the end of the month, for `ledger verify --against` */
             head: string;
-            /** @description makes the statement again */
+            /** @description the command that makes this statement again */
             command: string;
         };
         StatementCreditLines: {
@@ -2806,7 +2806,7 @@ export interface components {
             cache_write: string;
             cache_write_1h: string;
             output: string;
-            /** @description whether it depends on the size of a request */
+            /** @description whether the price depends on the size of a request */
             has_steps: boolean;
         };
         Status: {
@@ -2815,37 +2815,37 @@ export interface components {
             /** Format: date-time */
             started: string;
             store: components["schemas"]["StatusStore"];
-            /** @description as /readyz says it */
+            /** @description as /readyz reports it */
             ready: boolean;
-            /** @description that run now */
+            /** @description streams that run now */
             streams: number;
             ledger: components["schemas"]["StatusLedger"];
-            /** @description what is wrong with the clock that dates entries, or with that of the machine; null: nothing */
+            /** @description what is wrong with the clock that dates entries, or with the clock of the machine; null: nothing */
             clock: string | null;
-            /** @description of the last minute or so */
+            /** @description the value of about the last minute */
             loop_lag_p99_ms: number;
             rss_bytes: number;
             reporting: components["schemas"]["StatusReporting"];
-            /** @description where clients reach the gateway, by the configuration; null: nobody has said it */
+            /** @description where clients reach the gateway; null: the configuration does not say it */
             api_url: string | null;
-            /** @description where operators reach the admin listener, in the same way */
+            /** @description where operators reach the admin listener; null: the configuration does not say it */
             public_url: string | null;
-            /** @description only while so much of the ledger is not folded that reports leave it out: see docs/operating.md */
+            /** @description present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md */
             folding?: components["schemas"]["StatusFolding"];
-            /** @description of what all servers of a store should have in common */
+            /** @description a digest of the settings that must be the same on all servers of a store */
             config_digest: string;
-            /** @description upstream accounts that other servers of the store leave alone by what they have met */
+            /** @description upstream accounts that this server does not use because other servers of the store met a failure there */
             heard: components["schemas"]["StatusHeard"][];
-            /** @description models of whose last 20 answers at least half failed here, of 5 at least */
+            /** @description models for which at least half of the last 20 answers failed on this server; at least 5 answers are needed */
             failing: string[];
-            /** @description the built-in simulator answers */
+            /** @description whether the built-in simulator answers */
             demo: boolean;
-            /** @description what an operator should act on now, the worst first: see `GET /needs` */
+            /** @description what an operator should act on now, the most urgent first: see `GET /needs` */
             needs?: components["schemas"]["Need"][];
         };
-        /** @description only while so much of the ledger is not folded that reports leave it out: see docs/operating.md */
+        /** @description present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md */
         StatusFolding: {
-            /** @description entries that figures of reports are made of */
+            /** @description entries that the figures of reports include */
             folded: number;
             /** @description all entries of the ledger */
             entries: number;
@@ -2854,22 +2854,22 @@ export interface components {
             model: string;
             upstream: string;
             account: string | null;
-            /** @description in the words of the log */
+            /** @description the cause, as the log names it */
             cause: string;
-            /** @description the name of that server, and its number among those of the store */
+            /** @description the name of the server that met the cause, and its number among the servers of the store */
             met_by: string;
-            /** @description null: an operator has disabled it there */
+            /** @description when that server uses it again; null: an operator has disabled it there */
             until: string | null;
         };
         StatusLedger: {
-            /** @description false: new inference of all accounts is refused */
+            /** @description false: new inference requests of all accounts are refused */
             writable: boolean;
             /** @description debits that are in memory only */
             queued: number;
             spooled: number;
-            /** @description how long the oldest of both has waited */
+            /** @description how long the oldest waiting debit has waited */
             oldest_ms: number;
-            /** @description accounts whose new inference is refused, since debits of theirs wait for too long */
+            /** @description accounts whose new inference requests are refused, because their debits have waited for too long */
             blocked_accounts: number;
         };
         StatusReporting: {
@@ -2877,9 +2877,9 @@ export interface components {
             week_starts: string;
             /** @description the dimensions of labels */
             labels: string[];
-            /** @description how credits are called, such as EUR */
+            /** @description the name of a credit, such as EUR */
             credits: string;
-            /** @description months that were detached from the ledger and are not attached; left out if none is */
+            /** @description months whose entries were moved from the ledger into files; left out if there are none */
             away?: string[];
         };
         /** @enum {string} */
@@ -2897,45 +2897,45 @@ export interface components {
             [key: string]: number;
         };
         TranslateBody: {
-            /** @description the wire of the client */
+            /** @description the wire that the client speaks */
             from: components["schemas"]["ClientWires"];
-            /** @description a model of the catalog; default: the one that the request names */
+            /** @description a model of the catalog; default: the model that the request names */
             model?: string;
-            /** @description of several upstreams of the model the one that is asked; default: the first */
+            /** @description the upstream that is asked, if the model has several; default: the first */
             upstream?: string;
-            /** @description the request: an object, or its JSON as a text, which is taken to the byte */
+            /** @description the request: an object, or a text with its JSON, which is used unchanged */
             body?: string | {
                 [key: string]: unknown;
             };
-            /** @description an answer of the model, a stream as text or JSON: an object, or its JSON as a text, which is taken to the byte */
+            /** @description an answer of the model, as JSON or as the text of a stream: an object, or a text with its JSON, which is used unchanged */
             answer?: string | {
                 [key: string]: unknown;
             };
         };
         Translation: {
             ok: boolean;
-            /** @description where `ok` is false, and nothing else then */
+            /** @description present if `ok` is false; then no other field is */
             refusal?: components["schemas"]["TranslationRefusal"];
             model?: string;
             from?: components["schemas"]["ClientWires"];
             to?: components["schemas"]["ClientWires"];
             upstream?: string;
             path?: string;
-            /** @description all but the credential */
+            /** @description all headers except the credential */
             headers?: string[][];
-            /** @description exactly as it would be sent */
+            /** @description the body exactly as it would be sent */
             body?: string;
-            /** @description what becomes of each field */
+            /** @description what happens to each field */
             fields?: {
                 [key: string]: unknown;
             }[];
             losses?: components["schemas"]["Loss"][];
-            /** @description what its client would see of the answer */
+            /** @description what the client would get */
             answer?: {
                 [key: string]: unknown;
             };
         };
-        /** @description where `ok` is false, and nothing else then */
+        /** @description present if `ok` is false; then no other field is */
         TranslationRefusal: {
             status: number;
             code: string;
@@ -2949,19 +2949,19 @@ export interface components {
             upstream: string;
             account: string | null;
             priority: number;
-            /** @description `disabled` by an operator, until one enables it; `off` by the configuration */
+            /** @description `disabled`: an operator has disabled it; `off`: the configuration has switched it off */
             state: components["schemas"]["UpstreamState"];
-            /** @description why it is not used now: the cause in the log */
+            /** @description why it is not used at present, as the log names the cause */
             cause: string | null;
             /** @description whether another server of the store has reported this */
             heard: boolean;
-            /** @description until it is tried again; null while it is not left alone */
+            /** @description the time until it is tried again; null if it is in use */
             wait_ms: number | null;
-            /** @description at least half of its last 20 answers for the model failed, of 5 at least, whatever its state says */
+            /** @description whether at least half of its last 20 answers for the model failed (at least 5 are needed), in any state */
             failing: boolean;
-            /** @description since its last success */
+            /** @description failures since its last success */
             failures: number;
-            /** @description second attempts that the upstream still bears in this minute */
+            /** @description retries that the upstream may still get in this minute */
             retries_left: number;
         };
         UpstreamDownMessage: {
@@ -2987,20 +2987,20 @@ export interface components {
         UpstreamPage: {
             items: components["schemas"]["Upstream"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         UpstreamRetryAnswer: {
             items: components["schemas"]["Upstream"][];
         };
         UpstreamRetryBody: {
-            /** @description only this account of it */
+            /** @description only this account of the upstream */
             account?: string;
-            /** @description only for this model, by its id in the catalog */
+            /** @description only requests for this model, by its id in the catalog */
             model?: string;
         };
         /**
-         * @description `disabled` by an operator, until one enables it; `off` by the configuration
+         * @description `disabled`: an operator has disabled it; `off`: the configuration has switched it off
          * @enum {string}
          */
         UpstreamState: "ready" | "trial" | "cooling" | "disabled" | "no_key" | "off";
@@ -3008,7 +3008,7 @@ export interface components {
             time_zone: string;
             week_starts: string;
             bucket: string;
-            /** @description when each begins: a day of the zone, or a time */
+            /** @description the start of each bucket: a day of the zone, or a time */
             buckets: string[];
             /** Format: date-time */
             from: string;
@@ -3016,13 +3016,13 @@ export interface components {
             to: string;
             /**
              * Format: date-time
-             * @description what came later may not be counted yet
+             * @description the time until which the figures are complete; later requests may not be counted yet
              */
             complete_until: string;
-            /** @description only while so much of the ledger is not folded that reports leave it out: see docs/operating.md */
+            /** @description present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md */
             folding?: components["schemas"]["StatusFolding"];
             series: components["schemas"]["UsageSeries"][];
-            /** @description groups that are not listed separately */
+            /** @description the sum of the groups that are not listed separately */
             other: components["schemas"]["UsageOther"] | null;
             total: components["schemas"]["UsageTotal"];
         };
@@ -3030,19 +3030,19 @@ export interface components {
             count: number;
             credits?: (string | null)[];
             requests?: (number | null)[];
-            /** @description requests that failed: neither ok nor left by their client */
+            /** @description requests that failed: they neither succeeded nor were ended by their client */
             errors?: (number | null)[];
             input_tokens?: (number | null)[];
             cache_read_tokens?: (number | null)[];
-            /** @description those that are kept for an hour among them */
+            /** @description tokens written to a cache, including those kept for an hour */
             cache_write_tokens?: (number | null)[];
             cache_write_1h_tokens?: (number | null)[];
-            /** @description those of reasoning among them */
+            /** @description output tokens, including reasoning tokens */
             output_tokens?: (number | null)[];
             reasoning_tokens?: (number | null)[];
-            /** @description requests whose conversation moved to another upstream account, by the counts of the servers */
+            /** @description requests whose conversation moved to another upstream account, as the servers counted them */
             moved_requests?: (number | null)[];
-            /** @description of all input tokens those that were read from a cache */
+            /** @description the share of input tokens that were read from a cache */
             cache_share?: (number | null)[];
             first_byte_ms?: components["schemas"]["Percentiles"];
             total_ms?: components["schemas"]["Percentiles"];
@@ -3052,19 +3052,19 @@ export interface components {
             named: components["schemas"]["UsageSeriesNamed"] | null;
             credits?: (string | null)[];
             requests?: (number | null)[];
-            /** @description requests that failed: neither ok nor left by their client */
+            /** @description requests that failed: they neither succeeded nor were ended by their client */
             errors?: (number | null)[];
             input_tokens?: (number | null)[];
             cache_read_tokens?: (number | null)[];
-            /** @description those that are kept for an hour among them */
+            /** @description tokens written to a cache, including those kept for an hour */
             cache_write_tokens?: (number | null)[];
             cache_write_1h_tokens?: (number | null)[];
-            /** @description those of reasoning among them */
+            /** @description output tokens, including reasoning tokens */
             output_tokens?: (number | null)[];
             reasoning_tokens?: (number | null)[];
-            /** @description requests whose conversation moved to another upstream account, by the counts of the servers */
+            /** @description requests whose conversation moved to another upstream account, as the servers counted them */
             moved_requests?: (number | null)[];
-            /** @description of all input tokens those that were read from a cache */
+            /** @description the share of input tokens that were read from a cache */
             cache_share?: (number | null)[];
             first_byte_ms?: components["schemas"]["Percentiles"];
             total_ms?: components["schemas"]["Percentiles"];
@@ -3090,30 +3090,30 @@ export interface components {
         UsageTotal: {
             credits?: (string | null)[];
             requests?: (number | null)[];
-            /** @description requests that failed: neither ok nor left by their client */
+            /** @description requests that failed: they neither succeeded nor were ended by their client */
             errors?: (number | null)[];
             input_tokens?: (number | null)[];
             cache_read_tokens?: (number | null)[];
-            /** @description those that are kept for an hour among them */
+            /** @description tokens written to a cache, including those kept for an hour */
             cache_write_tokens?: (number | null)[];
             cache_write_1h_tokens?: (number | null)[];
-            /** @description those of reasoning among them */
+            /** @description output tokens, including reasoning tokens */
             output_tokens?: (number | null)[];
             reasoning_tokens?: (number | null)[];
-            /** @description requests whose conversation moved to another upstream account, by the counts of the servers */
+            /** @description requests whose conversation moved to another upstream account, as the servers counted them */
             moved_requests?: (number | null)[];
-            /** @description of all input tokens those that were read from a cache */
+            /** @description the share of input tokens that were read from a cache */
             cache_share?: (number | null)[];
             first_byte_ms?: components["schemas"]["Percentiles"];
             total_ms?: components["schemas"]["Percentiles"];
         };
         Webhook: {
-            /** @description without query and fragment: they may be secret */
+            /** @description the URL without query and fragment, which may be secret */
             url: string;
             events: components["schemas"]["WebhookEvents"][];
             /** @description the balance below which `credit_low` is sent */
             below: string | null;
-            /** @description the last message of this process */
+            /** @description the last message that this process sent */
             last: components["schemas"]["WebhookSend"] | null;
             /** @description messages of this process that failed and will be sent again */
             pending: number;
@@ -3128,7 +3128,7 @@ export interface components {
         WebhookPage: {
             items: components["schemas"]["Webhook"][];
             next: string | null;
-            /** @description Of a last page: detached months, whose rows would follow. */
+            /** @description On the last page: months whose entries were moved into files and would follow here. */
             away?: string[];
         };
         WebhookSend: {
@@ -3325,17 +3325,17 @@ export interface operations {
     "own.requests": {
         parameters: {
             query?: {
-                /** @description only with one of these models, separated by commas */
+                /** @description only requests with one of these models, separated by commas */
                 model?: string;
-                /** @description only with one of these outcomes, separated by commas */
+                /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
-                /** @description over then or later: a day of the reporting zone, or a time */
+                /** @description only requests that ended at or after this time: a day of the reporting zone, or a time */
                 from?: string;
-                /** @description over before then */
+                /** @description only requests that ended before this time */
                 to?: string;
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3344,7 +3344,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3369,7 +3369,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description x-request-id of the answer */
+                /** @description the x-request-id of the answer */
                 request: string;
             };
             cookie?: never;
@@ -3399,23 +3399,23 @@ export interface operations {
     "own.usage": {
         parameters: {
             query?: {
-                /** @description from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z */
+                /** @description the start: a day of the reporting zone such as 2026-11-18, or a time such as 2026-11-18T08:30:00Z; buckets are always whole */
                 from?: string;
-                /** @description up to then; now where it is left out */
+                /** @description the end, a day or a time; default: now */
                 to?: string;
-                /** @description instead of `from`: so long before the end, such as 24h, 30d or 1mo */
+                /** @description instead of a start: a duration before the end, such as 24h, 30d or 1mo */
                 last?: string;
-                /** @description instead of all of them: a calendar month such as 2026-10 */
+                /** @description instead of start and end: a calendar month such as 2026-10 */
                 month?: string;
-                /** @description `auto`: the shortest from an hour on of which there are 400 at most; `quarter`: for at most 7 days */
+                /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description so many groups, those with most of the first measure; the rest is `other` */
+                /** @description the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest */
                 top?: number;
-                /** @description another zone than the reporting zone, for at most 7 days */
+                /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
-                /** @description the grouping of the figures: one of model, key, outcome */
+                /** @description how to group the figures: one of model, key, outcome */
                 by?: string;
-                /** @description any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
+                /** @description the figures to show, separated by commas: any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
                 measures?: string;
             };
             header?: never;
@@ -3453,7 +3453,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3486,7 +3486,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As it comes. */
+            /** @description The answer as it is produced. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3516,7 +3516,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3541,7 +3541,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description its id */
+                /** @description the id of the session */
                 session: string;
             };
             cookie?: never;
@@ -3583,7 +3583,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3615,19 +3615,19 @@ export interface operations {
     "people.requests": {
         parameters: {
             query?: {
-                /** @description only of this person, by id */
+                /** @description only data of this person, by id */
                 person?: string;
-                /** @description only with one of these models, separated by commas */
+                /** @description only requests with one of these models, separated by commas */
                 model?: string;
-                /** @description only with one of these outcomes, separated by commas */
+                /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
-                /** @description over then or later: a day of the reporting zone, or a time */
+                /** @description only requests that ended at or after this time: a day of the reporting zone, or a time */
                 from?: string;
-                /** @description over before then */
+                /** @description only requests that ended before this time */
                 to?: string;
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3636,7 +3636,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3661,7 +3661,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description x-request-id of the answer */
+                /** @description the x-request-id of the answer */
                 request: string;
             };
             cookie?: never;
@@ -3691,25 +3691,25 @@ export interface operations {
     "people.usage": {
         parameters: {
             query?: {
-                /** @description from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z */
+                /** @description the start: a day of the reporting zone such as 2026-11-18, or a time such as 2026-11-18T08:30:00Z; buckets are always whole */
                 from?: string;
-                /** @description up to then; now where it is left out */
+                /** @description the end, a day or a time; default: now */
                 to?: string;
-                /** @description instead of `from`: so long before the end, such as 24h, 30d or 1mo */
+                /** @description instead of a start: a duration before the end, such as 24h, 30d or 1mo */
                 last?: string;
-                /** @description instead of all of them: a calendar month such as 2026-10 */
+                /** @description instead of start and end: a calendar month such as 2026-10 */
                 month?: string;
-                /** @description `auto`: the shortest from an hour on of which there are 400 at most; `quarter`: for at most 7 days */
+                /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description so many groups, those with most of the first measure; the rest is `other` */
+                /** @description the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest */
                 top?: number;
-                /** @description another zone than the reporting zone, for at most 7 days */
+                /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
-                /** @description only of this person, by id */
+                /** @description only data of this person, by id */
                 person?: string;
-                /** @description the grouping of the figures: one of person, model, key, outcome */
+                /** @description how to group the figures: one of person, model, key, outcome */
                 by?: string;
-                /** @description any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
+                /** @description the figures to show, separated by commas: any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
                 measures?: string;
             };
             header?: never;
@@ -3741,9 +3741,9 @@ export interface operations {
     "people.list": {
         parameters: {
             query?: {
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3752,7 +3752,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3775,17 +3775,17 @@ export interface operations {
     "account.list": {
         parameters: {
             query?: {
-                /** @description only those with this in their name, or at the start of their id */
+                /** @description only accounts whose name contains this text, or whose id begins with it */
                 q?: string;
-                /** @description only those */
+                /** @description only accounts in this state */
                 state?: components["schemas"]["AccountState"];
-                /** @description only those with this id in a system of yours */
+                /** @description only those with this id in a system of your own */
                 external_id?: string;
-                /** @description in which order; `-created`: the newest first; `-spent`: those that spent most in the last 30 days first, the first 1000 of them; without those that spent nothing */
+                /** @description the order; `-created`: the newest first; `-spent`: the 1000 that spent most in the last 30 days, the largest first, without those that spent nothing */
                 sort?: components["schemas"]["AccountListSort"];
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3794,7 +3794,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3829,7 +3829,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3865,7 +3865,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account: string;
             };
             cookie?: never;
@@ -3875,7 +3875,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3899,7 +3899,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account: string;
             };
             cookie?: never;
@@ -3909,7 +3909,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3935,7 +3935,7 @@ export interface operations {
                 "If-Match": string;
             };
             path: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account: string;
             };
             cookie?: never;
@@ -3949,7 +3949,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3975,7 +3975,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account: string;
             };
             cookie?: never;
@@ -3986,7 +3986,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4022,7 +4022,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account: string;
             };
             cookie?: never;
@@ -4033,7 +4033,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4067,23 +4067,23 @@ export interface operations {
     "key.list": {
         parameters: {
             query?: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account?: string;
-                /** @description only those of this person, by id, external id or name */
+                /** @description only those of this person, named by id, external id or name */
                 person?: string;
-                /** @description only those with this at the start of their label, their characters or their id */
+                /** @description only keys whose label, first characters or id begin with this text */
                 q?: string;
-                /** @description only those; `suspended`: neither revoked nor expired, and their account is suspended */
+                /** @description only keys in this state; `suspended`: keys of a suspended account that are neither revoked nor expired */
                 state?: components["schemas"]["KeyListState"];
-                /** @description only those with this id in a system of yours */
+                /** @description only those with this id in a system of your own */
                 external_id?: string;
-                /** @description those of sessions of people too */
+                /** @description also list the keys of people's sessions */
                 sessions?: boolean;
-                /** @description in which order; `-created`: the newest first; `-spent`: those that spent most in the last 30 days first, the first 1000 of them; without those that spent nothing */
+                /** @description the order; `-created`: the newest first; `-spent`: the 1000 that spent most in the last 30 days, the largest first, without those that spent nothing */
                 sort?: components["schemas"]["KeyListSort"];
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -4092,7 +4092,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4115,9 +4115,9 @@ export interface operations {
     "key.foreign": {
         parameters: {
             query?: {
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -4126,7 +4126,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4151,7 +4151,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id or first characters */
+                /** @description the id or the first characters of the key */
                 key: string;
             };
             cookie?: never;
@@ -4161,7 +4161,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4185,7 +4185,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id or first characters */
+                /** @description the id or the first characters of the key */
                 key: string;
             };
             cookie?: never;
@@ -4195,7 +4195,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4221,7 +4221,7 @@ export interface operations {
                 "If-Match": string;
             };
             path: {
-                /** @description id or first characters */
+                /** @description the id or the first characters of the key */
                 key: string;
             };
             cookie?: never;
@@ -4235,7 +4235,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4259,7 +4259,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id or first characters */
+                /** @description the id or the first characters of the key */
                 key: string;
             };
             cookie?: never;
@@ -4293,7 +4293,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description id or first characters */
+                /** @description the id or the first characters of the key */
                 key: string;
             };
             cookie?: never;
@@ -4304,7 +4304,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4338,13 +4338,13 @@ export interface operations {
     "person.list": {
         parameters: {
             query?: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account?: string;
-                /** @description only those with this in their name, external id or e-mail address, or at the start of their id */
+                /** @description only people whose name, external id or e-mail address contains this text, or whose id begins with it */
                 q?: string;
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -4353,7 +4353,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4388,7 +4388,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4457,7 +4457,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id, external id, or a name or e-mail address that only one person has */
+                /** @description the person, by id, external id, or a unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4467,7 +4467,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4493,7 +4493,7 @@ export interface operations {
                 "If-Match": string;
             };
             path: {
-                /** @description id, external id, or a name or e-mail address that only one person has */
+                /** @description the person, by id, external id, or a unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4507,7 +4507,7 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description The version, which an edit names in `If-Match`. */
+                    /** @description The version of the object, which an edit sends in `If-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4531,7 +4531,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id, external id, or a name or e-mail address that only one person has */
+                /** @description the person, by id, external id, or a unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4567,7 +4567,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id, external id, or a name or e-mail address that only one person has */
+                /** @description the person, by id, external id, or a unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4599,7 +4599,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description id, external id, or a name or e-mail address that only one person has */
+                /** @description the person, by id, external id, or a unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4629,15 +4629,15 @@ export interface operations {
     "session.list": {
         parameters: {
             query?: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account?: string;
-                /** @description only those of this person, by id, external id or name */
+                /** @description only those of this person, named by id, external id or name */
                 person?: string;
-                /** @description those that have ended too */
+                /** @description also list sessions that have ended */
                 ended?: boolean;
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -4646,7 +4646,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4671,7 +4671,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description its id */
+                /** @description the id of the session */
                 session: string;
             };
             cookie?: never;
@@ -4701,19 +4701,19 @@ export interface operations {
     "ledger.list": {
         parameters: {
             query?: {
-                /** @description only of this one, by name or id */
+                /** @description only data of this account, by name or id */
                 account?: string;
-                /** @description only with this one, by id, first characters or label */
+                /** @description only data of this key, by id, first characters or label */
                 key?: string;
-                /** @description only of this one, by its id in the catalog */
+                /** @description only data of this model, by its id in the catalog */
                 model?: string;
-                /** @description posted then or later: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
+                /** @description only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
                 from?: string;
-                /** @description posted before then */
+                /** @description only entries posted before this time */
                 to?: string;
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -4722,7 +4722,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4746,17 +4746,17 @@ export interface operations {
     "ledger.totals": {
         parameters: {
             query?: {
-                /** @description only of this one, by name or id */
+                /** @description only data of this account, by name or id */
                 account?: string;
-                /** @description only with this one, by id, first characters or label */
+                /** @description only data of this key, by id, first characters or label */
                 key?: string;
-                /** @description only of this one, by its id in the catalog */
+                /** @description only data of this model, by its id in the catalog */
                 model?: string;
-                /** @description posted then or later: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
+                /** @description only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
                 from?: string;
-                /** @description posted before then */
+                /** @description only entries posted before this time */
                 to?: string;
-                /** @description any of day, model, account, key, upstream, with commas between them; else one row in all */
+                /** @description the columns to group by, separated by commas: any of day, model, account, key, upstream; default: one row for everything */
                 by?: string;
             };
             header?: never;
@@ -4765,7 +4765,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4789,17 +4789,17 @@ export interface operations {
     "ledger.margin": {
         parameters: {
             query?: {
-                /** @description only of this one, by name or id */
+                /** @description only data of this account, by name or id */
                 account?: string;
-                /** @description only with this one, by id, first characters or label */
+                /** @description only data of this key, by id, first characters or label */
                 key?: string;
-                /** @description only of this one, by its id in the catalog */
+                /** @description only data of this model, by its id in the catalog */
                 model?: string;
-                /** @description posted then or later: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
+                /** @description only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
                 from?: string;
-                /** @description posted before then */
+                /** @description only entries posted before this time */
                 to?: string;
-                /** @description any of day, model, account, key, upstream, with commas between them; else one row in all */
+                /** @description the columns to group by, separated by commas: any of day, model, account, key, upstream; default: one row for everything */
                 by?: string;
             };
             header?: never;
@@ -4808,7 +4808,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4834,7 +4834,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description x-request-id of the answer */
+                /** @description the x-request-id of the answer */
                 request: string;
             };
             cookie?: never;
@@ -4864,35 +4864,35 @@ export interface operations {
     "usage.show": {
         parameters: {
             query?: {
-                /** @description from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z */
+                /** @description the start: a day of the reporting zone such as 2026-11-18, or a time such as 2026-11-18T08:30:00Z; buckets are always whole */
                 from?: string;
-                /** @description up to then; now where it is left out */
+                /** @description the end, a day or a time; default: now */
                 to?: string;
-                /** @description instead of `from`: so long before the end, such as 24h, 30d or 1mo */
+                /** @description instead of a start: a duration before the end, such as 24h, 30d or 1mo */
                 last?: string;
-                /** @description instead of all of them: a calendar month such as 2026-10 */
+                /** @description instead of start and end: a calendar month such as 2026-10 */
                 month?: string;
-                /** @description `auto`: the shortest from an hour on of which there are 400 at most; `quarter`: for at most 7 days */
+                /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description the groupings of the figures: one or two of account, key, model, wires, upstream, outcome, tier, band, person, labels, code */
+                /** @description how to group the figures: one or two of account, key, model, wires, upstream, outcome, tier, band, person, labels, code, separated by commas */
                 by?: string;
-                /** @description any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
+                /** @description the figures to show, separated by commas: any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
                 measures?: string;
-                /** @description so many groups, those with most of the first measure; the rest is `other` */
+                /** @description the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest */
                 top?: number;
-                /** @description another zone than the reporting zone, for at most 7 days */
+                /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
-                /** @description only of these accounts, by name or id; several with commas between them */
+                /** @description only these accounts, by name or id; separate several by commas */
                 account?: string;
-                /** @description only of these keys, by id, first characters or label; several with commas between them */
+                /** @description only these keys, by id, first characters or label; separate several by commas */
                 key?: string;
-                /** @description only of these models; several with commas between them */
+                /** @description only these models; separate several by commas */
                 model?: string;
-                /** @description only of these pairs of wires, such as messages-to-chat; several with commas between them */
+                /** @description only these pairs of wires, such as messages-to-chat; separate several by commas */
                 wires?: string;
-                /** @description only of these upstreams; several with commas between them */
+                /** @description only these upstreams; separate several by commas */
                 upstream?: string;
-                /** @description only with one of these outcomes, separated by commas */
+                /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
             };
             header?: never;
@@ -4925,27 +4925,27 @@ export interface operations {
     "usage.table": {
         parameters: {
             query?: {
-                /** @description the columns: any of account, key, model, wires, upstream, outcome, tier, band, person, and `label:project` of each dimension of labels */
+                /** @description the columns to group by, separated by commas: any of account, key, model, wires, upstream, outcome, tier, band, person, or a dimension of labels, such as `label:project` */
                 by?: string;
-                /** @description from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z */
+                /** @description the start: a day of the reporting zone such as 2026-11-18, or a time such as 2026-11-18T08:30:00Z; buckets are always whole */
                 from?: string;
-                /** @description up to then; now where it is left out */
+                /** @description the end, a day or a time; default: now */
                 to?: string;
-                /** @description instead of `from`: so long before the end, such as 24h, 30d or 1mo */
+                /** @description instead of a start: a duration before the end, such as 24h, 30d or 1mo */
                 last?: string;
-                /** @description instead of all of them: a calendar month such as 2026-10 */
+                /** @description instead of start and end: a calendar month such as 2026-10 */
                 month?: string;
-                /** @description only of these accounts, by name or id; several with commas between them */
+                /** @description only these accounts, by name or id; separate several by commas */
                 account?: string;
-                /** @description only of these keys, by id, first characters or label; several with commas between them */
+                /** @description only these keys, by id, first characters or label; separate several by commas */
                 key?: string;
-                /** @description only of these models; several with commas between them */
+                /** @description only these models; separate several by commas */
                 model?: string;
-                /** @description only of these pairs of wires, such as messages-to-chat; several with commas between them */
+                /** @description only these pairs of wires, such as messages-to-chat; separate several by commas */
                 wires?: string;
-                /** @description only of these upstreams; several with commas between them */
+                /** @description only these upstreams; separate several by commas */
                 upstream?: string;
-                /** @description only with one of these outcomes, separated by commas */
+                /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
             };
             header?: never;
@@ -4954,7 +4954,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As it comes. */
+            /** @description The answer as it is produced. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4982,7 +4982,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description name or id */
+                /** @description the name or id of the account */
                 account: string;
                 /** @description a calendar month of the reporting zone, such as 2026-10 */
                 month: string;
@@ -5016,7 +5016,7 @@ export interface operations {
     "statement.own": {
         parameters: {
             query?: {
-                /** @description a calendar month; else the current one */
+                /** @description a calendar month; default: the current one */
                 month?: string;
             };
             header?: never;
@@ -5054,7 +5054,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5112,7 +5112,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5172,7 +5172,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description As it comes. */
+            /** @description The answer as it is produced. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5201,7 +5201,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5226,7 +5226,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description its name in the configuration */
+                /** @description the name of the upstream in the configuration */
                 upstream: string;
             };
             cookie?: never;
@@ -5262,7 +5262,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description its name in the configuration */
+                /** @description the name of the upstream in the configuration */
                 upstream: string;
             };
             cookie?: never;
@@ -5298,7 +5298,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description its name in the configuration */
+                /** @description the name of the upstream in the configuration */
                 upstream: string;
             };
             cookie?: never;
@@ -5332,27 +5332,27 @@ export interface operations {
     "request.list": {
         parameters: {
             query?: {
-                /** @description only of this one, by name or id */
+                /** @description only data of this account, by name or id */
                 account?: string;
-                /** @description only with this one, by id, first characters or label */
+                /** @description only data of this key, by id, first characters or label */
                 key?: string;
-                /** @description only with one of these models, separated by commas */
+                /** @description only requests with one of these models, separated by commas */
                 model?: string;
-                /** @description only with one of these upstreams, separated by commas */
+                /** @description only requests with one of these upstreams, separated by commas */
                 upstream?: string;
-                /** @description only with one of these outcomes, separated by commas */
+                /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
-                /** @description only with one of these statuses; only memory knows them, separated by commas */
+                /** @description only requests with one of these HTTP statuses (only requests in memory have one), separated by commas */
                 status?: string;
-                /** @description over then or later: a day of the reporting zone such as 2026-11-21, or a time */
+                /** @description only requests that ended at or after this time: a day of the reporting zone such as 2026-11-21, or a time */
                 from?: string;
-                /** @description over before then */
+                /** @description only requests that ended before this time */
                 to?: string;
-                /** @description in which order; `-at`: the latest first; any other sorts the last 5000 that fit, and is one page */
+                /** @description the order; `-at`: the latest first; any other order sorts only the last 5000 matching requests, on a single page */
                 sort?: components["schemas"]["RequestListSort"];
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -5361,7 +5361,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5387,7 +5387,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description x-request-id of the answer */
+                /** @description the x-request-id of the answer */
                 request: string;
             };
             cookie?: never;
@@ -5427,7 +5427,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As it comes. */
+            /** @description The answer as it is produced. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5490,7 +5490,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5513,16 +5513,16 @@ export interface operations {
     "setup.show": {
         parameters: {
             query?: {
-                /** @description default: of the family for its main work, else the first on a wire that it speaks */
+                /** @description the model; default: a model of the family that the client is made for, or else the first on a wire that it speaks */
                 model?: string;
-                /** @description default: that of the model where the client speaks it */
+                /** @description the wire; default: the wire of the model, if the client speaks it */
                 wire?: components["schemas"]["ClientWires"];
-                /** @description where clients reach the gateway; default: `api_url`, else the address it listens on */
+                /** @description where clients reach the gateway; default: the setting `api_url`, or else the address on which the gateway listens */
                 url?: string;
             };
             header?: never;
             path: {
-                /** @description such as claude-code */
+                /** @description the agent, editor or SDK, such as claude-code */
                 client: string;
             };
             cookie?: never;
@@ -5558,7 +5558,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5587,7 +5587,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5622,7 +5622,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made before: nothing was made now. */
+            /** @description The object exists already, because an earlier request with the same key made it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5656,7 +5656,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description name or id */
+                /** @description the name or id of the operator */
                 operator: string;
             };
             cookie?: never;
@@ -5686,19 +5686,19 @@ export interface operations {
     "audit.list": {
         parameters: {
             query?: {
-                /** @description only what this one did */
+                /** @description only changes by this actor, such as operator:ann */
                 actor?: string;
-                /** @description only this, such as key.create */
+                /** @description only changes by this operation, such as key.create */
                 operation?: string;
-                /** @description only of this one, by its id */
+                /** @description only changes of this object, by its id */
                 object?: string;
-                /** @description then or later: a day of the reporting zone, or a time */
+                /** @description only changes at or after this time: a day of the reporting zone, or a time */
                 from?: string;
-                /** @description before then */
+                /** @description only changes before this time */
                 to?: string;
-                /** @description how many at most */
+                /** @description the largest number of rows */
                 limit?: number;
-                /** @description `next` of the page before */
+                /** @description the `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -5707,7 +5707,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page; `next` is the cursor of the one behind it. */
+            /** @description A page; `next` is the cursor of the next page. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5730,7 +5730,7 @@ export interface operations {
     openapi: {
         parameters: {
             query?: {
-                /** @description only operations of these groups, the first part of their ids, such as account,key */
+                /** @description only operations of these groups, such as account,key; the group is the first part of an operation's id */
                 groups?: string;
             };
             header?: never;
@@ -5778,7 +5778,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5792,7 +5792,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5818,7 +5818,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5832,7 +5832,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5858,7 +5858,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5872,7 +5872,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5898,7 +5898,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5912,7 +5912,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5938,7 +5938,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5952,7 +5952,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5978,7 +5978,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -5992,7 +5992,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6018,7 +6018,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -6032,7 +6032,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6058,7 +6058,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -6072,7 +6072,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6098,7 +6098,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -6112,7 +6112,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6138,7 +6138,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -6152,7 +6152,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6178,7 +6178,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted: it is not sent again. */
+            /** @description The receiver does not want the message; it is not sent again. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -6192,7 +6192,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Sent again later, for a day. */
+            /** @description The message failed; it is sent again for a day. */
             default: {
                 headers: {
                     [name: string]: unknown;

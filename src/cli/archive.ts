@@ -12,17 +12,17 @@ type ArchiveWork = (store: ArchiveStore, wishes: ArchiveWishes) => Promise<Archi
 /** The commands that work on one month. `said` is printed after the name of the file when the work is done. */
 const works = {
   export: {
-    text: 'write a closed month to a file and prove it; changes nothing in the store',
+    text: 'write the entries of a closed month to a file and verify the file; the store does not change',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).exportMonth,
     said: 'is whole: every digest, balance and amount follows',
   },
   detach: {
-    text: 'move the entries of the oldest closed month into a file; sealed rows and an index stay',
+    text: 'move the entries of the oldest closed month into a file; the store keeps sealed rows and an index',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).detachMonth,
     said: 'has the entries now: keep it as long as the ledger, and copies of it',
   },
   attach: {
-    text: 'bring the entries of a detached month back, as they were',
+    text: 'bring the entries of a detached month back into the store, unchanged',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).attachMonth,
     said: 'was read: its entries are in the store again',
   },
@@ -32,19 +32,19 @@ type WorkOptions = { file?: string; dryRun?: true }
 
 /** Adds `ledger archive`, which moves closed months out of the store into files and back (src/store/archive). */
 export function addArchiveCommands(ledger: Command): void {
-  const archive = ledger.command('archive').description('closed months that leave the store for a file, and come back')
+  const archive = ledger.command('archive').description('move the entries of closed months into files, and back')
   for (const [name, work] of Object.entries(works)) {
     const command = archive
       .command(name)
       .description(work.text)
-      .argument('<month>', 'such as 2026-01, by the days of the reporting zone', readMonth)
-      .option('--file <path>', 'the file of the month, if not the usual one beside the store or in the current folder')
-    if (name !== 'attach') command.option('--dry-run', 'only tell what it would take')
+      .argument('<month>', 'a month of the reporting zone, such as 2026-01', readMonth)
+      .option('--file <path>', 'the file for the month (default: a file beside the store or in the current folder)')
+    if (name !== 'attach') command.option('--dry-run', 'only report what would be done')
     command.action((month: string, options: WorkOptions, command: Command) => act(command, month, options, work))
   }
   archive
     .command('list')
-    .description('list months that were detached, with their files')
+    .description('list the detached months, with their files')
     .action(async (_options, command: Command) => {
       const rows = (await withStore(command, (books) => books.listArchives())).map(rowOf)
       print(command, rows, () =>

@@ -11,15 +11,15 @@ type CheckOptions = GlobalOptions & { for?: OlderRelease; online?: true; everyMo
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
-    .description('check the configuration without running it')
+    .description('check the configuration without starting the server')
     .addOption(
-      new Option('--for <release>', 'also say what an older release cannot read, before going back to it').choices(
+      new Option('--for <release>', 'also report what an older release cannot read, before you go back to it').choices(
         olderReleases,
       ),
     )
-    .option('--online', 'ask each upstream account one cheap question, which its provider bills')
-    .option('--every-model', 'with --online: ask each account for each of its models')
-    .addOption(timeoutOption('with --online: of one answer, such as 500ms, 30s or 2m', '30s'))
+    .option('--online', 'send one cheap request to each upstream account, which its provider bills')
+    .option('--every-model', 'with --online: send a request for each model of each account')
+    .addOption(timeoutOption('with --online: the time limit of each answer, such as 500ms, 30s or 2m', '30s'))
     .action(async (_options, command: Command) => {
       const options = command.optsWithGlobals<CheckOptions>()
       if (options.everyModel && !options.online) command.error('error: --every-model is for --online')

@@ -18,8 +18,11 @@ const program = new Command('triwire')
     'An HTTP gateway in front of many language models: three wires, any model on any of them, prepaid credit.',
   )
   .version(version, '-v, --version')
-  .option('--config <file>', 'configuration file (TRIWIRE_CONFIG; default: triwire.yaml where there is one)')
-  .option('--store <place>', 'accounts and ledger: a SQLite file, or postgres://user@host/database (TRIWIRE_STORE)')
+  .option('--config <file>', 'the configuration file (TRIWIRE_CONFIG; default: triwire.yaml, if it exists)')
+  .option(
+    '--store <place>',
+    'the store of accounts and ledger: a SQLite file, or postgres://user@host/database (TRIWIRE_STORE)',
+  )
   .option('--json', 'print data as JSON')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
@@ -35,17 +38,20 @@ const program = new Command('triwire')
 
 const serve = program
   .command('serve')
-  .description('run the gateway; what happens without a command too')
+  .description('run the gateway; this is the default command')
   .option('--listen <address>', 'host:port of the public listener')
-  .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
+  .option(
+    '--admin-listen <address>',
+    'host:port of the admin listener: health, readiness, metrics, admin API and console',
+  )
   .option(
     '--workers <count>',
-    'so many processes on one port; the store must be in PostgreSQL',
+    'the number of processes that share the port; more than one needs a store in PostgreSQL',
     numberFrom(1, 64, ': about one for each core'),
   )
   .option(
     '--link',
-    'print a link that signs in one browser to the console as an admin, although the output is no terminal',
+    'print a link that signs in one browser to the console as an admin, even if the output is not a terminal',
   )
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers, link } = command.optsWithGlobals()

@@ -5,7 +5,7 @@ import { print } from './print.ts'
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
-    .description('print a script with which a shell completes commands and options')
+    .description('print a script that makes a shell complete commands and options')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
     .action((shell: Shell, _options, command: Command) => {
       const script = shells[shell](placesOf(program))

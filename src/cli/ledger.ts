@@ -26,9 +26,15 @@ export function addLedgerCommands(program: Command): void {
   const ledger = program.commands.find((command) => command.name() === 'ledger')!
   ledger
     .command('verify')
-    .description('do every sum and digest again; fails on any finding, else prints a head to keep elsewhere')
-    .option('--log <file...>', 'access log as JSON lines, as old as the ledger, to compare with it')
-    .option('--against <head>', 'what an earlier verify printed: all that it covered must still be there', readHead)
+    .description(
+      'recompute every sum and digest of the ledger; fails on any mismatch, or prints a head to keep elsewhere',
+    )
+    .option('--log <file...>', 'access logs as JSON lines, from the beginning of the ledger, to compare with it')
+    .option(
+      '--against <head>',
+      'the head that an earlier verify printed: all entries that it covered must still exist unchanged',
+      readHead,
+    )
     .action(async ({ log, against }: { log?: string[]; against?: Head }, command: Command) => {
       const lines = log && (await readLogs(log))
       const { priceNanos } = await import('../catalog/model.ts')
@@ -40,20 +46,20 @@ export function addLedgerCommands(program: Command): void {
     })
   ledger
     .command('correct')
-    .description('let entries that a wrong clock dated ahead count at their right times')
+    .description('correct the times of entries that a wrong clock dated in the future')
     .requiredOption(
       '--effective <time>',
-      'when the last entry with a wrong time was made, such as 2026-11-21T08:30:00Z',
+      'the true time at which the last entry with a wrong time was made, such as 2026-11-21T08:30:00Z',
       readTime,
     )
-    .option('--dry-run', 'only list the entries, with the times at which they would count')
-    .option('--yes', 'do not ask')
+    .option('--dry-run', 'only list the entries, with their corrected times')
+    .option('--yes', 'do not ask first')
     .action(correct)
   addArchiveCommands(ledger)
   const exporting = ledger.command('export').description('write entries, the oldest first')
   addOptions(exporting, filterFlags, filterFields)
   exporting
-    .option('--csv', 'as comma-separated values; with --json instead one entry of JSON on each line')
+    .option('--csv', 'print comma-separated values; use --json instead for one entry of JSON on each line')
     .action(({ csv }: { csv?: true }, command: Command) => {
       const { json } = command.optsWithGlobals<GlobalOptions>()
       if (json === csv) command.error('error: say how: with --csv, or with --json (one entry on each line)')
@@ -69,9 +75,7 @@ export function addLedgerCommands(program: Command): void {
   program.commands
     .find((command) => command.name() === 'audit')!
     .command('verify')
-    .description(
-      'do every digest of the audit trail again; fails on any finding, else prints its end to keep elsewhere',
-    )
+    .description('recompute every digest of the audit trail; fails on any mismatch, or prints a head to keep elsewhere')
     .action(async (_options, command: Command) => {
       const { findings, head } = await withStore(command, (books) => books.verifyAudit())
       const end = head ?? 'none: nothing was changed yet'

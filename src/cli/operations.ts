@@ -46,10 +46,10 @@ function addFace(program: Command, one: Operation, face: Face): void {
   }
   addOptions(command, face, shape)
   if (typeof face.rows === 'number')
-    command.option('--limit <count>', 'how many at most', numberFrom(1, 9_999_999), face.rows)
+    command.option('--limit <count>', 'the largest number of rows', numberFrom(1, 9_999_999), face.rows)
   for (const [form, text] of Object.entries(face.forms ?? {})) command.option(`--${form}`, text)
   if (one.asks === 'server') command.option(...adminOption)
-  else if (isPrintedWhole(one, face)) command.option('--csv', 'as comma-separated values')
+  else if (isPrintedWhole(one, face)) command.option('--csv', 'print comma-separated values')
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
 }
 

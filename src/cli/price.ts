@@ -9,15 +9,15 @@ type PriceOptions = GlobalOptions & { at?: string; tier?: string; geo?: string; 
 export function addPriceCommand(program: Command): void {
   program
     .command('price')
-    .argument('<model>', 'a model of the catalog, by its id or another of its names')
-    .description('show what a model costs, and why')
+    .argument('<model>', 'a model of the catalog, by its id or by another of its names')
+    .description('show the prices of a model at a moment, and where they come from')
     .option(
       '--at <time>',
-      'a day of the reporting zone such as 2027-01-01, or a time such as 2027-01-01T08:30:00Z; default: now',
+      'the moment: a day of the reporting zone such as 2027-01-01, or a time such as 2027-01-01T08:30:00Z; default: now',
     )
-    .option('--tier <tier>', 'the tier that serves it: flex, priority (or fast), ultrafast; default: the base')
-    .option('--geo <geo>', 'the geography that serves it, such as us')
-    .option('--tokens <tokens>', 'tokens of input, which choose the step', readCount, 0)
+    .option('--tier <tier>', 'the service tier: flex, priority (or fast), ultrafast; default: the base tier')
+    .option('--geo <geo>', 'the geography that serves the request, such as us')
+    .option('--tokens <tokens>', 'the number of input tokens, which decides the price step', readCount, 0)
     .action(async (id: string, _options, command: Command) => {
       const options = command.optsWithGlobals<PriceOptions>()
       const { glanceAtConfig } = await import('../config/load.ts')

@@ -27,20 +27,27 @@ const usualNames: Record<ExportProvider, RegExp> = {
 export function addReconcileCommand(program: Command): void {
   program
     .command('reconcile')
-    .argument('<file>', 'the export: pages of the usage API as JSON, or CUR 2.0 as CSV')
-    .description('compare the tokens of a provider’s export with the ledger; fails if a difference has no known reason')
+    .argument('<file>', 'the export: pages of the usage API as JSON, or a cost and usage report (CUR 2.0) as CSV')
+    .description(
+      'compare the tokens in an export of a provider with the ledger; fails if a difference has no known reason',
+    )
     .addOption(
-      new Option('--provider <provider>', 'whose export it is')
+      new Option('--provider <provider>', 'the provider that made the export')
         .choices(['openai', 'anthropic', 'aws', 'openrouter'])
         .makeOptionMandatory(),
     )
     .option(
       '--upstream <name...>',
-      'upstreams that are this provider; default: those whose names begin with it, for aws also with bedrock',
+      'the upstreams that are this provider; default: upstreams whose names begin with its name, for aws also with bedrock',
     )
-    .option('--owner <id...>', 'keys, projects, workspaces or users of the export that are yours; default: all')
-    .option('--model <theirs=ours>', 'our model for one of the export; may be given again', readPair, [])
-    .option('--log <file...>', 'access log as JSON lines, for attempts that lost')
+    .option('--owner <id...>', 'the keys, projects, workspaces or users in the export that are yours; default: all')
+    .option(
+      '--model <theirs=ours>',
+      'the model of the catalog for a model name in the export; the option can be repeated',
+      readPair,
+      [],
+    )
+    .option('--log <file...>', 'access logs as JSON lines, which show failed attempts')
     .action((file: string, flags: ReconcileFlags, command: Command) => compare(command, file, flags))
 }
 

@@ -34,7 +34,7 @@ export function addServerCommands(program: Command): void {
   addStoreCommands(program)
   program
     .command('replicas')
-    .description('list the servers that share a store in PostgreSQL')
+    .description('list the servers that share the store in PostgreSQL')
     .action(async (_options, command: Command) => {
       const { readReplicas } = await import('../store/open.ts')
       const rows = (await readReplicas(await findStore(command.optsWithGlobals()))).map(
@@ -55,8 +55,10 @@ export function addServerCommands(program: Command): void {
     .command('reporting')
     .description('the days of reports and budgets')
     .command('rezone')
-    .description('count by the days of another zone, while no server runs: the days of reports are made anew')
-    .argument('<zone>', 'such as UTC or Europe/Berlin')
+    .description(
+      'change the time zone in which days begin, while no server runs; the figures of reports are computed again',
+    )
+    .argument('<zone>', 'the new time zone, such as UTC or Europe/Berlin')
     .action(async (zone: string, _options, command: Command) => {
       const { timeZoneMistake } = await import('../config/values.ts')
       const mistake = timeZoneMistake(zone)

@@ -9,10 +9,10 @@ type ExplainOptions = GlobalOptions & { groups?: string; email?: string }
 export function addSignInCommand(program: Command): void {
   program
     .command('sign-in')
-    .description('show by which rule people sign in')
+    .description('show which rule applies when people sign in')
     .command('explain')
-    .description('show which rule of sign_in somebody in these groups, or with this address, would get')
-    .option('--groups <names>', 'groups as the identity provider sends them, with commas between them')
+    .description('show which rule of sign_in applies to a person in these groups or with this e-mail address')
+    .option('--groups <names>', 'groups as the identity provider sends them, separated by commas')
     .option('--email <address>', 'a verified e-mail address')
     .action(async (_options, command: Command) => {
       const options = command.optsWithGlobals<ExplainOptions>()

@@ -10,10 +10,10 @@ export function addSimulatorCommand(program: Command): void {
   program
     .command('simulator')
     .description('run the simulated upstream on all three wires')
-    .option('--port <number>', 'any free one when 0', numberFrom(0, 65_535), 0)
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--scripts <file>', 'YAML file of scripted answers')
-    .option('--quiet', 'write no line for each request to stderr')
+    .option('--port <number>', 'the port to listen on; 0 takes any free port', numberFrom(0, 65_535), 0)
+    .option('--host <address>', 'the address to listen on', '127.0.0.1')
+    .option('--scripts <file>', 'a YAML file of scripted answers')
+    .option('--quiet', 'do not write a line for each request to stderr')
     .action(async ({ quiet, ...options }: SimulatorCommandOptions, command: Command) => {
       const { startSimulator } = await import('../simulator/simulator.ts')
       const { json } = command.optsWithGlobals<GlobalOptions>()

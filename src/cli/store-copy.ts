@@ -10,11 +10,13 @@ import { findStore } from './store.ts'
 
 /** Adds `store copy`, which moves a store between a file and a database. Servers pause only for one restart. */
 export function addStoreCommands(program: Command): void {
-  const store = program.command('store').description('where accounts and ledger are: move them')
+  const store = program.command('store').description('the store of accounts and ledger: move it')
   store
     .command('copy')
-    .description('move a store: copy it while it serves, wait for its servers to stop, and prove that both are equal')
-    .requiredOption('--to <place>', 'a SQLite file, or postgres://user@host/database')
+    .description(
+      'move a store: copy it while servers use it, wait for the servers to stop, and prove that both stores are equal',
+    )
+    .requiredOption('--to <place>', 'the new place: a SQLite file, or postgres://user@host/database')
     .action(async ({ to }: { to: string }, command: Command) => {
       const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
       const mistake = storeMistake(to)

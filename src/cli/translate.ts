@@ -22,18 +22,25 @@ const answerBytesMax = 32 * 1_048_576
 export function addTranslateCommand(program: Command): void {
   program
     .command('translate')
-    .argument('[request]', 'a file with the body of a request, or - for stdin')
-    .description('show what a model would be sent for a request (a file, - for stdin), or its client for an answer')
-    .addOption(new Option('--from <wire>', 'the wire of the client').choices(clientWireNames).makeOptionMandatory())
-    .option('--model <model>', 'a model of the catalog (default: the one that the request names)')
-    .option('--upstream <name>', 'of several upstreams of the model the one that is asked (default: the first)')
+    .argument('[request]', 'a file with the body of the request, or - for stdin')
+    .description('show what the gateway would send to a model for a request, or to a client for an answer')
+    .addOption(
+      new Option('--from <wire>', 'the wire that the client speaks').choices(clientWireNames).makeOptionMandatory(),
+    )
+    .option('--model <model>', 'a model of the catalog (default: the model that the request names)')
+    .option('--upstream <name>', 'the upstream that is asked, if the model has several (default: the first)')
     .option(
       '--answer <file>',
-      'an answer of the model, a stream or JSON (- for stdin): show what the client sees of it',
+      'a file with an answer of the model, a stream or JSON (- for stdin): show what the client would get',
     )
-    .option('--status <status>', 'of that answer', numberFrom(200, 599))
-    .option('--header <line>', 'a header of the client such as "x-session-id: a"; repeatable', readHeader, new Map())
-    .option('--account <id>', 'the id of the account that asks, for what is scoped to one')
+    .option('--status <status>', 'the HTTP status of that answer', numberFrom(200, 599))
+    .option(
+      '--header <line>',
+      'a header that the client sends, such as "x-session-id: a"; the option can be repeated',
+      readHeader,
+      new Map(),
+    )
+    .option('--account <id>', 'the id of the account that sends the request, for fields that are scoped to an account')
     .action(async (request: string | undefined, _options, command: Command) => {
       const options = command.optsWithGlobals<TranslateOptions>()
       checkUse(request, options, command)

@@ -14,11 +14,14 @@ const packageRoot = fileURLToPath(new URL('.', new URL('../../package.json', imp
 export function addVersionCommand(program: Command): void {
   program
     .command('version')
-    .description('print the version; --verify compares the installed files with the signed manifest of the release')
-    .option('--verify', 'name each file that was changed, is missing or was added')
+    .description('print the version, or compare the installed files with the signed manifest of the release (--verify)')
+    .option(
+      '--verify',
+      'compare the installed files with the manifest, and name each file that was changed, is missing or was added',
+    )
     .option(
       '--key <file>',
-      'a file with the public key, from a place that you trust (default: SECURITY.md of the package)',
+      'a file with the public key, from a source that you trust (default: SECURITY.md of the package)',
     )
     .action(async (options: { verify?: true; key?: string }, command: Command) => {
       if (options.key !== undefined && !options.verify) command.error('error: --key belongs to --verify')

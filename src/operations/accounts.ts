@@ -13,18 +13,23 @@ export const accountShape = field.named('Account', {
   id: z.string(),
   name: z.string(),
   state: z.enum(['active', 'suspended']),
-  balance: field.amount.describe('what is settled, in credits'),
+  balance: field.amount.describe('the balance in credits, without what running requests will cost'),
   held: field.amount.describe(
-    'by requests that run on the servers that can be reached; 0 at the command line, which asks none',
+    'credit set aside for requests that run on the servers that can be reached; always 0 at the command line, which asks no server',
   ),
-  budget: field.budgetShape.nullable().describe('of all its keys together; null: it spends what it has'),
-  rpm: z.int().nullable().describe('requests per minute of all its keys; null: as many as the configuration says'),
+  budget: field.budgetShape
+    .nullable()
+    .describe('the budget of all keys of the account together; null: only the balance limits it'),
+  rpm: z
+    .int()
+    .nullable()
+    .describe('the most requests of all its keys in a minute; null: the limit of the configuration'),
   warn: z
     .array(field.amount)
     .nullable()
-    .describe('balances below which `credit_low` is sent; null: as the configuration says'),
-  grant: field.grantShape.nullable().describe('what it is given in each month'),
-  plan: z.string().nullable().describe('the plan of the configuration by which it pays; null: the prices of models'),
+    .describe('balances below which `credit_low` is sent; null: the balance that the configuration sets'),
+  grant: field.grantShape.nullable().describe('the credit that the account gets in each month'),
+  plan: z.string().nullable().describe('the plan whose prices the account pays; null: the prices of the models'),
   external_id: z.string().nullable().describe('the id in a system of the operator'),
   metadata: field.metadataShape.nullable(),
 })
@@ -56,12 +61,18 @@ async function one(context: Context, row: AccountRow) {
 const bounds = {
   budget: field.budget
     .optional()
-    .describe('what all its keys may spend together: such as 500/month; `none`: all it has'),
+    .describe(
+      'the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them',
+    ),
   rpm: field.rate
     .optional()
-    .describe('requests of all its keys in a minute; `none`: as many as the configuration says'),
+    .describe('the most requests of all its keys in a minute; `none`: the limit of the configuration'),
   warn: field.warn.optional(),
-  plan: field.plan.optional().describe('a plan of the configuration; `none`: it pays the prices of models'),
+  plan: field.plan
+    .optional()
+    .describe(
+      'the plan whose prices the account pays, by its name in the configuration; `none`: the prices of the models',
+    ),
   external_id: field.externalId.optional(),
   metadata: field.metadata.optional(),
 }
@@ -95,7 +106,7 @@ type AccountFields = z.output<z.ZodObject<typeof bounds>> & {
   lapse?: boolean | undefined
 }
 
-const name = field.text('must be a text').describe('1 to 100 characters, unique')
+const name = field.text('must be a text').describe('the name of the account: 1 to 100 characters, unique')
 
 export const accountOperations = [
   operation({
@@ -110,7 +121,7 @@ export const accountOperations = [
       credit: field.credits
         .refine((nanos) => nanos >= 0n, { error: 'An account cannot start below zero.' })
         .optional()
-        .describe('credit it starts with, such as 12.5; else none'),
+        .describe('the credit that the account starts with, such as 12.5; default: none'),
       ...bounds,
     }),
     output: accountShape,
@@ -136,13 +147,13 @@ export const accountOperations = [
         .min(1)
         .max(100)
         .optional()
-        .describe('only those with this in their name, or at the start of their id'),
-      state: z.enum(['active', 'suspended']).optional().describe('only those'),
+        .describe('only accounts whose name contains this text, or whose id begins with it'),
+      state: z.enum(['active', 'suspended']).optional().describe('only accounts in this state'),
       external_id: field.ofExternalId,
       sort: z
         .enum([...accountSorts, bySpend])
         .default('created')
-        .describe(`in which order; \`-created\`: the newest first; ${bySpendText}`),
+        .describe(`the order; \`-created\`: the newest first; ${bySpendText}`),
       ...field.paging,
     }),
     output: accountShape,
@@ -199,38 +210,43 @@ export const accountOperations = [
       state: z
         .enum(['active', 'suspended'])
         .optional()
-        .describe('`suspended`: its requests are refused, and those that run are finished'),
+        .describe('`suspended`: new requests of the account are refused, and running ones are finished'),
       ...bounds,
       grant: field.grant.optional(),
-      lapse: z.boolean().optional().describe('what is left of a grant ends with its month'),
+      lapse: z.boolean().optional().describe('the unspent part of a grant expires at the end of its month'),
     }),
     output: accountShape,
     problems: ['not_found', 'conflict'],
-    text: 'rename an account, suspend it, or end its suspension; give it bounds over all its keys, or a monthly grant',
+    text: 'rename an account, suspend it, or end its suspension; set limits for all its keys together, or a monthly grant',
     cli: [
       {
         command: 'account set',
         arguments: ['account'],
         options: boundOptions,
-        text: 'give it bounds over all its keys and on all replicas',
+        text: 'set limits for all keys of an account together, on all replicas',
       },
       {
         command: 'account grant',
         arguments: ['account', 'grant'],
         options: { lapse: '--lapse' },
-        text: 'give it credit in each month, beginning with this one',
+        text: 'give an account credit in each month, beginning with the current month',
       },
       {
         command: 'account suspend',
         arguments: ['account'],
         fixed: { state: 'suspended' },
-        text: 'refuse its requests; those that run are finished',
+        text: 'refuse new requests of an account; running requests are finished',
       },
-      { command: 'account activate', arguments: ['account'], fixed: { state: 'active' }, text: 'end its suspension' },
+      {
+        command: 'account activate',
+        arguments: ['account'],
+        fixed: { state: 'active' },
+        text: 'end the suspension of an account',
+      },
       {
         command: 'account rename',
         arguments: ['account', 'name'],
-        text: 'give it another name; its id, keys and entries stay',
+        text: 'give an account another name; its id, keys and entries stay the same',
       },
     ],
     async run(context, { account, name, state, ...asked }) {
@@ -245,7 +261,7 @@ export const accountOperations = [
     input: z.strictObject({ account: field.account }),
     output: accountShape,
     problems: ['not_found'],
-    text: 'as account.update with `suspended`: requests are refused, and the keys, entries and reports of the account stay',
+    text: 'suspend an account, as account.update does with `suspended`: its requests are refused, and its keys, entries and reports are kept',
     run: async (context, { account }) =>
       one(context, await context.books.updateAccount(account, { state: 'suspended' })),
   }),
@@ -257,8 +273,12 @@ export const accountOperations = [
     kind: 'creates',
     input: z.strictObject({
       account: field.account,
-      credits: field.credits.refine((nanos) => nanos !== 0n, 'must not be 0').describe('such as 12.5 or -3'),
-      reference: field.text('must be a text').describe('number of the payment: the same one again is not booked again'),
+      credits: field.credits
+        .refine((nanos) => nanos !== 0n, 'must not be 0')
+        .describe('the credits to add, such as 12.5, or to take away, such as -3'),
+      reference: field
+        .text('must be a text')
+        .describe('the number of the payment: a second credit with the same reference is not booked'),
     }),
     output: accountShape,
     problems: ['not_found', 'reference_conflict', 'conflict'],

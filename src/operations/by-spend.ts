@@ -13,7 +13,7 @@ const rankedMax = 1_000
 /** The number of rows that are looked up at once. */
 const slice = 200
 
-export const bySpendText = `\`${bySpend}\`: those that spent most in the last ${daysMax} days first, the first ${rankedMax} of them; without those that spent nothing`
+export const bySpendText = `\`${bySpend}\`: the ${rankedMax} that spent most in the last ${daysMax} days, the largest first, without those that spent nothing`
 
 type SpendQuery<Row> = {
   by: 'account' | 'key'

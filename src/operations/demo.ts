@@ -8,7 +8,7 @@ export const demoOperations = [
     http: 'GET /demo',
     role: 'viewer',
     output: demoShape,
-    text: 'tell whether there is a demo, or one is offered',
+    text: 'show whether a demo exists or can be made',
     asks: 'server',
     run: async ({ running }) => ({ body: await running.demo.state() }),
   }),
@@ -18,7 +18,7 @@ export const demoOperations = [
     role: 'admin',
     output: demoShape,
     problems: ['conflict'],
-    text: 'make the demo: 30 days of made-up life in a store of its own, which is read below `/demo/api/v1`',
+    text: 'make the demo: 30 days of invented requests in a separate store, which is read under `/demo/api/v1`',
     asks: 'server',
     async run({ running, openBooks }) {
       const body = await running.demo.make()
@@ -32,7 +32,7 @@ export const demoOperations = [
     role: 'admin',
     output: demoShape,
     problems: ['invalid_request'],
-    text: 'leave the demo, and remove its file',
+    text: 'end the demo, and remove its file',
     asks: 'server',
     async run({ running, openBooks }) {
       const body = await running.demo.remove()

@@ -21,7 +21,7 @@ const originShape = {
   upstream_account: text,
 }
 
-const cost = 'only finance and admins are shown it; others get null'
+const cost = 'only operators with the role finance or admin see it; others get null'
 
 /** The fields that only entries of form 3 have. An unused one is null (docs/ledger.md). */
 const detailShape = {
@@ -29,16 +29,16 @@ const detailShape = {
   band: text,
   tier: text,
   geo: text,
-  person: text.describe('an id'),
+  person: text.describe('the id of the person'),
   labels: text,
   cost_version: text.describe(cost),
-  cost: amount.nullable().describe(`by the prices of the provider: ${cost}`),
-  cost_reported: text.describe(`by the provider's own answer: ${cost}`),
+  cost: amount.nullable().describe(`what the provider charges by its price list: ${cost}`),
+  cost_reported: text.describe(`what the provider reports in its answer: ${cost}`),
   alias: text,
   fell_back_from: text,
   fell_back_cause: text,
   moved: text,
-  effective: when.nullable().describe('of a correction: when the entries that it names count'),
+  effective: when.nullable().describe('for a correction of times: the time at which the corrected entries count'),
 }
 
 /** The debit of a request. */
@@ -64,7 +64,7 @@ export const lineShape = named('LedgerEntry', {
   account_name: text,
   seq: z.number(),
   kind: z.enum(['credit', 'debit']),
-  amount: amount.describe('a credit adds it, a debit takes it away'),
+  amount: amount.describe('credits: a credit adds them to the balance, a debit takes them away'),
   balance_after: amount,
   reference: text,
   request_id: text,

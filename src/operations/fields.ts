@@ -31,18 +31,20 @@ export function count(least: number, most: number, usual: number) {
   return z.preprocess((value) => (typeof value === 'string' && !wholeNumber.test(value) ? Number.NaN : value), number)
 }
 
-export const limit = count(1, pageMax, 50).describe('how many at most')
+export const limit = count(1, pageMax, 50).describe('the largest number of rows')
 
-export const cursor = z.string().optional().describe('`next` of the page before')
+export const cursor = z.string().optional().describe('the `next` of the previous page')
 
 /** The part of the ledger that figures include, while many entries are not yet folded (summed up for reports). */
 export const folding = z
   .object({
-    folded: z.number().describe('entries that figures of reports are made of'),
+    folded: z.number().describe('entries that the figures of reports include'),
     entries: z.number().describe('all entries of the ledger'),
   })
   .optional()
-  .describe('only while so much of the ledger is not folded that reports leave it out: see docs/operating.md')
+  .describe(
+    'present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md',
+  )
 
 /** The fields that every list takes. */
 export const paging = { limit, cursor }
@@ -69,11 +71,11 @@ export const someOf = <Word extends string>(known: readonly Word[], most: number
 /** Selects requests by their outcomes. */
 export const outcome = someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
   .optional()
-  .describe('only with one of these outcomes, separated by commas')
+  .describe('only requests with one of these outcomes, separated by commas')
 
 /** A name or id in the path. */
-export const account = text('must be the name or id of an account').describe('name or id')
-export const key = text('must be the id of a key').describe('id or first characters')
+export const account = text('must be the name or id of an account').describe('the name or id of the account')
+export const key = text('must be the id of a key').describe('the id or the first characters of the key')
 
 /** An amount of credits. @returns nano-credits */
 export const credits = text('must be a text such as "12.5"').transform((value, context) =>
@@ -146,17 +148,21 @@ const readOnly = { readOnly: true }
 /** A budget, and how much of it is spent. */
 export const budgetShape = named('Budget', {
   credits: amount,
-  per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
-  spent: amount.describe('in the window of now; of a key: by all keys of its line of rotations').meta(readOnly),
-  held: amount.describe('what running requests hold of it').meta(readOnly),
-  renews_at: when.nullable().describe('when nothing of it is spent again; null: never').meta(readOnly),
+  per: z.enum(budgetPeriods).nullable().describe('the period after which the budget starts anew; null: it never does'),
+  spent: amount
+    .describe(
+      'what was spent in the current period; for a key, also by the keys that it replaced by rotation or that replaced it',
+    )
+    .meta(readOnly),
+  held: amount.describe('the part that is set aside for running requests').meta(readOnly),
+  renews_at: when.nullable().describe('when the next period begins; null: never').meta(readOnly),
 })
 
 /** A grant: credit that an account is given in each month. */
 export const grantShape = named('Grant', {
   credits: amount,
-  lapse: z.boolean().describe('whether what is left of it ends with its month'),
-  last: z.string().nullable().describe('the reference of the last one').meta(readOnly),
+  lapse: z.boolean().describe('whether the unspent part of a grant expires at the end of its month'),
+  last: z.string().nullable().describe('the reference of the last grant').meta(readOnly),
 })
 
 /** Labels by their dimensions. */
@@ -229,14 +235,18 @@ export const budget = orShape<Budget, typeof budgetShape>(
   parseBudget,
   budgetShape,
   ({ credits, per }) => parseBudget(per ? `${credits}/${per}` : credits),
-).describe('what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away')
+).describe(
+  'the most credits that the key may spend: in each period, such as 5/day, 20/week or 100/month, or in total, such as 50; `none` removes the limit',
+)
 
 /** A filter of lists by person. */
-export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
+export const ofPerson = text('must name a person').describe(
+  'only those of this person, named by id, external id or name',
+)
 
 /** The person whose key it is. */
 export const person = orNone('must be a text', (text) => text).describe(
-  'whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody',
+  'the person who uses the key, by id, external id, or a unique name or e-mail address; `none`: nobody',
 )
 
 /** The most balances at which an account can warn. */
@@ -244,7 +254,7 @@ const levelsMax = 10
 
 /** The balances at which an account warns. @returns nano-credits */
 export const warn = orShape('must be a text such as "50,10"', readWarn, z.array(amount), fromList(readWarn)).describe(
-  'when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says',
+  'balances such as 50,10: when the balance of the account falls below one of them, a `credit_low` message is sent; `none`: the balance that the configuration sets',
 )
 
 function readWarn(text: string): bigint[] {
@@ -266,7 +276,9 @@ export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantSh
   readGrant,
   grantShape,
   ({ credits, lapse }) => ({ ...readGrant(`${credits}/month`), lapses: lapse }),
-).describe('credit that it is given in each month of the reporting zone, such as 100/month; `none` ends that')
+).describe(
+  'credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends the grants',
+)
 
 function readGrant(text: string): { nanos: bigint } {
   const budget = /\//.test(text) ? parseBudget(text) : undefined
@@ -287,13 +299,15 @@ export const mayChoose = orShape(
   z.array(z.string()),
   fromList(parseDimensions),
 ).describe(
-  'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
+  'the dimensions in which a client of the key may choose another declared label, separated by commas; `none`: no dimension',
 )
 
 /** `maxProperties` keeps this schema different from that of labels. Equal schemas would become one component. */
-export const metadataShape = z
-  .record(z.string(), z.string())
-  .meta({ title: 'Metadata', description: 'words of yours', maxProperties: metadataMax })
+export const metadataShape = z.record(z.string(), z.string()).meta({
+  title: 'Metadata',
+  description: 'pairs of your own, which the gateway keeps and does not interpret',
+  maxProperties: metadataMax,
+})
 
 /** Metadata of the operator, which the gateway does not interpret. */
 export const metadata = orShape<Metadata, typeof metadataShape>(
@@ -301,15 +315,19 @@ export const metadata = orShape<Metadata, typeof metadataShape>(
   parseMetadata,
   metadataShape,
   checkMetadata,
-).describe('words of yours, which mean nothing here: such as team=red,order=12; `none` takes them away')
+).describe(
+  'pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them',
+)
 
 /** The id of an object in a system of the operator. */
 export const externalId = orNone('must be a text', checkExternalId).describe(
-  'the id in a system of yours; several may have the same; `none` takes it away',
+  'the id in a system of your own; several objects may have the same id; `none` removes it',
 )
 
 /** A filter of lists by external id. */
-export const ofExternalId = text('must be a text').optional().describe('only those with this id in a system of yours')
+export const ofExternalId = text('must be a text')
+  .optional()
+  .describe('only those with this id in a system of your own')
 
 /** The ids of models that a key may use. */
 export const models = orShape(
@@ -317,7 +335,7 @@ export const models = orShape(
   parseModels,
   z.array(z.string()),
   fromList(parseModels),
-).describe('what it may ask for: ids with commas between them, such as large,small-*; `none`: everything')
+).describe('the models that the key may use: ids separated by commas, such as large,small-*; `none`: all models')
 
 /** The largest limit of requests per minute. */
 export const rateMax = 1_000_000
@@ -332,7 +350,9 @@ export const rate = z
   .transform((value) => (value === null || value === none ? null : Number(value)))
   .refine((value) => value === null || value <= rateMax, { error: rateError })
   .register(sharedShapes, { shape: z.int().min(1).max(rateMax) })
-  .describe('how many requests it may make in a minute, below what its account may; `none`: as many')
+  .describe(
+    'the most requests of the key in a minute, at most as many as its account may make; `none`: as many as its account',
+  )
 
 /** The end of a key or a token: after a duration, at a moment, or at the beginning of a day. */
 type End = { afterMs: number } | DayOrTime
@@ -345,7 +365,7 @@ export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startO
 export const end = orNone<End>('must be a text such as "30d"', (value) =>
   /^\d+[smhd]$/.test(value) ? { afterMs: readDuration(value) } : readDayOrTime(value),
 ).describe(
-  'when it ends: after a time such as 12h or 30d, or at one such as 2027-01-31T12:00:00Z, or when a day of the reporting zone begins; `none`: never',
+  'when the key expires: after a duration such as 30d, at a time such as 2027-01-31T12:00:00Z, or at the beginning of a day such as 2027-01-31; `none`: never',
 )
 
 const dayMs = 86_400_000

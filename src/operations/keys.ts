@@ -15,23 +15,36 @@ import { wrongField } from './problem.ts'
 
 export const keyShape = field.named('Key', {
   id: z.string(),
-  prefix: z.string().describe('its first characters'),
+  prefix: z.string().describe('the first characters of the key'),
   label: z.string().nullable(),
   account: z.string(),
   account_name: z.string().nullable(),
-  budget: field.budgetShape.nullable().describe('null: it spends whatever its account has'),
-  rpm: z.int().nullable().describe('requests per minute; null: as many as its account'),
-  models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
-  person: z.string().nullable().describe('the id of the person whose it is'),
+  budget: field.budgetShape.nullable().describe('the budget of the key; null: only its account limits it'),
+  rpm: z.int().nullable().describe('the most requests of the key in a minute; null: the limit of its account'),
+  models: z.array(z.string()).nullable().describe('the models that the key may use; null: all models'),
+  person: z.string().nullable().describe('the id of the person who uses the key'),
   person_name: z.string().nullable(),
-  person_budget: field.budgetShape.nullable().describe('of that person over all their keys; null: none'),
-  person_rpm: z.int().nullable().describe('requests per minute of that person with all their keys; null: any number'),
-  labels: field.labelsShape.nullable().describe('what its requests are for, by dimension; null: nothing'),
-  may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
-  external_id: z.string().nullable().describe('the id in a system of the operator; its successors keep it'),
+  person_budget: field.budgetShape
+    .nullable()
+    .describe('the budget of that person for all their keys together; null: none'),
+  person_rpm: z
+    .int()
+    .nullable()
+    .describe('the most requests of that person in a minute, with all their keys; null: no limit'),
+  labels: field.labelsShape
+    .nullable()
+    .describe('labels that say what the requests of the key are for, by dimension; null: none'),
+  may_choose: z
+    .array(z.string())
+    .nullable()
+    .describe('the dimensions in which a client of the key may choose another label; null: none'),
+  external_id: z
+    .string()
+    .nullable()
+    .describe('the id in a system of the operator; a key that replaces this one by rotation keeps it'),
   metadata: field.metadataShape.nullable(),
-  session: z.string().nullable().describe('the session of a person that it is the key of'),
-  origin: z.string().nullable().describe('the gateway that made it, such as `litellm`; null: a key of ours'),
+  session: z.string().nullable().describe("the id of the session, if this is the key of a person's session"),
+  origin: z.string().nullable().describe('the gateway that made the key, such as `litellm`; null: triwire'),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
@@ -41,7 +54,7 @@ export const keyShape = field.named('Key', {
 const foreignShape = keyShape
   .pick({ id: true, prefix: true, label: true, account: true, account_name: true, person: true, person_name: true })
   .extend(keyShape.pick({ origin: true, created: true, expires: true, revoked: true, last_used: true }).shape)
-  .extend({ rotated: z.boolean().describe('whether a key of ours follows it') })
+  .extend({ rotated: z.boolean().describe('whether a key of triwire has replaced it by rotation') })
   .meta({ title: 'ForeignKey' })
 
 export type ForeignKeyDetails = z.output<typeof foreignShape>
@@ -49,7 +62,10 @@ export type ForeignKeyDetails = z.output<typeof foreignShape>
 export type KeyDetails = z.output<typeof keyShape>
 
 const issuedShape = field.named('IssuedKey', {
-  key: z.string().optional().describe('the key itself, this once; a repeated request is not shown it again'),
+  key: z
+    .string()
+    .optional()
+    .describe('the key itself, which is shown only in this answer; the answer to a repeated request leaves it out'),
   id: z.string(),
   prefix: z.string(),
 })
@@ -96,7 +112,9 @@ const issued = ({ key, id, prefix }: IssuedKey) => ({
   isNew: key !== undefined,
 })
 
-const label = field.text('must be a text').describe('what people call it; its successors keep it')
+const label = field
+  .text('must be a text')
+  .describe('a name for people; a key that replaces this one by rotation keeps it')
 
 const bounds = {
   budget: field.budget.optional(),
@@ -162,7 +180,7 @@ export const keyOperations = [
     input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],
-    text: 'make a key, as wide as its account or narrower; it is shown this once',
+    text: 'make a key, with or without limits of its own; the key is shown only now',
     cli: [{ command: 'key create', arguments: ['account'], options: { label: '--label <text>', ...boundOptions } }],
     run: async (context, { account, ...asked }) =>
       issued(await context.books.createKey(account, wishesOf(asked, context))),
@@ -181,22 +199,24 @@ export const keyOperations = [
         .max(100)
         .transform(nameOfKey)
         .optional()
-        .describe('only those with this at the start of their label, their characters or their id'),
+        .describe('only keys whose label, first characters or id begin with this text'),
       state: z
         .enum(keyStates)
         .optional()
-        .describe('only those; `suspended`: neither revoked nor expired, and their account is suspended'),
+        .describe(
+          'only keys in this state; `suspended`: keys of a suspended account that are neither revoked nor expired',
+        ),
       external_id: field.ofExternalId,
-      sessions: z.boolean().optional().describe('those of sessions of people too'),
+      sessions: z.boolean().optional().describe("also list the keys of people's sessions"),
       sort: z
         .enum([...keySorts, bySpend])
         .default('created')
-        .describe(`in which order; \`-created\`: the newest first; ${bySpendText}`),
+        .describe(`the order; \`-created\`: the newest first; ${bySpendText}`),
       ...field.paging,
     }),
     output: keyShape,
     problems: ['cursor_invalid'],
-    text: 'list keys by their first characters',
+    text: 'list keys, each with its first characters',
     cli: [
       {
         command: 'key list',
@@ -236,7 +256,7 @@ export const keyOperations = [
     input: z.strictObject(field.paging),
     output: foreignShape,
     problems: ['cursor_invalid'],
-    text: 'report the keys of another gateway: their ends, their last uses, and which are rotated',
+    text: 'list the keys that came from another gateway: when they expire, when they were last used, and which are rotated',
     cli: [{ command: 'key foreign', rows: 'all' }],
     async run(context, { limit }) {
       const { books, beyond } = context
@@ -254,7 +274,7 @@ export const keyOperations = [
     input: z.strictObject({ key: field.key }),
     output: keyShape,
     problems: ['not_found'],
-    text: 'show a key, by id or first characters',
+    text: 'show a key, named by its id or first characters',
     cli: [{ command: 'key show', arguments: ['key'] }],
     run: async (context, { key }) => one(await findKey(context.books, key), context),
   }),
@@ -265,12 +285,12 @@ export const keyOperations = [
     kind: 'edits',
     input: z.strictObject({
       key: field.key,
-      label: label.nullable().optional().describe('what people call it; null takes it away'),
+      label: label.nullable().optional().describe('a name for people; null removes it'),
       ...bounds,
     }),
     output: keyShape,
     problems: ['not_found', 'conflict'],
-    text: 'give a key another label or end, or all keys of its line of rotations other bounds',
+    text: 'change the label or the expiry of one key; other limits change for all keys that replace each other by rotation',
     cli: [{ command: 'key set', arguments: ['key'], options: { label: '--label <text>', ...boundOptions } }],
     async run(context, { key, ...asked }) {
       const { books } = context
@@ -285,7 +305,7 @@ export const keyOperations = [
     input: z.strictObject({ key: field.key }),
     output: keyShape,
     problems: ['not_found'],
-    text: 'end a key for good, by id or first characters',
+    text: 'end a key for good, named by its id or first characters',
     cli: [{ command: 'key revoke', arguments: ['key'] }],
     run: async (context, { key }) => one(await context.books.revokeKey(key), context),
   }),
@@ -296,7 +316,7 @@ export const keyOperations = [
     input: z.strictObject({ key: field.key }),
     output: keyShape,
     problems: ['not_found'],
-    text: 'as key.revoke: the key ends for good, and stays in lists, reports and the audit',
+    text: 'end a key for good, as key.revoke does; it stays in lists, reports and the audit trail',
     run: async (context, { key }) => one(await context.books.revokeKey(key), context),
   }),
   operation({
@@ -311,7 +331,7 @@ export const keyOperations = [
     }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],
-    text: 'make a new key with the label, bounds and spending of an old one, which ends after a grace',
+    text: 'make a new key with the label, limits and spending of an old one; the old key ends after a grace period',
     cli: [{ command: 'key rotate', arguments: ['key'], options: { grace: '--grace <time>' } }],
     run: async ({ books }, { key, grace }) => issued(await books.rotateKey(key, grace)),
   }),

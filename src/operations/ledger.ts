@@ -15,13 +15,15 @@ import { tokens } from './shapes.ts'
 
 /** The fields that select ledger entries. */
 export const filterFields = {
-  account: field.text('must be a text').optional().describe('only of this one, by name or id'),
-  key: field.text('must be a text').optional().describe('only with this one, by id, first characters or label'),
-  model: field.text('must be a text').optional().describe('only of this one, by its id in the catalog'),
+  account: field.text('must be a text').optional().describe('only data of this account, by name or id'),
+  key: field.text('must be a text').optional().describe('only data of this key, by id, first characters or label'),
+  model: field.text('must be a text').optional().describe('only data of this model, by its id in the catalog'),
   from: field.dayOrTime
     .optional()
-    .describe('posted then or later: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z'),
-  to: field.dayOrTime.optional().describe('posted before then'),
+    .describe(
+      'only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z',
+    ),
+  to: field.dayOrTime.optional().describe('only entries posted before this time'),
 }
 
 /** The options for `filterFields`. On the command line an end day is inclusive. */
@@ -43,14 +45,16 @@ const totalsInput = z.strictObject({
   by: field
     .someOf(groupings, groupings.length, `Write any of ${groupings.join(', ')}, with commas between them.`)
     .optional()
-    .describe(`any of ${groupings.join(', ')}, with commas between them; else one row in all`),
+    .describe(
+      `the columns to group by, separated by commas: any of ${groupings.join(', ')}; default: one row for everything`,
+    ),
 })
 
 type TotalsInput = z.output<typeof totalsInput>
 
 /** The fields by which sums can be grouped. */
 const groupShape = {
-  day: z.string().optional().describe('of the reporting zone'),
+  day: z.string().optional().describe('a day of the reporting zone'),
   model: named,
   account: z.string().optional(),
   account_name: named,
@@ -63,7 +67,7 @@ const groupShape = {
 /** One row of `ledger totals`: the values that it is grouped by, then its sums. */
 const totalShape = field.named('LedgerTotal', {
   ...groupShape,
-  requests: z.number().describe('debits that were not given back'),
+  requests: z.number().describe('debits that were not refunded'),
   billed: field.amount,
   credited: field.amount,
   ...tokens,
@@ -73,11 +77,13 @@ export type TotalRow = z.output<typeof totalShape>
 
 const marginShape = field.named('LedgerMargin', {
   ...groupShape,
-  requests: z.number().describe('debits that were not given back'),
+  requests: z.number().describe('debits that were not refunded'),
   billed: field.amount,
-  cost: field.amount.describe('what providers charge by their lists, also for what was given back'),
-  margin: field.amount.nullable().describe('billed less cost; null while `without_cost` is not 0'),
-  without_cost: z.number().describe('debits without a cost: no list of the provider was there for them'),
+  cost: field.amount.describe('what providers charge by their price lists, also for refunded debits'),
+  margin: field.amount.nullable().describe('`billed` minus `cost`; null while `without_cost` is not 0'),
+  without_cost: z
+    .number()
+    .describe('debits without a cost, because the configuration had no price list of the provider'),
 })
 
 type MarginRow = z.output<typeof marginShape>
@@ -177,7 +183,7 @@ export const ledgerOperations = [
     input: z.strictObject({ ...filterFields, ...field.paging }),
     output: lineShape,
     problems: ['cursor_invalid'],
-    text: 'list the newest entries',
+    text: 'list the newest entries of the ledger',
     cli: [{ command: 'ledger list', ...filterFlags, rows: 50 }],
     async *csv(context, input) {
       yield* formatCsv(context.books.eachEntry(await readFilter(context, input)), seesCosts(context.who))
@@ -201,7 +207,7 @@ export const ledgerOperations = [
     id: 'ledger.totals',
     role: 'reader',
     output: totalShape,
-    text: 'sum entries: what was billed and credited, for how many tokens',
+    text: 'sum entries: the credits that were billed and added, and the tokens',
     tell: toTotal,
     amounts: ['billed', 'credited'],
   }),
@@ -209,7 +215,7 @@ export const ledgerOperations = [
     id: 'ledger.margin',
     role: 'finance',
     output: marginShape,
-    text: 'sum what was billed and what providers charge for it, and the margin',
+    text: 'sum what was billed and what providers charge for it, and show the margin',
     tell: toMargin,
     amounts: ['billed', 'cost', 'margin'],
   }),
@@ -217,7 +223,7 @@ export const ledgerOperations = [
     id: 'ledger.show',
     http: 'GET /ledger/{request}',
     role: 'viewer',
-    input: z.strictObject({ request: field.text('must be a request id').describe('x-request-id of the answer') }),
+    input: z.strictObject({ request: field.text('must be a request id').describe('the x-request-id of the answer') }),
     output: debitShape,
     problems: ['not_found', 'conflict'],
     text: 'show the debit of one request',

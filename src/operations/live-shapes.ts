@@ -14,13 +14,13 @@ const name = z.string().nullable()
 /** A request. A value that is unknown or does not apply is null. */
 export const requestRow = named('Request', {
   request_id: z.string(),
-  at: when.describe('when it was over; of the ledger, when its debit was made'),
+  at: when.describe('when the request was over; for a row from the ledger, when its debit was made'),
   account: z.object({ id: name, name }).nullable(),
   key: z
     .object({ id: name, prefix: name, label: name })
     .nullable()
-    .describe('null for one of the playground, and for one whose key is not known'),
-  person: name.describe('the id of the person whose key it was'),
+    .describe('null for a request of the playground, and for a request whose key is not known'),
+  person: name.describe('the id of the person who used the key'),
   labels: name.describe('such as project=apollo,team=red'),
   model: name,
   alias: name,
@@ -38,22 +38,22 @@ export const requestRow = named('Request', {
   cache_write_tokens: count,
   output_tokens: count,
   reasoning_tokens: count,
-  first_byte_ms: count.describe('until the first byte of its answer'),
+  first_byte_ms: count.describe('the time until the first byte of the answer'),
   total_ms: count,
   attempts: count,
-  source: z.enum(['memory', 'ledger']).describe('`ledger`: it is too long ago for the memory of the server'),
+  source: z.enum(['memory', 'ledger']).describe('`ledger`: the server no longer has the request in memory'),
 })
 
 export type RequestRow = z.output<typeof requestRow>
 
 export const needShape = named('Need', {
-  id: z.string().describe('the same for as long as the line is there, on every server of the store'),
+  id: z.string().describe('an id that stays the same while the line exists, on every server of the store'),
   rule: z.enum(needNames as [NeedName, ...NeedName[]]),
   severity: z.enum(severities),
   text: z.string().describe('one sentence'),
-  since: when.nullable().describe('when it began, else when it was first noticed'),
-  link: z.string().describe('the page of the act, below the address of the console'),
-  command: z.string().describe('a command for the act; words in capitals are to be filled in'),
+  since: when.nullable().describe('when it began or, if that is not known, when it was first noticed'),
+  link: z.string().describe('the page on which to act, relative to the address of the console'),
+  command: z.string().describe('a command that acts on it; replace the words in capitals'),
 })
 
 export const statusShape = named('Status', {
@@ -61,60 +61,70 @@ export const statusShape = named('Status', {
   node: z.string(),
   started: when,
   store: z.enum(['sqlite', 'postgres']),
-  ready: z.boolean().describe('as /readyz says it'),
-  streams: z.number().describe('that run now'),
+  ready: z.boolean().describe('as /readyz reports it'),
+  streams: z.number().describe('streams that run now'),
   ledger: z.object({
-    writable: z.boolean().describe('false: new inference of all accounts is refused'),
+    writable: z.boolean().describe('false: new inference requests of all accounts are refused'),
     queued: z.number().describe('debits that are in memory only'),
     spooled: z.number(),
-    oldest_ms: z.number().describe('how long the oldest of both has waited'),
+    oldest_ms: z.number().describe('how long the oldest waiting debit has waited'),
     blocked_accounts: z
       .number()
-      .describe('accounts whose new inference is refused, since debits of theirs wait for too long'),
+      .describe('accounts whose new inference requests are refused, because their debits have waited for too long'),
   }),
-  clock: name.describe('what is wrong with the clock that dates entries, or with that of the machine; null: nothing'),
-  loop_lag_p99_ms: z.number().describe('of the last minute or so'),
+  clock: name.describe(
+    'what is wrong with the clock that dates entries, or with the clock of the machine; null: nothing',
+  ),
+  loop_lag_p99_ms: z.number().describe('the value of about the last minute'),
   rss_bytes: z.number(),
   reporting: z.object({
     time_zone: z.string(),
     week_starts: z.string(),
     labels: z.array(z.string()).describe('the dimensions of labels'),
-    credits: z.string().describe('how credits are called, such as EUR'),
+    credits: z.string().describe('the name of a credit, such as EUR'),
     away: z
       .array(z.string())
       .optional()
-      .describe('months that were detached from the ledger and are not attached; left out if none is'),
+      .describe('months whose entries were moved from the ledger into files; left out if there are none'),
   }),
-  api_url: name.describe('where clients reach the gateway, by the configuration; null: nobody has said it'),
-  public_url: name.describe('where operators reach the admin listener, in the same way'),
+  api_url: name.describe('where clients reach the gateway; null: the configuration does not say it'),
+  public_url: name.describe('where operators reach the admin listener; null: the configuration does not say it'),
   folding,
-  config_digest: z.string().describe('of what all servers of a store should have in common'),
+  config_digest: z.string().describe('a digest of the settings that must be the same on all servers of a store'),
   heard: z
     .array(
       z.object({
         model: z.string(),
         upstream: z.string(),
         account: name,
-        cause: z.string().describe('in the words of the log'),
-        met_by: z.string().describe('the name of that server, and its number among those of the store'),
-        until: when.nullable().describe('null: an operator has disabled it there'),
+        cause: z.string().describe('the cause, as the log names it'),
+        met_by: z
+          .string()
+          .describe('the name of the server that met the cause, and its number among the servers of the store'),
+        until: when.nullable().describe('when that server uses it again; null: an operator has disabled it there'),
       }),
     )
-    .describe('upstream accounts that other servers of the store leave alone by what they have met'),
-  failing: z.array(z.string()).describe('models of whose last 20 answers at least half failed here, of 5 at least'),
-  demo: z.boolean().describe('the built-in simulator answers'),
+    .describe('upstream accounts that this server does not use because other servers of the store met a failure there'),
+  failing: z
+    .array(z.string())
+    .describe(
+      'models for which at least half of the last 20 answers failed on this server; at least 5 answers are needed',
+    ),
+  demo: z.boolean().describe('whether the built-in simulator answers'),
   needs: z
     .array(needShape)
     .optional()
-    .describe('what an operator should act on now, the worst first: see `GET /needs`'),
+    .describe('what an operator should act on now, the most urgent first: see `GET /needs`'),
 })
 
 export type Status = z.output<typeof statusShape>
 
 export const demoShape = named('Demo', {
-  offered: z.boolean().describe('it can be made, or is there: no request was billed yet'),
-  made: z.boolean().describe('its file is there'),
-  making: z.boolean().describe('it is being made now, which takes some seconds'),
+  offered: z
+    .boolean()
+    .describe('whether the demo can be made or exists; it is offered until the first request is billed'),
+  made: z.boolean().describe('whether the demo exists'),
+  making: z.boolean().describe('whether the demo is being made now, which takes some seconds'),
 })
 
 export type DemoState = z.output<typeof demoShape>
@@ -140,23 +150,23 @@ const refusal = z.object({
 /** The translation of a request and of an answer, or the error response. */
 export const translationShape = named('Translation', {
   ok: z.boolean(),
-  refusal: refusal.optional().describe('where `ok` is false, and nothing else then'),
+  refusal: refusal.optional().describe('present if `ok` is false; then no other field is'),
   model: z.string().optional(),
   from: z.enum(clientWireNames).optional(),
   to: z.enum(clientWireNames).optional(),
   upstream: z.string().optional(),
   path: z.string().optional(),
-  headers: z.array(z.array(z.string())).optional().describe('all but the credential'),
-  body: z.string().optional().describe('exactly as it would be sent'),
-  fields: z.array(z.record(z.string(), z.unknown())).optional().describe('what becomes of each field'),
+  headers: z.array(z.array(z.string())).optional().describe('all headers except the credential'),
+  body: z.string().optional().describe('the body exactly as it would be sent'),
+  fields: z.array(z.record(z.string(), z.unknown())).optional().describe('what happens to each field'),
   losses: z.array(loss).optional(),
-  answer: z.record(z.string(), z.unknown()).optional().describe('what its client would see of the answer'),
+  answer: z.record(z.string(), z.unknown()).optional().describe('what the client would get'),
 })
 
 export type TranslationTold = z.output<typeof translationShape>
 
 const file = z.object({
-  path: name.describe('where it belongs; null for a source text of your own'),
+  path: name.describe('the path of the file; null for a text that belongs in your own source code'),
   language: z.string(),
   text: z.string(),
 })
@@ -178,10 +188,12 @@ export const setupShape = named('Setup', {
   base_url: z.string(),
   base_url_from: z
     .enum(['api_url', 'listen', 'asked'])
-    .describe('the setting that it comes from; `listen`: only this machine may reach it; `asked`: from `url`'),
+    .describe(
+      'where `base_url` comes from: the settings `api_url` or `listen` (an address that only this machine may reach), or the field `url` of this request (`asked`)',
+    ),
   files: z.array(file),
   lines: z.array(z.object({ shell: z.enum(['posix', 'fish', 'powershell']), text: z.string() })),
-  steps: z.array(z.string()).readonly().describe('what a person does in its windows'),
+  steps: z.array(z.string()).readonly().describe('steps that a person takes in the windows of the program'),
   notes: z.array(z.string()),
 })
 

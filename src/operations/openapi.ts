@@ -74,9 +74,11 @@ const documentOperation = operation({
       .text('must be a text')
       .transform(field.split)
       .optional()
-      .describe('only operations of these groups, the first part of their ids, such as account,key'),
+      .describe(
+        "only operations of these groups, such as account,key; the group is the first part of an operation's id",
+      ),
   }),
-  text: 'this document',
+  text: 'return the OpenAPI document of this API',
   async run({ version }, { groups }) {
     const known = [...new Set(allOperations.map(groupOf))]
     const unknown = groups?.find((name) => !known.includes(name))
@@ -107,14 +109,14 @@ function describeWebhooks() {
     const schema = toSchema(shape, 'output')
     const post = {
       operationId: `webhook.${event}`,
-      summary: `what a webhook is sent for \`${event}\``,
+      summary: `the message that a webhook gets for \`${event}\``,
       security: [],
       parameters: headers.map((name) => toParameter(name, 'header', { type: 'string' }, true)),
       requestBody: { required: true, content: { 'application/json': { schema } } },
       responses: {
         '2XX': { description: 'Received.' },
-        '410': { description: 'Not wanted: it is not sent again.' },
-        default: { description: 'Sent again later, for a day.' },
+        '410': { description: 'The receiver does not want the message; it is not sent again.' },
+        default: { description: 'The message failed; it is sent again for a day.' },
       },
     }
     return [event, { post }] as const
@@ -188,14 +190,14 @@ type Described = Record<string, unknown> & {
 /** Describes in a sentence who may use operations of a role. */
 export function roleText(role: Operation['role']): string {
   return {
-    anyone: 'Anyone may.',
-    owner: 'Owners of a key and operators may.',
-    own: 'Owners of a key may.',
-    lead: 'People with the role `lead` may.',
-    reader: 'Operators may.',
-    viewer: 'Operators with the role `viewer` or `admin` may.',
-    finance: 'Operators with the role `finance` or `admin` may.',
-    admin: 'Operators with the role `admin` may.',
+    anyone: 'Anyone may call it.',
+    owner: 'Owners of a key and operators may call it.',
+    own: 'Owners of a key may call it.',
+    lead: 'People with the role `lead` may call it.',
+    reader: 'All operators may call it.',
+    viewer: 'Operators with the role `viewer` or `admin` may call it.',
+    finance: 'Operators with the role `finance` or `admin` may call it.',
+    admin: 'Operators with the role `admin` may call it.',
   }[role]
 }
 
@@ -289,24 +291,27 @@ function successOf(one: Operation): Described['responses'] {
         away: {
           type: 'array',
           items: { type: 'string' },
-          description: 'Of a last page: detached months, whose rows would follow.',
+          description: 'On the last page: months whose entries were moved into files and would follow here.',
         },
       },
       required: ['items', 'next'],
     }
-    return { 200: { description: 'A page; `next` is the cursor of the one behind it.', content: json(schema) } }
+    return { 200: { description: 'A page; `next` is the cursor of the next page.', content: json(schema) } }
   }
   if (one.id === 'session.sign_out') return { 204: { description: 'Signed out.' } }
   const answer = { description: 'Done.', content: json(item) }
   const isEdited = allOperations.some(({ path, kind }) => path === one.path && kind === 'edits')
   if (one.kind !== 'creates') return { 200: { ...answer, ...(isEdited && { headers: { ETag: etagHeader } }) } }
   return {
-    200: { ...answer, description: 'It was made before: nothing was made now.' },
+    200: { ...answer, description: 'The object exists already, because an earlier request with the same key made it.' },
     201: { ...answer, description: 'Made.', ...(one.madeAt && { headers: { Location: locationHeader } }) },
   }
 }
 
-const etagHeader = { description: 'The version, which an edit names in `If-Match`.', schema: { type: 'string' } }
+const etagHeader = {
+  description: 'The version of the object, which an edit sends in `If-Match`.',
+  schema: { type: 'string' },
+}
 
 const locationHeader = {
   description: 'The path of the new object.',
@@ -316,7 +321,7 @@ const locationHeader = {
 /** Describes content that has no schema here. */
 function mediaOf(media: readonly string[]) {
   const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
-  return { description: 'As it comes.', content: Object.fromEntries(content) }
+  return { description: 'The answer as it is produced.', content: Object.fromEntries(content) }
 }
 
 function problemResponses(one: Operation): Described['responses'] {
@@ -352,7 +357,7 @@ const problemSchema = {
         required: ['pointer', 'detail'],
       },
     },
-    current: { description: 'What is there now, where something else was edited.' },
+    current: { description: 'The current object, if another request has changed it.' },
   },
   required: ['type', 'title', 'status', 'detail', 'request_id'],
 }

@@ -28,7 +28,10 @@ export const operatorShape = field.named('Operator', {
 const issuedShape = field.named('IssuedOperator', {
   name: z.string(),
   role,
-  token: z.string().optional().describe('the token itself, this once; a repeated request is not shown it again'),
+  token: z
+    .string()
+    .optional()
+    .describe('the token itself, which is shown only in this answer; the answer to a repeated request leaves it out'),
   expires: field.when,
 })
 
@@ -42,12 +45,12 @@ const auditShape = field.named('AuditRecord', {
   seq: z.number(),
   at: field.when,
   actor: z.string().describe('`operator:<name>`, `cli:<user>@<host>`, or `triwire` itself'),
-  from: z.string().nullable().describe('the address; null at the command line'),
+  from: z.string().nullable().describe('the address of the caller; null for the command line'),
   operation: z.string(),
-  object: z.string().describe('the id of what was changed'),
+  object: z.string().describe('the id of the object that was changed'),
   before: z.record(z.string(), z.unknown()).nullable(),
   after: z.record(z.string(), z.unknown()).nullable(),
-  digest: z.string().describe('of this record and the one before it'),
+  digest: z.string().describe('a digest over this record and the digest of the previous one'),
 })
 
 function tellAudit({ seq, atMs, actor, address, operation, object, before, after, digest }: AuditRow) {
@@ -65,18 +68,20 @@ export const operatorOperations = [
     role: 'admin',
     kind: 'creates',
     input: z.strictObject({
-      name: field.text('must be a text').describe('who it is: 1 to 64 letters, digits and . _ @ -'),
+      name: field.text('must be a text').describe('the name of the operator: 1 to 64 letters, digits and . _ @ -'),
       role: z
         .enum(operatorRoles)
-        .describe('`viewer` reads, `admin` also changes, `finance` reads sums, prices and statements alone'),
+        .describe(
+          '`viewer` may read everything, `admin` may also make changes, `finance` may read only sums, prices and statements',
+        ),
       expires: field.duration
         .refine((ms) => ms > 0, { error: 'is over at once: name a longer time' })
         .prefault('90d')
-        .describe('how long the token is good, such as 12h or 90d'),
+        .describe('how long the token is valid, such as 12h or 90d'),
     }),
     output: issuedShape,
     problems: ['conflict'],
-    text: 'make a token for somebody who operates the gateway; it is shown this once',
+    text: 'make a token for a person who operates the gateway; the token is shown only now',
     cli: [
       {
         command: 'operator create',
@@ -96,7 +101,7 @@ export const operatorOperations = [
     role: 'viewer',
     kind: 'list',
     output: operatorShape,
-    text: 'list who operates the gateway',
+    text: 'list the operators of the gateway',
     cli: [{ command: 'operator list', rows: 'all' }],
     run: async ({ books }) => ({ items: (await books.listOperators()).map(tellOperator) }),
   }),
@@ -104,10 +109,10 @@ export const operatorOperations = [
     id: 'operator.revoke',
     http: 'POST /operators/{operator}/revoke',
     role: 'admin',
-    input: z.strictObject({ operator: field.text('must be a text').describe('name or id') }),
+    input: z.strictObject({ operator: field.text('must be a text').describe('the name or id of the operator') }),
     output: operatorShape,
     problems: ['not_found'],
-    text: "end an operator's token for good, and all that was signed in by it",
+    text: 'end the token of an operator for good, and all browser sessions that were signed in with it',
     cli: [{ command: 'operator revoke', arguments: ['operator'] }],
     run: async ({ books }, { operator }) => ({ body: tellOperator(await books.revokeOperator(operator)) }),
   }),
@@ -117,16 +122,18 @@ export const operatorOperations = [
     role: 'viewer',
     kind: 'list',
     input: z.strictObject({
-      actor: word.describe('only what this one did'),
-      operation: word.describe('only this, such as key.create'),
-      object: word.describe('only of this one, by its id'),
-      from: field.dayOrTime.optional().describe('then or later: a day of the reporting zone, or a time'),
-      to: field.dayOrTime.optional().describe('before then'),
+      actor: word.describe('only changes by this actor, such as operator:ann'),
+      operation: word.describe('only changes by this operation, such as key.create'),
+      object: word.describe('only changes of this object, by its id'),
+      from: field.dayOrTime
+        .optional()
+        .describe('only changes at or after this time: a day of the reporting zone, or a time'),
+      to: field.dayOrTime.optional().describe('only changes before this time'),
       ...field.paging,
     }),
     output: auditShape,
     problems: ['cursor_invalid'],
-    text: 'list what was changed, by whom and from where, the newest first',
+    text: 'list changes, the newest first: what was changed, by whom, and from which address',
     cli: [
       {
         command: 'audit',
@@ -161,22 +168,22 @@ const ownKeyShape = keyShape.pick({
 
 const meShape = field.named('Me', {
   kind: z.enum(['operator', 'owner']),
-  name: z.string().describe('of the operator, or of the account'),
+  name: z.string().describe('the name of the operator or of the account'),
   role: z
     .enum([...operatorRoles, ...ownerRoles])
     .nullable()
-    .describe('null for the owner of a key; `lead` and `member` for people who have signed in'),
-  expires: field.when.nullable().describe('when the token or key ends'),
+    .describe('the role of the caller: null for the owner of a key, `lead` or `member` for a person who has signed in'),
+  expires: field.when.nullable().describe('when the token or key expires'),
   account: z
     .object({ id: z.string(), name: z.string(), state: z.enum(['active', 'suspended']), balance: field.amount })
     .nullable(),
   key: ownKeyShape
-    .extend({ spent: field.amount.describe('what was billed with it in all') })
+    .extend({ spent: field.amount.describe('all credits that were billed with the key') })
     .nullable()
-    .describe('the key that was shown, with its bounds'),
-  models: z.array(z.string()).nullable().describe('ids that the key can name'),
+    .describe('the key of the caller, with its limits'),
+  models: z.array(z.string()).nullable().describe('the ids of the models that the key may use'),
   pages: z.array(z.string()).nullable().describe('the pages that the console has for the owner of a key'),
-  time_zone: z.string().describe('whose days budgets and figures are of'),
+  time_zone: z.string().describe('the time zone in which days of budgets and figures begin'),
 })
 
 /** Returns the console's pages for an owner. Only the key of a person has sessions. */
@@ -195,7 +202,7 @@ export const meOperations = [
     http: 'GET /me',
     role: 'owner',
     output: meShape,
-    text: 'tell who asks: an operator, or the owner of a key with their balance, what the key spent, and the models',
+    text: 'show who the caller is: an operator, or the owner of a key with the balance, the spending and the models of the key',
     async run({ books, running, who, nowMs, calendar }) {
       if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
       if (who.kind === 'operator') {

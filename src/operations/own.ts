@@ -37,7 +37,7 @@ const personShown = z.object({ id: z.string(), name: z.string().nullable() })
 
 /** A request as its owner sees it. */
 export const ownRow = requestFields.extend({
-  person: personShown.nullable().describe('whose request it was, for a lead'),
+  person: personShown.nullable().describe('the person who made the request; shown to a lead'),
 })
 
 /** A person as a lead of their account sees them. */
@@ -46,12 +46,12 @@ export const ledPerson = personShown.extend({ email: z.string().nullable() })
 /** A session of the owner on a machine. */
 export const ownSession = field.named('OwnSession', {
   id: z.string(),
-  agent: z.string().nullable().describe('the program, as it called itself'),
-  address: z.string().nullable().describe('where it was asked from'),
+  agent: z.string().nullable().describe('the name of the program, as the program sent it'),
+  address: z.string().nullable().describe('the address from which the person signed in'),
   created: field.when,
   last_used: field.when.nullable(),
   expires: field.when,
-  is_this: z.boolean().describe('whether this question was asked with it'),
+  is_this: z.boolean().describe('whether this request was made with this session'),
 })
 
 const advice = z.string().nullable()
@@ -61,9 +61,9 @@ export const ownExplanation = explanation.pick({ request_id: true, model: true, 
     ...({ state: true, outcome: true, status: true, code: true, reason: true, message: true, param: true } as const),
   }).shape,
   usage: usage.nullable(),
-  credits: explanation.shape.settlement.shape.amount.describe('what was billed'),
-  why: advice.describe('why it was refused or failed, in a sentence; null: it was answered'),
-  cure: advice.describe('what to do about it'),
+  credits: explanation.shape.settlement.shape.amount.describe('the credits that were billed'),
+  why: advice.describe('why the request was refused or failed, in a sentence; null: it was answered'),
+  cure: advice.describe('what the owner can do about it'),
 })
 
 export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
@@ -121,7 +121,7 @@ type Audience = {
   groupings: readonly UsageGrouping[]
 }
 
-const personId = field.text('must be the id of a person').optional().describe('only of this person, by id')
+const personId = field.text('must be the id of a person').optional().describe('only data of this person, by id')
 
 const owners: Audience = {
   ...{ group: 'own', http: '/me', role: 'own', whose: 'the owner', find: findOwn, person: {} },
@@ -144,13 +144,15 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
         ...person,
         model: words('models'),
         outcome: field.outcome,
-        from: field.dayOrTime.optional().describe('over then or later: a day of the reporting zone, or a time'),
-        to: field.dayOrTime.optional().describe('over before then'),
+        from: field.dayOrTime
+          .optional()
+          .describe('only requests that ended at or after this time: a day of the reporting zone, or a time'),
+        to: field.dayOrTime.optional().describe('only requests that ended before this time'),
         ...field.paging,
       }),
       output: ownRow,
       problems: ['cursor_invalid', 'store_unavailable'],
-      text: `list the last requests of ${whose}, those that were refused too`,
+      text: `list the last requests of ${whose}, refused ones included`,
       asks: 'server',
       async run(context, { limit, person, model, outcome, from, to }) {
         const books = await context.openBooks()
@@ -171,7 +173,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
       input: z.strictObject({ request: requestId }),
       output: ownExplanation,
       problems: ['not_found', 'store_unavailable'],
-      text: `tell why a request of ${whose} was answered as it was: usage, credits, the reason of a refusal and its cure`,
+      text: `explain the answer to a request of ${whose}: usage, credits, the reason for a refusal, and what to do about it`,
       asks: 'server',
       async run(context, { request }) {
         const { accountId, keyIds } = await find({ ...context, books: await context.openBooks() })
@@ -205,11 +207,11 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
           by: field
             .someOf(groupings, 1, `must be one of ${groupings.join(', ')}`)
             .optional()
-            .describe(`the grouping of the figures: one of ${groupings.join(', ')}`),
+            .describe(`how to group the figures: one of ${groupings.join(', ')}`),
           measures: field
             .someOf(measures, measures.length, `must be any of ${measures.join(', ')}`)
             .prefault('credits,requests,errors')
-            .describe(`any of ${measures.join(', ')}`),
+            .describe(`the figures to show, separated by commas: any of ${measures.join(', ')}`),
         }),
       output: usageShape.omit({ folding: true }),
       problems: ['range_too_large', 'conflict'],
@@ -244,7 +246,7 @@ export const ownOperations = [
     role: 'own',
     kind: 'list',
     output: ownModel,
-    text: 'list the models that the key can name, without prices',
+    text: 'list the models that the key may use, without prices',
     asks: 'configuration',
     async run({ running, who }) {
       const { models } = ownerOf(who).key.bounds
@@ -261,12 +263,12 @@ export const ownOperations = [
     role: 'own',
     isLarge: true,
     input: z.strictObject({
-      wire: z.enum(clientWireNames).describe('which wire is spoken'),
-      body: json('what a client of the wire would send'),
+      wire: z.enum(clientWireNames).describe('the wire of the request'),
+      body: json('the body of the request, in the form of the wire'),
     }),
     output: z.unknown(),
     media: ['application/json', 'text/event-stream'],
-    text: "send a request as a client with the owner's key would, at their cost and within its limits",
+    text: "send a request as a client with the owner's key would, at the owner's cost and within the limits of the key",
     async run({ who }, { wire, body }) {
       const { account, key } = ownerOf(who)
       const { id, name, state } = account
@@ -279,7 +281,7 @@ export const ownOperations = [
     role: 'own',
     kind: 'list',
     output: ownSession,
-    text: 'list where the owner is signed in',
+    text: 'list the sessions of the owner',
     async run({ books, who, running, nowMs }) {
       const { key, account } = ownerOf(who)
       const { person } = key.bounds
@@ -298,10 +300,10 @@ export const ownOperations = [
     id: 'own.session.end',
     http: 'POST /me/sessions/{session}/end',
     role: 'own',
-    input: z.strictObject({ session: field.text('must be a text').max(100).describe('its id') }),
+    input: z.strictObject({ session: field.text('must be a text').max(100).describe('the id of the session') }),
     output: z.object({ id: z.string(), ended: field.when }),
     problems: ['not_found'],
-    text: "end one of the owner's sessions: its tokens become invalid",
+    text: "end one of the owner's sessions, which makes its tokens invalid",
     async run({ books, who, nowMs }, { session }) {
       const { person } = ownerOf(who).key.bounds
       const [found] = person === undefined ? [] : await books.pageSessions({ id: session, personId: person, limit: 1 })
@@ -315,14 +317,16 @@ export const ownOperations = [
     http: 'POST /me/keys',
     role: 'own',
     kind: 'creates',
-    input: z.strictObject({ name: field.text('must be a text').max(100).describe('the agent and its machine') }),
+    input: z.strictObject({
+      name: field.text('must be a text').max(100).describe('a name for the key, such as the agent and its machine'),
+    }),
     output: z.object({
-      key: z.string().optional().describe('the key itself, this once'),
+      key: z.string().optional().describe('the key itself, which is shown only in this answer'),
       id: z.string(),
       name: z.string(),
     }),
     problems: ['conflict'],
-    text: 'make a key for an agent that runs no command for a token; it ends with the person',
+    text: "make a key for an agent that cannot run a command to get tokens; the key ends when the person's access ends",
     async run({ books, who }, { name }) {
       const { key: shown } = ownerOf(who)
       if (shown.session === undefined)
@@ -348,7 +352,7 @@ export const ownOperations = [
     input: z.strictObject(field.paging),
     output: ledPerson,
     problems: ['cursor_invalid'],
-    text: 'list the people of the account of a lead',
+    text: 'list the people of the account, for its lead',
     async run({ books, who, beyond }, { limit }) {
       const accountId = ownerOf(who).account.id
       const place = readPlace(beyond, ['number', 'string'])

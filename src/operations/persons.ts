@@ -12,10 +12,16 @@ const personShape = field.named('Person', {
   name: z.string().nullable(),
   external_id: z.string().nullable(),
   email: z.string().nullable(),
-  account: z.string().nullable().describe('the id of the one account that keys of the person may be of; null: any'),
-  budget: field.budgetShape.nullable().describe('of all their keys together; null: none'),
-  rpm: z.int().nullable().describe('requests per minute of all their keys; null: any number'),
-  linked_to: z.string().nullable().describe('the person that this second identity belongs to'),
+  account: z
+    .string()
+    .nullable()
+    .describe('the id of the only account whose keys the person may use; null: any account'),
+  budget: field.budgetShape.nullable().describe('the budget of all keys of the person together; null: none'),
+  rpm: z.int().nullable().describe('the most requests of the person in a minute, with all their keys; null: no limit'),
+  linked_to: z
+    .string()
+    .nullable()
+    .describe('the id of the main identity, if this row is a second identity of the same person'),
   created: field.when,
   erased: field.when.nullable(),
 })
@@ -48,19 +54,23 @@ const one = (row: PersonRow, context: Context) => ({
 
 const person = field
   .text('must name a person')
-  .describe('id, external id, or a name or e-mail address that only one person has')
+  .describe('the person, by id, external id, or a unique name or e-mail address')
 
 const text = () => field.orNone('must be a text', (value) => value).optional()
 
 const fields = {
-  name: text().describe('1 to 100 characters; `none` takes it away'),
-  external_id: text().describe('the id in a directory of yours, which only one person has; `none` takes it away'),
-  email: text().describe('an address; `none` takes it away'),
-  account: text().describe('the one account that keys of the person may be of, by name or id; `none`: any'),
+  name: text().describe('the name of the person, 1 to 100 characters; `none` removes it'),
+  external_id: text().describe('the id of the person in your directory, which must be unique; `none` removes it'),
+  email: text().describe('the e-mail address of the person; `none` removes it'),
+  account: text().describe('the only account whose keys the person may use, by name or id; `none`: any account'),
   budget: field.budget
     .optional()
-    .describe('what all their keys may spend together, in their account: such as 50/month; `none`: no limit'),
-  rpm: field.rate.optional().describe('requests of all their keys in a minute; `none`: any number'),
+    .describe(
+      'the most credits that all keys of the person may spend together, such as 50/month; the person needs an account; `none`: no limit',
+    ),
+  rpm: field.rate
+    .optional()
+    .describe('the most requests of the person in a minute, with all their keys; `none`: no limit'),
 }
 
 const options = {
@@ -108,12 +118,14 @@ export const personOperations = [
         .min(1)
         .max(100)
         .optional()
-        .describe('only those with this in their name, external id or e-mail address, or at the start of their id'),
+        .describe(
+          'only people whose name, external id or e-mail address contains this text, or whose id begins with it',
+        ),
       ...field.paging,
     }),
     output: personShape,
     problems: ['cursor_invalid'],
-    text: 'list people, the oldest first; without those who were erased',
+    text: 'list people, the oldest first, without erased ones',
     cli: [{ command: 'person list', options: { account: '--account <account>', q: '--search <text>' }, rows: 'all' }],
     async run(context, { account, q, limit }) {
       const { books, beyond, running } = context
@@ -138,11 +150,13 @@ export const personOperations = [
       csv: field
         .text('must be a text')
         .transform(readPersonLines)
-        .describe('a head with any of name, external_id, email, account, budget, rpm, and a line for each person'),
+        .describe(
+          'a CSV file: a header line with any of name, external_id, email, account, budget, rpm, and then a line for each person',
+        ),
     }),
     output: z.object({ created: z.number(), changed: z.number(), unchanged: z.number() }),
     problems: ['not_found', 'conflict'],
-    text: 'bring in a list of people (CSV), as often as it changes: all of it, or nothing if a line is wrong',
+    text: 'import a list of people (CSV), which can be repeated when the list changes; if one line is wrong, nothing is imported',
     cli: [{ command: 'person import', arguments: ['csv'], files: ['csv'] }],
     run: async ({ books }, { csv }) => ({ body: await books.importPersons(csv) }),
   }),
@@ -165,7 +179,7 @@ export const personOperations = [
     input: z.strictObject({ person, ...fields }),
     output: personShape,
     problems: ['not_found', 'conflict'],
-    text: 'give a person another name, external id, address or account, or bounds over all their keys',
+    text: 'change the name, external id, e-mail address or account of a person, or the limits of all their keys together',
     cli: [{ command: 'person set', arguments: ['person'], options: { name: '--name <text>', ...options } }],
     run: async (context, { person, ...asked }) =>
       one(await context.books.updatePerson(person, wishesOf(asked)), context),
@@ -176,11 +190,13 @@ export const personOperations = [
     role: 'admin',
     input: z.strictObject({
       person,
-      other: person.describe('who is the same person: id, external id, or a unique name'),
+      other: person.describe(
+        'the second identity of this person, by id, external id, or a unique name or e-mail address',
+      ),
     }),
     output: personShape,
     problems: ['not_found', 'conflict'],
-    text: 'make another person a second identity of this one, with the keys and in reports',
+    text: 'join two rows of the same person: the second becomes an identity of the first, for keys and in reports',
     cli: [{ command: 'person link', arguments: ['person', 'other'] }],
     run: async (context, { person, other }) => one(await context.books.linkPersons(person, other), context),
   }),
@@ -191,7 +207,7 @@ export const personOperations = [
     input: z.strictObject({ person }),
     output: personShape,
     problems: ['not_found'],
-    text: 'sign a person out everywhere: sessions, the keys that they made for agents, and browsers; they may sign in again',
+    text: 'sign a person out everywhere, which ends their sessions, browser sign-ins and the keys that they made for agents; they may sign in again',
     cli: [{ command: 'person sign-out', arguments: ['person'] }],
     run: async (context, { person }) => one(await context.books.signOutPerson(person), context),
   }),
@@ -202,7 +218,7 @@ export const personOperations = [
     input: z.strictObject({ person }),
     output: personShape,
     problems: ['not_found'],
-    text: 'take away all that is known of a person, for good; their keys stay, and entries keep the id',
+    text: 'erase the name, ids and address of a person for good; their keys stay valid, and entries of the ledger keep the id of the person',
     cli: [{ command: 'person erase', arguments: ['person'] }],
     run: async (context, { person }) => one(await context.books.erasePerson(person), context),
   }),

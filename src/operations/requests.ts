@@ -28,7 +28,7 @@ export const words = (what: string, isOne: (word: string) => boolean = () => tru
     .transform((value) => value.split(',').filter((one) => one !== ''))
     .refine((list) => list.every(isOne), { error })
     .optional()
-    .describe(`only with one of these ${what}, separated by commas`)
+    .describe(`only requests with one of these ${what}, separated by commas`)
 
 const isStatus = (word: string) => /^[1-5]\d\d$/.test(word)
 
@@ -38,16 +38,22 @@ const input = z.strictObject({
   model: words('models'),
   upstream: words('upstreams'),
   outcome: field.outcome,
-  status: words('statuses; only memory knows them', isStatus, 'must be statuses such as 200 or 429,500'),
+  status: words(
+    'HTTP statuses (only requests in memory have one)',
+    isStatus,
+    'must be statuses such as 200 or 429,500',
+  ),
   from: field.dayOrTime
     .optional()
-    .describe('over then or later: a day of the reporting zone such as 2026-11-21, or a time'),
-  to: field.dayOrTime.optional().describe('over before then'),
+    .describe(
+      'only requests that ended at or after this time: a day of the reporting zone such as 2026-11-21, or a time',
+    ),
+  to: field.dayOrTime.optional().describe('only requests that ended before this time'),
   sort: z
     .enum(requestSorts)
     .default('-at')
     .describe(
-      `in which order; \`-at\`: the latest first; any other sorts the last ${sortedMax} that fit, and is one page`,
+      `the order; \`-at\`: the latest first; any other order sorts only the last ${sortedMax} matching requests, on a single page`,
     ),
   ...field.paging,
 })
@@ -55,7 +61,7 @@ const input = z.strictObject({
 export const requestId = field
   .text('must be a request id')
   .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' })
-  .describe('x-request-id of the answer')
+  .describe('the x-request-id of the answer')
 
 export const requestOperations = [
   operation({
@@ -66,7 +72,7 @@ export const requestOperations = [
     input,
     output: requestRow,
     problems: ['cursor_invalid', 'store_unavailable'],
-    text: 'list the last requests, those that failed too; older ones from the ledger, which has those that were billed',
+    text: 'list the last requests, failed ones included; older requests come from the ledger, which has only billed ones',
     cli: [
       {
         command: 'requests',
@@ -100,7 +106,7 @@ export const requestOperations = [
     }),
     output: explanation,
     problems: ['not_found', 'conflict', 'store_unavailable'],
-    text: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
+    text: 'explain the answer to a request: attempts, fields that were lost in translation, usage, price and settlement',
     cli: [{ command: 'explain', arguments: ['request'] }],
     asks: 'server',
     isOfAll: true,

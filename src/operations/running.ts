@@ -35,9 +35,10 @@ async function readBooksSoon(openBooks: () => Promise<Books>): Promise<BooksStat
 }
 
 const texts: Record<SteeringWord, string> = {
-  retry: 'let the next request try an upstream that is left alone',
-  disable: 'send nothing more to an upstream, until it is enabled again or the server ends; what runs is finished',
-  enable: 'end that an upstream was disabled',
+  retry: 'let the next request try an upstream that is not used at present because it failed',
+  disable:
+    'send no new requests to an upstream until it is enabled again or the server ends; running requests are finished',
+  enable: 'enable an upstream that was disabled',
 }
 
 function roleOf(who: Principal | undefined): OperatorRole | undefined {
@@ -52,10 +53,10 @@ const telling = field.named('WebhookSend', {
 })
 
 const webhookRow = field.named('Webhook', {
-  url: z.string().describe('without query and fragment: they may be secret'),
+  url: z.string().describe('the URL without query and fragment, which may be secret'),
   events: z.array(z.enum(webhookEvents)),
   below: field.amount.nullable().describe('the balance below which `credit_low` is sent'),
-  last: telling.nullable().describe('the last message of this process'),
+  last: telling.nullable().describe('the last message that this process sent'),
   pending: z.number().describe('messages of this process that failed and will be sent again'),
   told: z.number().describe('messages of this process that were accepted since its start'),
   failed: z.number().describe('failed attempts of this process since its start'),
@@ -71,7 +72,7 @@ export const runningOperations = [
     role: 'reader',
     kind: 'list',
     output: modelRow,
-    text: 'list the models that clients can name',
+    text: 'list the models that clients can use',
     cli: [{ command: 'models', rows: 'all' }],
     asks: 'configuration',
     run: async ({ running }) => ({ items: running.listModels() }),
@@ -81,7 +82,7 @@ export const runningOperations = [
     http: 'GET /status',
     role: 'reader',
     output: statusShape,
-    text: 'tell how the server is: version, readiness, ledger, load',
+    text: 'show the state of the server: version, readiness, ledger and load',
     cli: [{ command: 'status' }],
     asks: 'server',
     async run({ running, openBooks, who }) {
@@ -101,7 +102,7 @@ export const runningOperations = [
     role: 'reader',
     kind: 'list',
     output: needShape,
-    text: 'list what an operator should act on now, the worst first, each with the act',
+    text: 'list what an operator should act on now, the most urgent first, each with what to do',
     cli: [{ command: 'needs', rows: 'all' }],
     asks: 'server',
     isOfAll: true,
@@ -111,8 +112,8 @@ export const runningOperations = [
     id: confirmOperation,
     http: 'POST /clock/confirm',
     role: 'admin',
-    output: z.object({ time: field.when.describe('what the clock that dates entries shows') }),
-    text: 'say that the clock which dates entries is right, until it moves again: for one that is in doubt',
+    output: z.object({ time: field.when.describe('the time of the clock that dates entries') }),
+    text: 'confirm that the clock which dates entries is right, if the gateway doubts it; this holds until the clock jumps again',
     cli: [{ command: 'clock confirm' }],
     run: async ({ books }) => ({ body: await books.confirmClock() }),
   }),
@@ -122,7 +123,7 @@ export const runningOperations = [
     role: 'viewer',
     output: z.string(),
     media: ['text/event-stream'],
-    text: 'tell what happens from now on, as server-sent events: requests, upstreams, accounts, and sums each second',
+    text: 'stream what happens from now on, as server-sent events: requests, upstreams, accounts, and sums each second',
     asks: 'server',
     isOfAll: true,
     run: async ({ running, lastEventId }) => ({ events: running.watch(lastEventId) }),
@@ -133,7 +134,7 @@ export const runningOperations = [
     role: 'viewer',
     kind: 'list',
     output: upstreamState,
-    text: 'show how each upstream account is: ready, or left alone for what and how long',
+    text: 'show the state of each upstream account: ready, or not used at present, for which cause and how long',
     cli: [{ command: 'upstreams', rows: 'all' }],
     asks: 'server',
     run: async ({ running }) => ({ items: await running.listUpstreams() }),
@@ -144,9 +145,9 @@ export const runningOperations = [
       http: `POST /upstreams/{upstream}/${steering}`,
       role: 'admin',
       input: z.strictObject({
-        upstream: word.describe('its name in the configuration'),
-        account: word.optional().describe('only this account of it'),
-        model: word.optional().describe('only for this model, by its id in the catalog'),
+        upstream: word.describe('the name of the upstream in the configuration'),
+        account: word.optional().describe('only this account of the upstream'),
+        model: word.optional().describe('only requests for this model, by its id in the catalog'),
       }),
       output: z.object({ items: z.array(upstreamState) }),
       problems: ['not_found', 'store_unavailable'],
@@ -185,7 +186,7 @@ export const webhookOperations = [
     role: 'viewer',
     kind: 'list',
     output: webhookRow,
-    text: 'list the webhooks of the configuration, and the result of the last message',
+    text: 'list the webhooks of the configuration, each with the result of its last message',
     cli: [{ command: 'webhooks', rows: 'all' }],
     asks: 'server',
     async run({ running }) {

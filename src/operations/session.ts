@@ -31,7 +31,7 @@ export const sessionOperations = [
       token: field
         .text('must be a text')
         .max(300)
-        .describe('the token of an operator or of a link, or a key of an account'),
+        .describe('the token of an operator, the token of a sign-in link, or a key of an account'),
     }),
     output: z.object({
       kind: z.enum(['operator', 'owner']),
@@ -40,7 +40,7 @@ export const sessionOperations = [
       expires: field.when,
     }),
     problems: ['unauthenticated', 'rate_limited'],
-    text: 'sign in with a token or a key: the answer sets a cookie that stands for it',
+    text: 'sign in with a token or a key: the answer sets a cookie that replaces it in further requests',
     async run({ books, isForOwners, running }, { token }) {
       const digest = digestOf(token.trim(), running.hasForeignKeys())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
@@ -61,7 +61,7 @@ export const sessionOperations = [
     http: 'DELETE /session',
     role: 'anyone',
     output: z.object({}),
-    text: 'sign out: the cookie becomes invalid',
+    text: 'sign out, which makes the cookie invalid',
     async run({ books, cookie }) {
       if (cookie !== undefined) await books.signOut(cookie)
       return { body: {}, session: 'ended' as const }

@@ -13,15 +13,17 @@ export const upstreamState = named('Upstream', {
   priority: z.number(),
   state: z
     .enum(['ready', 'trial', 'cooling', 'disabled', 'no_key', 'off'])
-    .describe('`disabled` by an operator, until one enables it; `off` by the configuration'),
-  cause: z.string().nullable().describe('why it is not used now: the cause in the log'),
+    .describe('`disabled`: an operator has disabled it; `off`: the configuration has switched it off'),
+  cause: z.string().nullable().describe('why it is not used at present, as the log names the cause'),
   heard: z.boolean().describe('whether another server of the store has reported this'),
-  wait_ms: z.number().nullable().describe('until it is tried again; null while it is not left alone'),
+  wait_ms: z.number().nullable().describe('the time until it is tried again; null if it is in use'),
   failing: z
     .boolean()
-    .describe('at least half of its last 20 answers for the model failed, of 5 at least, whatever its state says'),
-  failures: z.number().describe('since its last success'),
-  retries_left: z.number().describe('second attempts that the upstream still bears in this minute'),
+    .describe(
+      'whether at least half of its last 20 answers for the model failed (at least 5 are needed), in any state',
+    ),
+  failures: z.number().describe('failures since its last success'),
+  retries_left: z.number().describe('retries that the upstream may still get in this minute'),
 })
 
 export type UpstreamState = z.output<typeof upstreamState>
@@ -54,17 +56,17 @@ const prices = z
     steps: z.array(z.object({ above: z.number(), ...rates })).optional(),
     calls: z.record(z.string(), amount).optional(),
   })
-  .describe('credits per million tokens; of `calls` for each')
+  .describe('credits per million tokens; for `calls`, credits per call')
 
 const wire = z.enum(modelWireNames)
 
 export const modelRow = named('Model', {
   id: z.string(),
-  also: z.array(z.string()).describe('its other names'),
+  also: z.array(z.string()).describe('other names of the model'),
   chain: z
     .array(z.string())
     .nullable()
-    .describe('of a chain the models that may answer, in order: the other fields are those of the first'),
+    .describe('for a chain: the models that may answer, in order; the other fields describe the first of them'),
   wire,
   upstream: z.string(),
   upstream_model: z.string(),
@@ -78,13 +80,15 @@ export const modelRow = named('Model', {
   failing: z
     .boolean()
     .nullable()
-    .describe('at least half of its last 20 answers failed, of 5 at least; null where no server is asked'),
+    .describe(
+      'whether at least half of its last 20 answers failed (at least 5 are needed); null if no server was asked',
+    ),
 })
 
 export type ModelRow = z.output<typeof modelRow>
 
 const attempt = z.object({
-  model: z.string().nullable().describe('the model of the chain; null where the request named no chain'),
+  model: z.string().nullable().describe('the model of the chain that was asked; null if the request named no chain'),
   upstream: z.string(),
   account: z.string().nullable(),
   why: z.string(),
@@ -94,9 +98,9 @@ const attempt = z.object({
     .string()
     .nullable()
     .describe(
-      'what its provider said of the error, scrubbed, without what repeats the request (`explain_upstream_text`)',
+      'the error text of the provider, without secrets and without parts that repeat the request (see `explain_upstream_text`)',
     ),
-  ms: z.number().describe('until it was over, or until now'),
+  ms: z.number().describe('the duration of the attempt; for a running attempt, until now'),
 })
 
 export const tokens = {
@@ -122,22 +126,22 @@ export const explanation = named('Explanation', {
   request_id: z.string(),
   account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),
   key: z.object({ id: z.string().nullable(), prefix: z.string().nullable() }).nullable(),
-  person: z.string().nullable().describe('the id of the person whose key it was'),
+  person: z.string().nullable().describe('the id of the person who used the key'),
   labels: z.string().nullable().describe('such as project=apollo,team=red'),
   model: z.string().nullable(),
   alias: z.string().nullable(),
   fell_back: z
     .array(z.object({ from: z.string(), to: z.string(), cause: z.string() }))
     .nullable()
-    .describe('each step of a chain to a further model, and why; null where the request named no chain'),
+    .describe('each change to the next model of a chain, and its cause; null if the request named no chain'),
   moved: z
     .object({ why: z.string(), cost: amount.nullable() })
     .nullable()
     .describe(
-      'why a conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`, `preferred`), and the most that this cost: its fresh input at the price of a cache read less',
+      'why the conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`, `preferred`), and the most that this cost: the price of its fresh input minus the price of reading it from a cache',
     ),
   wire: z.object({ client: z.string().nullable(), model: z.string().nullable() }),
-  attempts: z.array(attempt).nullable().describe('null where only the ledger knows of the request'),
+  attempts: z.array(attempt).nullable().describe('null if only the ledger has the request'),
   stopped: z.enum(['seen', 'final', 'attempts', 'budget', 'nobody']).nullable(),
   losses: z.array(z.object({ field: z.string(), what: z.string(), why: z.string() })).nullable(),
   usage: usage.nullable(),
@@ -151,10 +155,10 @@ export const explanation = named('Explanation', {
       .string()
       .nullable()
       .describe(
-        'of a 402: `spent` balance, `held` by running requests, `account_budget_spent` or `account_budget_held` of its budget, `person_budget_spent` or `person_budget_held` of that of the person over all their keys, `budget_spent` or `budget_held` of the key; of a 429: `window` of the account, `person_window`, `key_window`, `upstream`, `busy`, `bodies`, `counter`, `failed_auth`',
+        'for a 402: the balance is `spent`, or `held` for running requests; or a budget is, of the account (`account_budget_spent`, `account_budget_held`), of the person (`person_budget_spent`, `person_budget_held`) or of the key (`budget_spent`, `budget_held`); for a 429: the rate limit of the account (`window`), the person (`person_window`) or the key (`key_window`), the provider (`upstream`), or the gateway (`busy`, `bodies`, `counter`, `failed_auth`)',
       ),
-    message: z.string().nullable().describe('the sentence of the error, as its client got it'),
-    param: z.string().nullable().describe('the field that it names'),
+    message: z.string().nullable().describe('the message of the error, as the client got it'),
+    param: z.string().nullable().describe('the field that the error names'),
     cause: z.string().nullable(),
     usage_source: z.string().nullable(),
     amount: amount.nullable(),

@@ -12,15 +12,15 @@ const sessionShape = field.named('Session', {
   account: z.string(),
   account_name: z.string().nullable(),
   role: z.string(),
-  key: z.string().describe('the id of its key, which entries of the ledger name'),
-  agent: z.string().nullable().describe('the program, as it called itself'),
-  address: z.string().nullable().describe('where it was asked from'),
+  key: z.string().describe("the id of the session's key, which entries of the ledger name"),
+  agent: z.string().nullable().describe('the name of the program, as the program sent it'),
+  address: z.string().nullable().describe('the address from which the person signed in'),
   created: field.when,
-  refreshed: field.when.describe('when its tokens were made last'),
+  refreshed: field.when.describe('when the tokens of the session were last renewed'),
   last_used: field.when.nullable(),
   expires: field.when,
   ended: field.when.nullable(),
-  why: z.string().nullable().describe('why it has ended'),
+  why: z.string().nullable().describe('why the session has ended'),
 })
 
 /** A person's session as operators see it. */
@@ -56,12 +56,12 @@ export const signInOperations = [
     input: z.strictObject({
       account: field.account.optional(),
       person: field.ofPerson.optional(),
-      ended: z.boolean().optional().describe('those that have ended too'),
+      ended: z.boolean().optional().describe('also list sessions that have ended'),
       ...field.paging,
     }),
     output: sessionShape,
     problems: ['cursor_invalid'],
-    text: 'list where people are signed in, the newest first',
+    text: 'list the sessions of people who have signed in, the newest first',
     cli: [
       {
         command: 'session list',
@@ -82,10 +82,10 @@ export const signInOperations = [
     id: 'session.end',
     http: 'POST /sessions/{session}/end',
     role: 'admin',
-    input: z.strictObject({ session: field.text('must be a text').max(100).describe('its id') }),
+    input: z.strictObject({ session: field.text('must be a text').max(100).describe('the id of the session') }),
     output: sessionShape,
     problems: ['not_found'],
-    text: 'end a session of a person: its tokens become invalid on all replicas',
+    text: 'end a session of a person, which makes its tokens invalid on all replicas',
     cli: [{ command: 'session end', arguments: ['session'] }],
     async run({ books }, { session }) {
       await books.endSession({ id: session }, 'ended')

@@ -15,7 +15,7 @@ export const lineShape = z.object({ requests: z.number(), ...counts, amount: fie
 /** A price in credits per million tokens. */
 export const priceShape = z.object({
   ...{ input: field.amount, cache_read: field.amount, cache_write: field.amount, cache_write_1h: field.amount },
-  ...{ output: field.amount, has_steps: z.boolean().describe('whether it depends on the size of a request') },
+  ...{ output: field.amount, has_steps: z.boolean().describe('whether the price depends on the size of a request') },
 })
 
 /** A statement for programs. Amounts are decimal texts. */
@@ -27,24 +27,26 @@ export const statementShape = field.named('Statement', {
   currency: z.string(),
   month: z.string(),
   time_zone: z.string(),
-  closed: z.boolean().describe('whether the month is over, so that this statement stays as it is'),
+  closed: z.boolean().describe('whether the month is over; then this statement no longer changes'),
   opening: field.amount.describe('the balance before the first entry of the month'),
   credits: field.amount,
   use: field.amount,
-  returns: field.amount.describe('what was given back of use'),
+  returns: field.amount.describe('refunds of use'),
   closing: field.amount.describe('opening + credits - use + returns'),
   credit_lines: z.array(z.object({ posted: field.when, reference: z.string(), amount: field.amount })),
   use_lines: z.array(
     z.object({ model: text, tier: text, band: text, price: priceShape.nullable(), ...lineShape.shape }),
   ),
-  keys: z.array(z.object({ key: text, ...lineShape.shape })).describe('use less returns, by lines of rotations'),
-  people: z.array(z.object({ person: text, ...lineShape.shape })).describe('the same by people'),
-  labels: z.array(z.object({ labels: text, ...lineShape.shape })).describe('the same by labels'),
+  keys: z
+    .array(z.object({ key: text, ...lineShape.shape }))
+    .describe('use minus returns by key; keys that replace each other by rotation are one line'),
+  people: z.array(z.object({ person: text, ...lineShape.shape })).describe('use minus returns by person'),
+  labels: z.array(z.object({ labels: text, ...lineShape.shape })).describe('use minus returns by label'),
   from: entry.describe('the number of the first entry of the account in the month'),
-  to: entry.describe('and of the last one'),
-  digest: text.describe('of the last entry'),
-  head: z.string().describe('of the ledger at the end of the month, for `ledger verify --against`'),
-  command: z.string().describe('makes the statement again'),
+  to: entry.describe('the number of the last entry of the account in the month'),
+  digest: text.describe('the digest of the last entry'),
+  head: z.string().describe('the head of the ledger at the end of the month, for `ledger verify --against`'),
+  command: z.string().describe('the command that makes this statement again'),
 })
 
 export type ToldStatement = z.output<typeof statementShape>

@@ -51,14 +51,14 @@ export const statementOperations = [
     input,
     output: statementShape,
     problems: ['not_found', 'conflict'],
-    text: "show the statement of an account's month: balances, credits, use, and the entries that prove it",
+    text: 'show the monthly statement of an account: balances, credits, use, and the entries that prove them',
     atOnce: 2,
     texts: ['text/csv', 'text/html'],
     cli: [
       {
         command: 'statement',
         arguments: ['account', 'month'],
-        forms: { html: 'as a page that can be printed', csv: 'as comma-separated values' },
+        forms: { html: 'write a web page for printing', csv: 'print comma-separated values' },
       },
     ],
     async run(context, { account, month, form }) {
@@ -72,9 +72,9 @@ export const statementOperations = [
     id: 'statement.own',
     http: 'GET /me/statement',
     role: 'owner',
-    input: z.strictObject({ month: field.month.optional().describe('a calendar month; else the current one') }),
+    input: z.strictObject({ month: field.month.optional().describe('a calendar month; default: the current one') }),
     output: ownShape,
-    text: 'show what the owner has used in a month with all keys and sessions, by day and model',
+    text: 'show what the owner used in a month with all their keys and sessions, by day and model',
     atOnce: 2,
     run: async (context, { month }) => ({ body: await readOwn(context, month) }),
   }),

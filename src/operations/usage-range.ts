@@ -11,11 +11,11 @@ export const rangeFields = {
   from: field.dayOrTime
     .optional()
     .describe(
-      'from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z',
+      'the start: a day of the reporting zone such as 2026-11-18, or a time such as 2026-11-18T08:30:00Z; buckets are always whole',
     ),
-  to: field.dayOrTime.optional().describe('up to then; now where it is left out'),
-  last: field.timeLength.optional().describe('instead of `from`: so long before the end, such as 24h, 30d or 1mo'),
-  month: field.month.optional().describe('instead of all of them: a calendar month such as 2026-10'),
+  to: field.dayOrTime.optional().describe('the end, a day or a time; default: now'),
+  last: field.timeLength.optional().describe('instead of a start: a duration before the end, such as 24h, 30d or 1mo'),
+  month: field.month.optional().describe('instead of start and end: a calendar month such as 2026-10'),
 }
 
 /** The options for `rangeFields`. On the command line an end day is inclusive. */
@@ -28,11 +28,7 @@ export const rangeFlags = {
 
 /** A field for a list of words, separated by commas. */
 const words = (what: string) =>
-  field
-    .text('must be a text')
-    .transform(field.split)
-    .optional()
-    .describe(`only of ${what}; several with commas between them`)
+  field.text('must be a text').transform(field.split).optional().describe(`only ${what}; separate several by commas`)
 
 /** The fields that select figures by account, key, model and so on. */
 export const wordFields = {

@@ -42,23 +42,23 @@ const times = named('Percentiles', {
   p50: counts,
   p95: counts,
   p99: counts,
-  error: z.number().describe('how far each may be off, as a share of it'),
+  error: z.number().describe('the largest relative error of the values'),
 })
 
 const figures = {
   credits: z.array(amount.nullable()).optional(),
   requests: counts.optional(),
-  errors: counts.optional().describe('requests that failed: neither ok nor left by their client'),
+  errors: counts.optional().describe('requests that failed: they neither succeeded nor were ended by their client'),
   input_tokens: counts.optional(),
   cache_read_tokens: counts.optional(),
-  cache_write_tokens: counts.optional().describe('those that are kept for an hour among them'),
+  cache_write_tokens: counts.optional().describe('tokens written to a cache, including those kept for an hour'),
   cache_write_1h_tokens: counts.optional(),
-  output_tokens: counts.optional().describe('those of reasoning among them'),
+  output_tokens: counts.optional().describe('output tokens, including reasoning tokens'),
   reasoning_tokens: counts.optional(),
   moved_requests: counts
     .optional()
-    .describe('requests whose conversation moved to another upstream account, by the counts of the servers'),
-  cache_share: counts.optional().describe('of all input tokens those that were read from a cache'),
+    .describe('requests whose conversation moved to another upstream account, as the servers counted them'),
+  cache_share: counts.optional().describe('the share of input tokens that were read from a cache'),
   first_byte_ms: times.optional(),
   total_ms: times.optional(),
 } satisfies Record<Measure, z.ZodType>
@@ -70,10 +70,10 @@ export const usageShape = named('Usage', {
   time_zone: z.string(),
   week_starts: z.string(),
   bucket: z.string(),
-  buckets: z.array(z.string()).describe('when each begins: a day of the zone, or a time'),
+  buckets: z.array(z.string()).describe('the start of each bucket: a day of the zone, or a time'),
   from: when,
   to: when,
-  complete_until: when.describe('what came later may not be counted yet'),
+  complete_until: when.describe('the time until which the figures are complete; later requests may not be counted yet'),
   folding,
   series: z.array(
     z.object({
@@ -85,7 +85,7 @@ export const usageShape = named('Usage', {
   other: z
     .object({ count: z.number(), ...figures })
     .nullable()
-    .describe('groups that are not listed separately'),
+    .describe('the sum of the groups that are not listed separately'),
   total: z.object(figures),
 })
 

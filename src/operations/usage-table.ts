@@ -38,7 +38,7 @@ export const usageRowShape = field.named('UsageTableRow', {
   ...(Object.fromEntries(words.map((name) => [name, cell])) as Record<(typeof words)[number], typeof cell>),
   credits: field.amount,
   requests: z.number(),
-  tokens: z.number().describe('input, cached input and output'),
+  tokens: z.number().describe('the sum of input tokens, cached ones included, and output tokens'),
 })
 
 type TableRow = Record<string, string | number | null>
@@ -49,7 +49,9 @@ const input = z.strictObject({
     .transform((text) => [...new Set(field.split(text))])
     .refine((names) => names.length > 0 && names.every((name) => isColumn.test(name)), { error: columnsCure })
     .prefault('account')
-    .describe(`the columns: any of ${words.join(', ')}, and \`label:project\` of each dimension of labels`),
+    .describe(
+      `the columns to group by, separated by commas: any of ${words.join(', ')}, or a dimension of labels, such as \`label:project\``,
+    ),
   ...rangeFields,
   ...wordFields,
 })
@@ -63,7 +65,7 @@ export const usageTable = operation({
   input,
   output: usageRowShape,
   media: [jsonLines, 'text/csv'],
-  text: 'list what was used and what it cost: every row, and the total last',
+  text: 'list what was used and what it cost: all rows, and the total at the end',
   atOnce: 2,
   cli: [
     {

@@ -46,24 +46,26 @@ export const usageInput = z.strictObject({
     .enum(bucketNames, { error: `must be one of ${bucketNames.join(', ')}` })
     .default('auto')
     .describe(
-      `\`auto\`: the shortest from an hour on of which there are ${plottedMax} at most; \`quarter\`: for at most 7 days`,
+      `the length of a bucket; \`auto\`: the shortest of at least an hour that gives at most ${plottedMax} buckets; \`quarter\`: 15 minutes, for ranges of at most 7 days`,
     ),
   by: field
     .someOf(usageGroupings, 2, `must be one or two of ${usageGroupings.join(', ')}`)
     .optional()
-    .describe(`the groupings of the figures: one or two of ${usageGroupings.join(', ')}`),
+    .describe(`how to group the figures: one or two of ${usageGroupings.join(', ')}, separated by commas`),
   measures: field
     .someOf(measures, measures.length, `must be any of ${measures.join(', ')}`)
     .prefault('credits,requests,errors')
-    .describe(`any of ${measures.join(', ')}`),
+    .describe(`the figures to show, separated by commas: any of ${measures.join(', ')}`),
   top: field
     .count(1, groupsMax, groupsUsual)
-    .describe('so many groups, those with most of the first measure; the rest is `other`'),
+    .describe(
+      'the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest',
+    ),
   tz: field
     .text('must be a text')
     .refine(isTimeZone, { error: 'must be the name of a time zone, such as UTC or Europe/Berlin' })
     .optional()
-    .describe('another zone than the reporting zone, for at most 7 days'),
+    .describe('another time zone than the reporting zone, for ranges of at most 7 days'),
   ...wordFields,
 })
 

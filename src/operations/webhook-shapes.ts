@@ -8,7 +8,7 @@ import { severities } from './needs.ts'
 const account = z.object({ id: z.string(), name: z.string() })
 
 const spending = {
-  budget: z.string().describe('such as 5/day, or 50 for good'),
+  budget: z.string().describe('such as 5/day, or 50 in total'),
   spent: amount,
   renews_at: when.nullable().describe('null: never'),
 }
@@ -51,8 +51,8 @@ const data = {
     queued: z.number(),
     spooled: z.number(),
     oldest_ms: z.number(),
-    all: z.boolean().describe('whether the ledger takes nothing of any account'),
-    accounts: z.number().describe('accounts whose debits wait for too long'),
+    all: z.boolean().describe('whether the ledger accepts no debits of any account'),
+    accounts: z.number().describe('the number of accounts whose debits have waited for too long'),
   }),
   clock_wrong: z.object({ problem: z.enum(['moved', 'rest', 'ahead']), text: z.string() }),
 } satisfies Record<WebhookEvent, z.ZodType>

@@ -17,7 +17,7 @@ export const json = (what: string) =>
   z
     .union([z.string(), z.record(z.string(), z.unknown())], { error: 'must be an object, or a text of JSON' })
     .transform((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-    .describe(`${what}: an object, or its JSON as a text, which is taken to the byte`)
+    .describe(`${what}: an object, or a text with its JSON, which is used unchanged`)
 
 export const workbenchOperations = [
   operation({
@@ -26,14 +26,14 @@ export const workbenchOperations = [
     role: 'admin',
     isLarge: true,
     input: z.strictObject({
-      account: field.account.describe('whose window and credit it uses, by name or id'),
-      wire: wire.describe('which wire is spoken'),
-      body: json('what a client of the wire would send'),
+      account: field.account.describe('the account whose credit and rate limit the request uses, by name or id'),
+      wire: wire.describe('the wire of the request'),
+      body: json('the body of the request, in the form of the wire'),
     }),
     output: z.unknown(),
     media: ['application/json', 'text/event-stream'],
     problems: ['not_found'],
-    text: 'send a request as a client of an account would, but without a key: the answer is that of the wire, its errors too',
+    text: 'send a request for an account without a key; the answer and its errors have the form of the wire',
     async run({ books, running, requestId }, { account, wire, body }) {
       const { id, name, state } = await books.findAccount(account)
       const after = { request: requestId, wire, model: modelOf(body, running.listModels()) }
@@ -47,14 +47,14 @@ export const workbenchOperations = [
     role: 'viewer',
     isLarge: true,
     input: z.strictObject({
-      from: wire.describe('the wire of the client'),
-      model: word.describe('a model of the catalog; default: the one that the request names'),
-      upstream: word.describe('of several upstreams of the model the one that is asked; default: the first'),
+      from: wire.describe('the wire that the client speaks'),
+      model: word.describe('a model of the catalog; default: the model that the request names'),
+      upstream: word.describe('the upstream that is asked, if the model has several; default: the first'),
       body: json('the request').optional(),
-      answer: json('an answer of the model, a stream as text or JSON').optional(),
+      answer: json('an answer of the model, as JSON or as the text of a stream').optional(),
     }),
     output: translationShape,
-    text: 'show what a model would be sent for a request, and what its client would see of an answer; nothing is sent',
+    text: 'show what would be sent to a model for a request, and what the client would get for an answer; nothing is sent',
     // The command line has a separate command, which reads files.
     asks: 'server',
     async run({ running }, { from, model, upstream, body, answer }) {
@@ -69,7 +69,7 @@ export const workbenchOperations = [
     role: 'owner',
     kind: 'list',
     output: clientRow,
-    text: 'list the agents, editors and SDKs whose settings are known',
+    text: 'list the agents, editors and SDKs for which triwire knows the settings',
     asks: 'server',
     run: async ({ running }) => ({ items: await running.listClients() }),
   }),
@@ -78,14 +78,18 @@ export const workbenchOperations = [
     http: 'GET /setup/{client}',
     role: 'owner',
     input: z.strictObject({
-      client: field.text('must be a text').describe('such as claude-code'),
-      model: word.describe('default: of the family for its main work, else the first on a wire that it speaks'),
-      wire: wire.optional().describe('default: that of the model where the client speaks it'),
-      url: word.describe('where clients reach the gateway; default: `api_url`, else the address it listens on'),
+      client: field.text('must be a text').describe('the agent, editor or SDK, such as claude-code'),
+      model: word.describe(
+        'the model; default: a model of the family that the client is made for, or else the first on a wire that it speaks',
+      ),
+      wire: wire.optional().describe('the wire; default: the wire of the model, if the client speaks it'),
+      url: word.describe(
+        'where clients reach the gateway; default: the setting `api_url`, or else the address on which the gateway listens',
+      ),
     }),
     output: setupShape,
     problems: ['not_found'],
-    text: 'tell what to set in an agent, editor or SDK, as `triwire setup` prints it',
+    text: 'show the settings for an agent, editor or SDK, as `triwire setup` prints them',
     asks: 'server',
     async run({ running, who }, { client, model, wire, url }) {
       const models = who?.kind === 'owner' ? who.key.bounds.models : undefined

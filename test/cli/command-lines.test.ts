@@ -52,7 +52,7 @@ const done: Row[] = [
   ['key rotate --help', 0, /\(default: 24h\)/],
   ['key rotate --help', 0, /Global Options:\n(.*\n)* {2}--json/],
   ['doctor --help', 0, /\(default: 60s\)/],
-  ['ledger totals --help', 0, /else one row\s+in all/],
+  ['ledger totals --help', 0, /default: one\s+row\s+for\s+everything/],
   ['account list S', 0, /^id +name +state +balance\nacct_\w+ +acme +active +5\n/],
   ['S account list', 0, /^id +name/],
   ['account list S --json', 0, /^\[\{"id":"acct_\w+","name":"acme","state":"active","balance":"5","held":"0",/],

@@ -52,8 +52,11 @@ test('N-F18 the scripts of zsh and fish complete at the same places', async () =
   )
   assert.match(zsh, /"setup --wire"\) compadd -- messages chat responses; return ;;/)
   const fish = (await runWarm(['completion', 'fish'])).stdout
-  assert.match(fish, /complete -c triwire -f -n '__triwire_at "account"' -a rename -d 'give it another name; /)
-  assert.match(fish, /-n '__triwire_at "setup"' -l wire -x -a 'messages chat responses' -d 'default: the model\\'s own/)
+  assert.match(fish, /complete -c triwire -f -n '__triwire_at "account"' -a rename -d 'give an account another name; /)
+  assert.match(
+    fish,
+    /-n '__triwire_at "setup"' -l wire -x -a 'messages chat responses' -d 'the wire that the client uses; default: /,
+  )
   assert.match(fish, /-l config -r -F -d/)
   for (const script of [zsh, fish]) assert.doesNotMatch(script, /undefined|\[object/)
 })

@@ -6,12 +6,16 @@ export function addCatalogCommands(program: Command): void {
   const catalog = program.command('catalog').description('put models and their figures into the configuration file')
   withConsent(
     catalog
-      .command('add [preset] [id...]')
-      .description("add a provider's models, with limits and dated prices; without a preset, list them")
-      .option('--upstream <name>', "what the provider's entry of upstreams is called (default: as the preset)")
+      .command('add')
+      .argument('[preset]', 'the provider, by the name of its preset')
+      .argument('[id...]', 'the models to add (default: all models of the preset)')
+      .description(
+        'add the models of a provider (a preset) with limits and dated prices; without a preset, list all known models',
+      )
+      .option('--upstream <name>', "the name for the provider's entry in upstreams (default: the name of the preset)")
       .option(
         '--price <kind=credits>',
-        'what one model costs, where it is not known or yours differs; once for each kind',
+        'a price of the model, if no price is known or yours differs; repeat it for each kind, such as input and output',
         readPrice,
         {},
       ),
@@ -21,15 +25,19 @@ export function addCatalogCommands(program: Command): void {
   })
   withConsent(
     catalog
-      .command('import <file> [id...]')
+      .command('import')
+      .argument('<file>', 'the price file')
+      .argument('[id...]', 'the models to add or update (default: all known ones are updated)')
       .description(
-        "take figures from LiteLLM's or models.dev's price file: add the models named, or update all known ones",
+        'read limits and prices from the price file of LiteLLM or models.dev: add the named models or, without ids, update those of the configuration',
       )
-      .option('--upstream <name>', 'the entry of upstreams that serves what is added, or whose models are updated')
+      .option('--upstream <name>', 'the entry of upstreams that serves the added models, or whose models are updated')
       .addOption(
-        new Option('--wire <wire>', "what its upstream speaks (default: the provider's own)").choices(modelWireNames),
+        new Option('--wire <wire>', 'the wire that the upstream speaks (default: the wire of the provider)').choices(
+          modelWireNames,
+        ),
       )
-      .option('--profile <name>', "its upstream's quirks (default: the provider's own)"),
+      .option('--profile <name>', 'the profile that describes the upstream (default: the profile of the provider)'),
   ).action(async (file: string, ids: string[], options, command: Command) => {
     const { importPrices } = await import('./import.ts')
     await importPrices(file, ids, options, command)
@@ -41,8 +49,8 @@ function addUpdate(catalog: Command): void {
   withConsent(
     catalog
       .command('update')
-      .description('put a newer data file of presets beside the configuration file')
-      .requiredOption('--from <file>', 'the data file'),
+      .description('put a newer file of presets beside the configuration file')
+      .requiredOption('--from <file>', 'the newer file of presets'),
   ).action(async (options, command: Command) => {
     const { updatePresets } = await import('./update.ts')
     await updatePresets(options, command)
@@ -51,7 +59,7 @@ function addUpdate(catalog: Command): void {
 
 function withConsent(command: Command): Command {
   return command
-    .option('--yes', 'write without asking')
+    .option('--yes', 'write without asking first')
     .option('--dry-run', 'show what would change, and write nothing')
 }
 

@@ -17,17 +17,21 @@ type DoctorOptions = {
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('ask a running gateway as clients do, on every wire, and say what they would stumble over')
-    .addOption(new Option('--key <key>', 'API key of an account with credit: the probes are billed').env('TRIWIRE_KEY'))
+    .description('test a running gateway as a client would, on every wire, and report what would fail')
     .addOption(
-      new Option('--model <id>', 'may be given several times')
-        .argParser(addModel)
-        .default([], 'the first that the gateway lists'),
+      new Option('--key <key>', 'an API key of an account with credit, because the probes are billed').env(
+        'TRIWIRE_KEY',
+      ),
     )
-    .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
-    .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
-    .addOption(timeoutOption('of one request, such as 500ms, 60s or 2m', '60s'))
-    .option('--sign-in', 'check only what makes a sign-in fail: no key is needed, and nothing is billed')
+    .addOption(
+      new Option('--model <id>', 'a model to test; the option can be repeated')
+        .argParser(addModel)
+        .default([], 'the first models that the gateway lists'),
+    )
+    .option('--models-max <number>', 'how many of the listed models are tested', readCount, 10)
+    .option('--base-url <url>', 'the address of the gateway (default: where the configured one listens)', readOrigin)
+    .addOption(timeoutOption('the time limit of each request, such as 500ms, 60s or 2m', '60s'))
+    .option('--sign-in', 'check only sign-in: no key is needed, and nothing is billed')
     .action(async (options: DoctorOptions, command: Command) => {
       const { modelsMax, timeout: timeoutMs } = options
       if (options.signIn) return checkSignInOnly(options, command)

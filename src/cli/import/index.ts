@@ -3,48 +3,58 @@ import { parseCredits } from '../../accounts/credit.ts'
 
 /** Adds the commands that import the settings of another gateway. */
 export function addImportCommands(program: Command): void {
-  const group = program.command('import').description("make a configuration of triwire's from that of another gateway")
+  const group = program.command('import').description('make a configuration from that of another gateway')
   group
-    .command('litellm <config>')
-    .description("read LiteLLM's proxy configuration, write ours, and list what became of each setting")
-    .option('--output <file>', 'write it into this file (default: print it, and the list on stderr)')
-    .option('--force', 'with --output: replace a file that is there')
-    .option('--prices <file>', "LiteLLM's or models.dev's price file, for models whose price is not known")
-    .option('--unpriced-free', 'take over models without a known price, for nothing (default: they are left out)')
+    .command('litellm')
+    .argument('<config>', "the configuration file of LiteLLM's proxy")
+    .description("convert the configuration of LiteLLM's proxy, and report what happened to each setting")
+    .option('--output <file>', 'write the configuration into this file (default: print it, and the report on stderr)')
+    .option('--force', 'with --output: replace an existing file')
+    .option('--prices <file>', 'a price file of LiteLLM or models.dev, for models without a known price')
+    .option(
+      '--unpriced-free',
+      'import models without a known price, and serve them free of charge (default: leave them out)',
+    )
     .option(
       '--keys <file>',
-      'also bring in its keys: answers of /key/list, /team/list and /user/list, or the tables as CSV; may be repeated',
+      'also import its keys: a file with the answers of /key/list, /team/list and /user/list, or the tables as CSV; the option can be repeated',
       collect,
       [],
     )
     .addOption(
       new Option(
         '--teams <as>',
-        'teams as accounts or as labels (default: those with a budget or limits are accounts)',
+        'import teams as accounts or as labels (default: teams with a budget or limits become accounts)',
       ).choices(['accounts', 'labels']),
     )
-    .option('--account <name>', 'the account of keys whose team is no account', 'litellm')
+    .option('--account <name>', 'the account for keys whose team does not become an account', 'litellm')
     .option(
       '--credit <credits>',
-      'credit of each account, once (default: what is left of the budget of its team)',
+      "the credit that each account gets once (default: the unspent part of its team's budget)",
       readCredit,
     )
-    .option('--until <time>', 'when its keys end at the latest, such as 180d; none: never', '180d')
-    .option('--dry-run', 'write nothing, and report what would be')
+    .option('--until <time>', 'when the imported keys expire at the latest, such as 180d; none: never', '180d')
+    .option('--dry-run', 'write nothing, and report what would be written')
     .action(async (config: string, options, command: Command) => {
       const { importLitellm } = await import('./litellm.ts')
       await importLitellm(config, options, command)
     })
   for (const dialect of ['one-api', 'new-api'] as const)
     group
-      .command(`${dialect} <tables>`)
-      .description(`read the tables of ${dialect}: channels become models, users accounts, and tokens keys`)
-      .requiredOption('--output <file>', 'write the configuration into this file, with the keys of providers')
-      .option('--force', 'replace a file that is there')
-      .option('--prices <file>', "LiteLLM's or models.dev's price file, for models whose price is not known")
-      .option('--unpriced-free', 'take over models without a known price, for nothing (default: they are left out)')
-      .option('--until <time>', 'when its keys end at the latest, such as 180d; none: never', '180d')
-      .option('--dry-run', 'write nothing, and report what would be')
+      .command(dialect)
+      .argument('<tables>', `a file with the tables of ${dialect}`)
+      .description(
+        `convert the tables of ${dialect}: channels become models, users become accounts, and tokens become keys`,
+      )
+      .requiredOption('--output <file>', 'the file for the configuration, which will contain the keys of providers')
+      .option('--force', 'replace an existing file')
+      .option('--prices <file>', 'a price file of LiteLLM or models.dev, for models without a known price')
+      .option(
+        '--unpriced-free',
+        'import models without a known price, and serve them free of charge (default: leave them out)',
+      )
+      .option('--until <time>', 'when the imported keys expire at the latest, such as 180d; none: never', '180d')
+      .option('--dry-run', 'write nothing, and report what would be written')
       .action(async (tables: string, options, command: Command) => {
         const { importOneApi } = await import('./one-api.ts')
         await importOneApi(dialect, tables, options, command)

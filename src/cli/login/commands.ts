@@ -5,9 +5,9 @@ import { isJson, note, print } from '../print.ts'
 export function addLoginCommands(program: Command): void {
   program
     .command('login')
-    .argument('<url>', 'of the gateway, such as https://gateway.example')
-    .description('sign in at a gateway: in a browser of this machine, or by a code that any browser takes')
-    .option('--device', 'show a code, although this machine has a browser')
+    .argument('<url>', 'the URL of the gateway, such as https://gateway.example')
+    .description('sign in at a gateway: in a browser of this machine, or with a code that you enter in any browser')
+    .option('--device', 'show a code even if this machine has a browser')
     .action(async (named: string, { device }: { device?: true }, command: Command) => {
       const { signIn } = await import('./sign-in.ts')
       const { readGatewayUrl } = await import('./gateway-url.ts')
@@ -18,19 +18,17 @@ export function addLoginCommands(program: Command): void {
     })
   program
     .command('token')
-    .argument('[url]', 'of the gateway; not needed if there is one sign-in')
-    .description(
-      'print a token for an agent that asks for one: no browser is opened, exit code 3 if a person is needed',
-    )
-    .option('--named <agent>', 'print a key of yours for an agent that keeps it, such as opencode')
+    .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several')
+    .description('print a token for an agent; it never opens a browser, and exits with code 3 if a person must sign in')
+    .option('--named <agent>', 'make and print a key of yours for an agent that stores it, such as opencode')
     .action(async (url: string | undefined, { named }: { named?: string }) => {
       const { printToken } = await import('./print-token.ts')
       await printToken(url, named)
     })
   program
     .command('logout')
-    .argument('[url]', 'of the gateway; not needed if there is one sign-in')
-    .description('end a sign-in: at the gateway, and its file on this machine')
+    .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several')
+    .description('sign out: end the session at the gateway, and remove its file from this machine')
     .action(async (named: string | undefined, _options, command: Command) => {
       const { chooseUrl } = await import('./kept.ts')
       const { signOut } = await import('./sign-in.ts')

@@ -35,34 +35,53 @@ const aliases = new Map([
 export function addSetupCommand(root: Command): void {
   root
     .command('setup')
-    .argument('<client>', 'the agent, editor or SDK')
-    .description(`print what to set in a client: ${Object.keys(programs).join(', ')}`)
+    .argument('<client>', 'the client: an agent, editor or SDK')
+    .description(`print the settings for a client: ${Object.keys(programs).join(', ')}`)
     .option(
       '--url <origin>',
-      'where clients reach the gateway: it is asked for its models, and no file is needed',
+      'where clients reach the gateway; its models are read from there, so no configuration file is needed',
       readUrl,
     )
-    .option('--key <key>', 'API key, from triwire key create', readKey)
+    .option('--key <key>', 'an API key, made by triwire key create', readKey)
     .addOption(
       new Option(
         '--login [way]',
-        'sign in instead of using a key: the client signs in by itself, runs triwire token, or gets a key of yours (default: the first that works)',
+        'sign in instead of using a key: the client signs in by itself (itself), runs triwire token (command), or gets a key that triwire makes for you (key); default: the first way that works',
       ).choices(['itself', 'command', 'key']),
     )
-    .option('--model <id>', 'default: of the family for its main work, else the first on a wire that it speaks')
+    .option(
+      '--model <id>',
+      'the model; default: a model of the family that the client is made for, or else the first on a wire that it speaks',
+    )
     .option(
       '--small-model <id>',
-      'for titles and other small work, where a client has such work (default: its family for it, else the cheapest)',
+      'the model for titles and other small tasks, if the client has such tasks (default: a model of the family that the client is made for, or else the cheapest)',
     )
-    .option('--context-window <tokens>', 'of the model, such as 400000 or 400k (default: as it is known)', readTokens)
-    .option('--max-output <tokens>', 'of an answer of the model (default: as it is known)', readTokens)
+    .option(
+      '--context-window <tokens>',
+      'the context window of the model, such as 400000 or 400k (default: the known value)',
+      readTokens,
+    )
+    .option(
+      '--max-output <tokens>',
+      'the longest answer of the model, in tokens (default: the known value)',
+      readTokens,
+    )
     .addOption(
-      new Option('--wire <wire>', "default: the model's own where the client speaks it").choices(clientWireNames),
+      new Option(
+        '--wire <wire>',
+        'the wire that the client uses; default: the wire of the model, if the client speaks it',
+      ).choices(clientWireNames),
     )
-    .addOption(new Option('--shell <shell>', 'whose lines are printed (default: yours)').choices(shellNames))
-    .option('--write', "put the settings into the client's own file, keeping all else in it and a backup")
+    .addOption(
+      new Option('--shell <shell>', 'the shell for which lines are printed (default: yours)').choices(shellNames),
+    )
+    .option(
+      '--write',
+      "write the settings into the client's own file; the rest of the file stays, and a backup is kept",
+    )
     .option('--dry-run', 'show what --write would change, and write nothing')
-    .option('--yes', 'do not ask before a file is changed')
+    .option('--yes', 'change files without asking first')
     .action(setUp)
 }
 
