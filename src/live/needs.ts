@@ -30,9 +30,7 @@ const weekEveryMs = 300_000
  */
 const [pageMax, pagesMax] = [200, 10]
 
-/**
- * The most accounts whose spend of the week is kept (those that spent most), and the most rows of each kind in a sweep.
- */
+/** The most accounts whose spend of the week is kept (those that spent most), and the most found rows of each kind. */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
 /** The most keys that are checked as the cause of a sudden spend: those that spent most in the hour. */

@@ -152,7 +152,7 @@ export function listUpstreams(gateway: Gateway): UpstreamState[] {
     .map((row) => tellRow(gateway, row))
 }
 
-/** Sums the holds of running requests of this process, by account, in nano-credits. */
+/** Sums the holds (reserved credit) of running requests of this process, by account, in nano-credits. */
 export function readHolds({ deliveries }: Gateway): Holds {
   const holds = new Map<string, bigint>()
   for (const { record } of deliveries) {

@@ -20,7 +20,7 @@ type OtherReplicasParts = {
   loopback: string
   /** The key of this server's own door, the path on which it answers other servers. */
   key: string
-  /** Returns the token that opens the door with a key. */
+  /** Returns the token that the server with a key requires at its door. */
   tokenOf(key: string): string
   /** Monotonic, in ms. */
   clockMs(): number

@@ -186,7 +186,7 @@ function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/** Estimates the bytes of a request, and rather too many. Its numbers take some 400, a try or a loss 100 plus texts. */
+/** Estimates the bytes of a request, rather too high. Its numbers take some 400, a try or a loss 100 plus its texts. */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)

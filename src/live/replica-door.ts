@@ -22,7 +22,7 @@ type ReplicaDoorParts = {
   watch: Events['watch']
   /** The key of this server, as recorded in the store. */
   key: string
-  /** Returns the token that opens the door with a key. */
+  /** Returns the token that the server with a key requires. */
   tokenOf(key: string): string
   /** Sends a request on to the server with this key, which shares the port of this server. */
   pass(key: string, name: string, body: string): Promise<ApiAnswer>

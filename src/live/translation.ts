@@ -73,8 +73,8 @@ const nobody = 'acct_0000000000000000'
 
 /**
  * Describes how the gateway changes a request, and its answer. It runs the gateway's own code for requests, but sends
- * and stores nothing, and checks no key, credit or window. It blocks the event loop as long as such a request does, and
- * longer for a long answer.
+ * and stores nothing, and checks no key, credit or rate limit. It blocks the event loop as long as such a request does,
+ * and longer for a long answer.
  * @param bytes the client's body. If it is undefined, only an answer is described, for the smallest possible request
  * @param modelId a model or alias of the catalog that replaces the model in the body; undefined to keep the body's
  * model

@@ -58,7 +58,7 @@ export type Access = Figures & {
   isSignIn?: boolean
 }
 
-/** Returns how many tokens the window leaves for input if the answer is as long as possible. */
+/** Returns how many tokens the context window leaves for input if the answer is as long as possible. */
 export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): number | undefined {
   if (contextWindow === undefined) return undefined
   return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow
@@ -105,7 +105,7 @@ export type SettingsFile = {
   without?: readonly (readonly string[])[]
 }
 
-/** The window for programs that require one, if the model's is not known. Nearly all models have at least this. */
+/** The context window for programs that require one, if the model's is not known. Nearly all models have this. */
 export const contextTokens = 128_000
 
 /** The output limit for programs that require one, if the model's is not known. */

@@ -63,10 +63,10 @@ function resultOf(status: number): SendResult {
   return status < 500 ? 'refused' : 'failed'
 }
 
-/** The most messages that wait for a receiver, including the one being sent. All of them are sent within one lease. */
+/** The most messages that wait for a receiver, including the one being sent. All of them are sent within `leaseMs`. */
 const waitingMax = 10
 
-/** A message that finds the receiver's lane full is offered again after this time, in ms. */
+/** A message for whose receiver too many others wait is offered again after this time, in ms. */
 const behindMs = 5_000
 
 /**

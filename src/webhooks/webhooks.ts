@@ -196,7 +196,7 @@ class Teller implements Webhooks {
     }
   }
 
-  /** Sends the warnings of the store. One that cannot be read or stored now is taken again after its lease. */
+  /** Sends the warnings of the store. One that cannot be read or stored now is taken again after `leaseMs`. */
   async #tellStored(): Promise<void> {
     try {
       const books = await this.#watch()
@@ -247,7 +247,7 @@ class Teller implements Webhooks {
     this.#tellings.set(id, telling)
   }
 
-  /** Sends a message to its receivers that are due, each in its own lane. A success is stored at once. */
+  /** Sends a message to its receivers that are due. None waits for another, and a success is stored at once. */
   async #tell(message: WebhookMessage, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)

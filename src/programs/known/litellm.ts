@@ -49,7 +49,7 @@ export const gptme: Program = {
 
 const responsesModel = ['-c', 'mini.yaml', '-c', 'model.model_class=litellm_response']
 
-/** mini-swe-agent. It always sends its whole history, so it needs no window. */
+/** mini-swe-agent. It always sends its whole history, so it needs no context window. */
 export const miniSweAgent: Program = {
   wires: ['chat', 'messages', 'responses'],
   settings: (access, wire) => ({

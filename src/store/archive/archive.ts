@@ -55,7 +55,7 @@ export type ArchiveWishes = Pick<VerifyOptions, 'priceNanos' | 'readList'> & {
   progress?: ((words: string) => void) | undefined
 }
 
-/** The report of an archive command. @property digest the SHA-256 of the file; undefined for a plan, without a file */
+/** The report of an archive command. @property digest the SHA-256 of the file; undefined for a plan, which has none */
 export type ArchiveReport = {
   month: string
   state: Archive['state'] | 'here'

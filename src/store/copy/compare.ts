@@ -69,7 +69,7 @@ export function changedRows(
   return from.filter((row) => !there.has(textOf(name, row)))
 }
 
-/** Returns a sentence for each register with different rows. Empty if all registers are equal. */
+/** Returns a sentence for each register (table) with different rows. Empty if all registers are equal. */
 export function findDifferences(one: Registers, other: Registers): string[] {
   return copiedNames.flatMap((name) => {
     const count = changedRows(name, one[name], other[name]).length + changedRows(name, other[name], one[name]).length

@@ -113,7 +113,7 @@ class Copy {
     this.#listener = listener
   }
 
-  /** Copies the entries that the source has by now. @returns the registers of both, as read before the copy */
+  /** Copies the entries that the source has by now. @returns all other tables of both, as read before the copy */
   async catchUp(): Promise<{ registers: Registers; there: Registers }> {
     this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
     const tails = await this.#source.readTails()

@@ -89,7 +89,7 @@ export class AdmissionDesk {
   #isUnheard = false
   /** The accounts whose asks expired while no call of this desk was answered. A lock of one table has this effect. */
   readonly #refused = new Set<string>()
-  /** The database's time when it last answered, and our clock at that moment. They show which windows have ended. */
+  /** The database's time when it last answered, and our clock at that moment. They show which rate windows are over. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
 
@@ -122,7 +122,7 @@ export class AdmissionDesk {
     return this.#telling
   }
 
-  /** Forgets accounts without holds, asks and open windows. */
+  /** Forgets accounts without waiting asks, without holds (reserved credit) and without open windows. */
   forgetIdle(): void {
     const { databaseMs, clockMs } = this.#heard
     if (databaseMs > 0) this.#book.forgetIdle(databaseMs + this.#options.clockMs() - clockMs)
@@ -311,7 +311,7 @@ export class AdmissionDesk {
 
   async #tellSome({ id, startedMs }: Identity, sinceTurn: number, isLast: boolean, shares: Share[]): Promise<void> {
     const { database, functions } = this.#options
-    // The shares change during the call: holds that are released meanwhile are sent later.
+    // The figures change during the call. Holds (reserved credit) that are released meanwhile are sent later.
     const told = shares.map(({ heldNanos, taken }) => ({ heldNanos, taken }))
     const values = [
       ...[id, startedMs, sinceTurn, ++this.#turn, isLast],

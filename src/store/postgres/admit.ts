@@ -23,7 +23,7 @@ import { defineFunction } from './migrate.ts'
 export const calls = {
   /** The database does not know the figures of this replica: call `tell` first. */
   tellFirst: 'TR001',
-  /** Other replicas may have holds that they have not written yet. */
+  /** Other replicas may have holds (reserved credit) that they have not written yet. */
   othersSilent: 'TR002',
   /** A call with newer figures has overtaken this one. */
   late: 'TR003',

@@ -29,7 +29,7 @@ type PostgresBooksOptions = {
 /** The longest time of a statement of the books, in ms. No statement reads more than a slice of the ledger. */
 const patienceMs = 5_000
 
-/** The longest time of a report, in ms. In an upgraded store some figures may not be folded yet. */
+/** The longest time of a report, in ms. In an upgraded store, reports may have to read many entries. */
 const reportMs = 30_000
 
 /** Forces the use of an index for a slice, even if the planner has no statistics of the table. */

@@ -16,14 +16,14 @@ type ControlOptions = {
   patienceMs: number
   beatMs: number
   desks: readonly Desk[]
-  /** Prepares the schema for the desks. */
+  /** Prepares the schema for the desks, which are the parts of this thread. */
   prepare(): Promise<void>
   say: Say
 }
 
 /**
- * The time between two tries to reach the database, in ms. After a migration that found objects locked it is
- * `lockedMs`: other statements on these objects wait while a migration waits.
+ * The time between two tries to reach the database, in ms. `lockedMs` applies after a migration that found objects
+ * locked. While a migration waits for them, other statements on these objects wait too.
  */
 const [retryMs, lockedMs] = [100, 5_000]
 

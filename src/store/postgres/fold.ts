@@ -11,7 +11,7 @@ import { dialect, run } from './run.ts'
 /** The most accounts in one commit. */
 const accountsMax = 200
 
-/** An account with entries that are not folded yet. @property mark its last folded entry; null before the first fold */
+/** An account with entries that are not summed yet. @property mark its last summed entry; null before the first sums */
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /**
@@ -24,7 +24,7 @@ type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 export function createFolding(database: Database) {
   const words = createWords(dialect)
   const lane: Transaction = database
-  /** The last account that was folded. Accounts are folded in the order of their ids, again and again. */
+  /** The last account whose entries were summed. Accounts come in the order of their ids, again and again. */
   let after = ''
   return {
     fold,
@@ -34,7 +34,7 @@ export function createFolding(database: Database) {
   }
 
   /**
-   * Folds up to `entriesMax` entries in one commit, and moves the marks of their accounts.
+   * Folds (sums) up to `entriesMax` entries in one commit, and moves the marks (last summed entries) of their accounts.
    * @returns whether there may be more
    */
   async function fold(entriesMax = foldedMax): Promise<boolean> {
@@ -50,11 +50,11 @@ export function createFolding(database: Database) {
     const last = taken.at(-1)
     const isEnd = behind.length < accountsMax && taken.length === behind.length
     after = isEnd ? '' : last!.account_id
-    // Accounts that another server is folding are skipped.
+    // Accounts whose entries another server is summing are skipped.
     return !isEnd || !isBeginning || (folded > 0 && last!.most < last!.entries)
   }
 
-  /** @returns the number of folded entries */
+  /** @returns the number of summed entries */
   async function foldThese(taken: readonly Taken[]): Promise<number> {
     return database.transact(async (transaction) => {
       const { query } = transaction
@@ -104,8 +104,8 @@ function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
 type FoldRange = { accountId: string; from: bigint; to: bigint }
 
 /**
- * Locks the marks of accounts, except those that another session has locked.
- * @returns the entries to fold. Numbers of entries have no gaps, so all up to the balance's number are committed
+ * Locks the marks (last summed entries) of accounts, except those that another session has locked.
+ * @returns the entries to sum. Numbers of entries have no gaps, so all up to the balance's number are committed
  */
 async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(

@@ -63,7 +63,7 @@ async function climb(
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
     steps.length,
-    // An entry of form 3, which older versions cannot read, may have raised `oldest` already.
+    // The first entry of form 3, a layout that older versions cannot read, may have raised `oldest` already.
     Math.max(oldest, ...steps.map((step) => step.oldest)),
   ])
 }

@@ -4,7 +4,7 @@ import { movedCode } from './trouble.ts'
 
 type Queries = Pick<Transaction, 'query'>
 
-/** Other tables that servers and operators write to, besides the registers. */
+/** Tables that servers and operators write to, besides the registers (accounts, keys and so on). */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
 /** The tables that a moved store guards, with the refused writes. A running server may still update its row. */

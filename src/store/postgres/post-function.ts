@@ -36,7 +36,7 @@ function typed(columns: readonly (typeof names)[number][]): string {
  */
 const priceColumns = Object.keys(registers.prices)
 
-/** The SQLSTATE that `post` raises for an entry whose time is in none of the given windows. */
+/** The SQLSTATE that `post` raises for an entry whose time is in none of the given days, weeks and months. */
 export const noWindow = 'TR200'
 
 /** The SQLSTATE for entries that are posted already and are not among the known ids. */

@@ -45,9 +45,7 @@ type PostOutcome = {
 type PostListener = {
   /** Called as soon as a debit is known to be in the ledger, even if the whole call fails later. */
   onBooked?: (debit: Debit) => void
-  /**
-   * Called if the ledger has begun form 3, which older versions cannot read. This happens once in the life of a store.
-   */
+  /** Called when the ledger gets its first entry of form 3, a layout that older versions of triwire cannot read. */
   onBegun?: (() => void) | undefined
 }
 
@@ -122,7 +120,7 @@ export async function giveBack(
 
 function giveBackOnce(database: Database, requestIds: readonly string[], windows: SpendWindows): Promise<GivenBack> {
   return database.transact(async (transaction) => {
-    // The lock of heads comes before those of accounts. All posts keep this order, so that none deadlock.
+    // The lock of heads is taken before locks of accounts. All posts keep this order, so that none deadlock.
     await transaction.query(
       `SELECT pg_advisory_xact_lock_shared(${locks.head}), pg_logical_emit_message(true, 'triwire', 'written')`,
     )
@@ -158,7 +156,7 @@ export async function postCredits(
     ...{ id: newEntryId(), accountId },
     row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs),
   }))
-  // A credit belongs to no key, so no windows are needed.
+  // A credit belongs to no key, so no periods of budgets are needed.
   const { letters } = await postTo(transaction, entries, [], { text: '[]', clock: undefined })
   return letters === 'p'.repeat(credits.length)
 }

@@ -1,4 +1,4 @@
-/* The posting desk's memory of its calls. */
+/* Facts that the posting desk remembers about its calls. */
 
 /**
  * The accounts for whose locks a call waited in vain. In a shared call such an account would delay the call's other

@@ -11,7 +11,7 @@ import { codeOf } from './trouble.ts'
 type PresenceOptions = {
   database: Transaction
   introduction: Introduction
-  /** Writes all figures of this replica to the database (admission-desk.ts). */
+  /** Writes all figures of this replica (its holds and places) to the database. */
   tell(identity: Identity): Promise<void>
   /** Forgets figures that this replica no longer needs. */
   forgetIdle(): void
@@ -89,7 +89,7 @@ export class Presence {
     }
   }
 
-  /** Cleans up after dead replicas, one sweep at a time. Only one of all replicas may sweep. Never rejects. */
+  /** Cleans up after dead replicas, once at a time. Of all replicas only one may do so at a time. Never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept
@@ -115,7 +115,7 @@ export class Presence {
     clearInterval(this.#sweeping)
     if (!this.#identity) return
     const { id, startedMs } = this.#identity
-    // If this call fails, the others consider this server dead when its lease ends.
+    // If this call fails, the other servers consider this one dead when it has sent no heartbeat for a while.
     await call(this.#options.database, leave, [id, startedMs]).catch(() => {})
   }
 

@@ -16,7 +16,7 @@ const livingMs = 30_000
 /** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */
 const seenMs = 20_000
 
-/** The most rows of a table to delete at once. Each sweep must be quick, and an attack leaves many rows. */
+/** The most rows of a table to delete at once. Each clean-up must be quick, and an attack leaves many rows. */
 export const sweptMax = 20_000
 
 /** How long a replica that has left stays in the table, in ms. */
@@ -66,7 +66,7 @@ BEGIN
 END $$`,
 )
 
-/** Ends a replica's presence, which frees its holds. Its places in the windows stay used. */
+/** Ends a replica's presence, which frees its holds (reserved credit). Its requests still count in the windows. */
 export const leave = defineFunction(
   'leave',
   `(me integer, started bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$

@@ -63,7 +63,7 @@ async function together<T>(connections: Connections, step: StoreStep<T>, isWriti
 }
 
 export const usageDialect: UsageDialect = {
-  // Entries that are not folded yet. Each account takes one index lookup, even if the planner has no statistics.
+  // Entries that are not summed yet. Each account takes one index lookup, even if the planner has no statistics.
   tail: {
     from: `(SELECT b.account_id, coalesce(m.seq, 0) AS mark, b.seq FROM triwire.balances b
         LEFT JOIN triwire.sums_marks m ON m.account_id = b.account_id WHERE b.seq > coalesce(m.seq, 0)) p

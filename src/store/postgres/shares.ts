@@ -4,10 +4,10 @@ import { windowMs } from './admit.ts'
 /** An ask (whether a request may run), the time when it expires, and whether it is answered or expired. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
-/** The figures of this replica for one scope, and what the database knows of them. */
+/** The figures of this replica for one scope (an account, key or person), and what the database knows of them. */
 export type Share = {
   readonly scope: string
-  /** The sum of the holds of running requests, and of debits that the ledger does not have yet. */
+  /** The sum of the holds (reserved credit) of running requests, and of debits that the ledger does not have yet. */
   heldNanos: bigint
   /** The start of the window in which `taken` places were taken, in the database's time; 0 if there is none. */
   windowMs: number
@@ -24,7 +24,7 @@ export type AccountShares = {
   readonly keys: Map<string, Share>
   /** The balance that the database last reported. */
   balanceNanos: bigint
-  /** Whether the account has a budget over all its keys. The desk does not know how much of it is left. */
+  /** Whether the account has a budget over all its keys. Only the database knows how much of it is left. */
   hasBudget: boolean
   asks: OpenAsk[]
   /** Whether its figures were sent in a call that has no answer yet. */
@@ -51,7 +51,7 @@ export class ShareBook {
     }
   }
 
-  /** Forgets accounts without holds, whose windows are over. @param nowMs the database's time */
+  /** Forgets accounts without holds (reserved credit) whose windows are over. @param nowMs the database's time */
   forgetIdle(nowMs: number): void {
     for (const [id, account] of this.#accounts) {
       // A call with these figures is under way. Its answer changes them, and may add a hold.
@@ -102,7 +102,7 @@ export function isDirty(share: Share): boolean {
   return told.heldNanos !== share.heldNanos || told.taken !== share.taken
 }
 
-/** The count of a scope over all replicas, with the time until its window ends. */
+/** Counts the requests of a scope over all replicas. @returns the count, with the time until the window ends */
 export function countOf(share: Share, all: number, nowMs: number): WindowCount {
   const endsInMs = share.windowMs === 0 ? 0 : share.windowMs + windowMs - nowMs
   return { taken: all, endsInMs: Math.max(0, endsInMs) }

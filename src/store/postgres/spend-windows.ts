@@ -27,7 +27,7 @@ export class SpendWindows {
     this.#nowMs = nowMs
   }
 
-  /** The windows as JSON, for `post`. */
+  /** The days, weeks and months as JSON, for `post`. */
   get text(): string {
     const nowMs = this.#nowMs()
     if (this.#text === '' || nowMs >= this.#untilMs) {
@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Runs a posting. If its time is in none of the windows, adds windows and repeats it. @throws its other errors */
+  /** Runs a posting. If its time is in none of the periods, adds more and repeats it. @throws its other errors */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

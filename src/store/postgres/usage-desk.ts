@@ -31,7 +31,7 @@ const readChannel = 'triwire_usage_read'
 /** The shortest time between two such notifications, in ms. */
 const wantEveryMs = 500
 
-/** The most connections: one for folding, one for counters that a report waits for, one for new words. */
+/** The most connections: one to sum entries, one for counters that a report waits for, one for new words. */
 const lanes = 3
 
 /** Forces the use of an index for a slice, even if the planner has no statistics of the table. */

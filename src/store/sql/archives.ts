@@ -80,7 +80,7 @@ export function readSeal(row: Row): Seal {
   }
 }
 
-/** The sums of sealed rows, by account and month. */
+/** Reads sums of archived entries, by account and month. */
 export function* readSealedSums(
   dialect: Dialect,
   fromId: string,
@@ -110,7 +110,7 @@ export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Ro
   )
 }
 
-/** The sealed row of an account that covers the entry with this number. */
+/** Finds the sealed row (what remains of archived entries) that covers the entry with this number. */
 export function* findSealOf(dialect: Dialect, accountId: string, seq: number): StoreStep<Seal | undefined> {
   const row = yield* askOne(
     dialect,

@@ -228,7 +228,7 @@ export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
 }
 
-/** Writes index rows, sealed rows and sums of entries. @returns false if another command has changed the archive */
+/** Writes sealed rows, sums and the index of entries. @returns false if another command has changed the archive */
 export function* noteSealed(
   dialect: Dialect,
   archive: Archive,

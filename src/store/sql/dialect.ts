@@ -2,7 +2,7 @@
 export type Dialect = {
   /** The schema of the tables. */
   schema: string
-  /** Whether several servers may use the store. Then rows are locked, and the store has the holds of requests. */
+  /** Whether several servers may use the store. If so, rows are locked, and the store has the holds of requests. */
   isShared: boolean
   /** The placeholder of the n-th value, counted from 1. */
   parameter(n: number): string

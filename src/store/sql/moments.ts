@@ -46,13 +46,13 @@ function selectNewest({ schema, ends }: Dialect): string {
       FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
-/** Moves the moment of the last head back to `ms` if it is later. */
+/** Moves the moment of the last head (a proof of all entries) back to `ms` if it is later. */
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
 }
 
-/** Raises the moment of the last head; it is never lowered here. @returns the current moment */
+/** Raises the moment of the last head (a proof of all entries), but never lowers it. @returns the current moment */
 export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
   const { moment } = yield* readMoment(dialect)
   if (moment !== null && moment >= BigInt(ms)) return Number(moment)

@@ -52,7 +52,7 @@ export function createNames(dialect: Dialect) {
     return rotated
   }
 
-  /** @returns the line of each key that is not the first key of its line */
+  /** @returns for each key that replaced another by rotation, the first key of its line */
   function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
     const lines = new Map<string, string>()
     for (const list of slices([...new Set(keys)])) {

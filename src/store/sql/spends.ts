@@ -42,7 +42,7 @@ export const personColumns = Object.keys(personBounds.columns)
   .map((name) => `p.${name} AS ${personPrefix}${name}`)
   .join(', ')
 
-/** How long a replica counts as alive after its last heartbeat, in ms. After that its holds count no longer. */
+/** How long a replica counts as alive after its last heartbeat, in ms. After that, credit that it holds is free. */
 export const leaseMs = 10_000
 
 /**
@@ -55,7 +55,7 @@ export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_
   return `(${seen} > ${nowMs} - ${ms} AND ${seen} <= ${nowMs} + ${ms})`
 }
 
-/** SQL for PostgreSQL: the holds of all living replicas on a scope, counted as `admit` does. */
+/** SQL for PostgreSQL: the credit of a scope that all living replicas hold, computed as in `admit`. */
 export function heldByReplicas(scope: string): string {
   return `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present r ON r.replica = h.replica
     WHERE h.scope = ${scope} AND ${wasSeen('r.seen_ms', leaseMs)})`
@@ -179,8 +179,8 @@ function* sumPersonSlices(
 }
 
 /**
- * Sets the spend of a window, and adds the entries posted since it was computed. The account is locked, so no debit is
- * posted meanwhile.
+ * Sets the spend of a budget in its current period, and adds the entries posted since the spend was computed. The
+ * account is locked, so no debit is posted meanwhile.
  */
 export function* setSpend(
   dialect: Dialect,

@@ -10,7 +10,7 @@ import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreSte
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
 
-/** The most accounts in one statement that makes a head. */
+/** The most accounts in one statement when a head, a digest of all accounts, is made. */
 const accountsMax = 1_000
 
 /** The most entries that one query sums, because PostgreSQL ends a query that takes too long. */
@@ -135,7 +135,7 @@ function createHeaders(dialect: Dialect) {
       inTransaction(keepHeader(accountId, month, header)),
   }
 
-  /** The head of the stored statements of a month. All statements of the month have the same head. */
+  /** The head, a proof of all entries, that the stored statements of a month contain. All contain the same one. */
   function* findHead(month: string, timeZone: string): StoreStep<string | undefined> {
     const row = yield* askOne(
       dialect,

@@ -83,8 +83,8 @@ function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState
 }
 
 /**
- * Deletes the folded figures, so that the entries are folded again by other hours. Counters of requests that cost
- * nothing are kept.
+ * Deletes the figures that were summed from entries, so that the entries are summed again by other hours. Counters of
+ * requests that cost nothing are kept.
  */
 export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const { schema, isShared } = dialect

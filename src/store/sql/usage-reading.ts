@@ -59,7 +59,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
     const folding = yield* readFolding()
     if (folding.entries - folding.folded > tailMax) return { rows: [], folding }
-    // If all entries are folded, no search for unfolded ones is needed. In PostgreSQL the search reads all accounts.
+    // If all entries are summed, there is nothing to search for. In PostgreSQL the search would read all accounts.
     if (folding.folded === folding.entries) return { rows: [] }
     return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
   }
@@ -117,8 +117,8 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   }
 
   /**
-   * Lists the models that the ledger has entries of. Models of unfolded entries are left out if there are too many of
-   * those.
+   * Lists the models that the ledger has entries of. Entries that are not summed yet are left out if there are too
+   * many.
    */
   function* listModels(): StoreStep<string[]> {
     const { from, where } = usage.tail

@@ -25,7 +25,7 @@ import { slices, type Words } from './words.ts'
 
 /* Writes rows of figures for reports, in the caller's transaction. */
 
-/** Adds folded entries to the rows of all tables. */
+/** Adds sums of entries to the rows of all tables of figures. */
 export function* addEntries(
   dialect: Dialect,
   words: Words,

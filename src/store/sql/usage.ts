@@ -46,17 +46,17 @@ type JoinedCounts = (column: string) => string
 
 /** How a database reads figures for reports. */
 export type UsageDialect = {
-  /** The entries `e` that are not folded yet. */
+  /** The entries `e` that the figures do not include yet. */
   tail: { from: string; where: string }
-  /** Selects one row of `folded`, `entries`: see `FoldProgress`. */
+  /** Selects one row of `folded`, `entries`: the numbers of summed entries and of all entries. */
   progress: string
   bucketing(reading: RowReading): Bucketing
   joined: JoinedCounts
 }
 
 /**
- * Selects unfolded entries of some quarters of an hour. The index by time is not used, because for a year it would
- * return all entries of the year.
+ * Selects the entries of some quarters of an hour that figures do not include yet. The index by time is not used,
+ * because for a year it would return all entries of the year.
  */
 export function selectTail(
   dialect: Dialect,
@@ -292,7 +292,7 @@ type MostSpent = {
   /** The time range, in quarters of an hour. Both are the first quarter of a day. */
   from: number
   to: number
-  /** The numbers of accounts or keys with unfolded entries. They come first, even if others have spent more. */
+  /** The numbers of accounts or keys whose figures lack entries. They come first, even if others have spent more. */
   unfolded: readonly number[]
   limit: number
 }
@@ -314,7 +314,7 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   }
 }
 
-/** Selects the total cost of a key in one statement: its folded row, plus the entries after its account's mark. */
+/** Selects the total cost of a key in one statement: its figures, plus the entries that they do not include yet. */
 export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
   const [account, key] = [parameter(1), parameter(2)]
   const idOf = (kind: string, word: string) =>

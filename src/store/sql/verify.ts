@@ -129,7 +129,7 @@ export function* verifyLedger(
     )
   }
 
-  /** Reads the sealed rows of the accounts of a page. */
+  /** Reads what remains of archived entries (the sealed rows) of the accounts of a page. */
   function* readSealsOf(rows: readonly Row[]): StoreStep<(accountId: string) => SealOfAccount[]> {
     if (archives.length === 0 || rows.length === 0) return () => []
     const [from, to] = [rows[0]!, rows.at(-1)!].map((row) => row['account_id'] as string) as [string, string]

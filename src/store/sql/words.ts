@@ -32,7 +32,7 @@ export function createWords(dialect: Dialect) {
   /** Finds the numbers of words. @returns the known numbers by `wordKey`, including those of other words */
   function* findIds(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     if (ids.size > wordsMax) ids = new Map()
-    // Another step may replace the map before this step ends.
+    // Another query may replace the map before this one ends.
     const known = ids
     const unknown = asked.filter(([kind, word]) => word !== '' && !known.has(wordKey(kind, word)))
     for (const list of slices(unknown)) {

@@ -56,7 +56,7 @@ const knownMax = 10_000
 
 /**
  * Creates the appender. It adds entries to the chains of their accounts (ruling C15), with the new balances.
- * @param onBegun called when the ledger gets its first entry of form 3, which older versions cannot read
+ * @param onBegun called when the ledger gets its first entry of form 3, a layout that older versions cannot read
  */
 export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar, onBegun: () => void) {
   const spends = createSpends(db, calendar)
@@ -72,7 +72,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
    * connection commits. All changes of this connection are made here, and a rollback deletes the state.
    */
   let last: { known: LockedStore; version: unknown } | undefined
-  /** Whether the ledger is known to have entries of form 3, or gets its first one in this transaction. */
+  /** Whether the ledger is known to have entries of form 3, a newer layout, or gets its first in this transaction. */
   let formThree: 'unknown' | 'begins' | 'begun' = 'unknown'
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
@@ -106,7 +106,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Without the moment of the last head, new entries may get earlier times. The service continues anyway.
+    // Without the moment of the last head (a proof), new entries may get earlier times. The service continues anyway.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }

@@ -29,7 +29,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const words = createWords(dialect)
   return {
     /**
-     * Folds up to `entriesMax` entries in one commit, and moves the marks of their accounts.
+     * Folds (sums) up to `entriesMax` entries in one commit, and moves the marks of their accounts.
      * @returns the number of entries that were read
      */
     fold: (entriesMax: number) => (isBehind.get()!['is_behind'] === 0n ? 0 : numbering(foldSome(entriesMax))),
@@ -48,7 +48,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     return Number(entries)
   }
 
-  /** Runs a step. If it fails, the numbers that it gave to new words are forgotten. */
+  /** Runs a change of the store. If it fails, the numbers that it gave to new words are forgotten. */
   function numbering<T>(step: StoreStep<T>): T {
     try {
       return run(inTransaction(step))

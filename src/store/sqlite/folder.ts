@@ -10,17 +10,17 @@ export type FolderOptions = {
   say: (news: Extract<ConnectionNews, { type: 'trouble' }>) => void
   /** Unix milliseconds. */
   nowMs: () => number
-  /** How long entries wait until they are folded, in ms. */
+  /** How long entries wait until they are summed into figures, in ms. */
   everyMs: number
 }
 
-/** After each piece of folding, the thread serves debits for this many times as long. */
+/** After each piece of work, the thread serves debits for this many times as long. */
 const idleShare = 3
 
 /** The time between two searches for figures that are no longer kept, in ms. */
 const pruneEveryMs = 3_600_000
 
-/** The pause of folding after a failure whose cause is not the disk, in ms. */
+/** How long the work pauses after a failure whose cause is not the disk, in ms. */
 const pauseMs = 60_000
 
 /** The most cells (counts of requests) that wait until the store can be written. Further cells are dropped. */
@@ -82,7 +82,7 @@ export class Folder {
     this.#schedule(isFailed ? pauseMs : isLeft ? Math.ceil(tookMs * idleShare) : this.#options.everyMs)
   }
 
-  /** @returns whether there is more to fold */
+  /** @returns whether there are more entries to sum */
   #foldIn(store: Store): boolean {
     const nowMs = this.#options.nowMs()
     if (nowMs - this.#prunedMs >= pruneEveryMs) {

@@ -18,14 +18,14 @@ export type LedgerOptions = ServingOptions & {
   busyMs?: number
   /** How often to look for changes of other processes, in ms. */
   pollMs?: number
-  /** How often to fold the ledger into figures for reports, in ms. */
+  /** How often to sum new entries into figures for reports, in ms. */
   foldMs?: number
   /** For tests, see `WorkerOptions`. */
   turned?: Float64Array
 }
 
 export type OpenLedger = ServerStore & {
-  /** The balances and holds of the accounts. They are complete, because no other server uses the store. */
+  /** The balances and holds (reserved credit) of the accounts. They are complete: no other server uses the store. */
   balances: Balances
   /** Accounts by id. The objects live as long as the process; their names and states follow the store. */
   accounts: ReadonlyMap<string, Account>

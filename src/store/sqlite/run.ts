@@ -70,7 +70,7 @@ export const usageDialect: UsageDialect = {
     from: 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id',
     where: 'e.id > (SELECT folded_id FROM sums_state) AND e.seq > ifnull(m.seq, 0)',
   },
-  // Ids have no gaps, and all entries up to `folded_id` are folded.
+  // Ids have no gaps, and all entries up to the id `folded_id` are summed into figures.
   progress: 'SELECT folded_id AS folded, (SELECT ifnull(max(id), 0) FROM entries) AS entries FROM sums_state',
   bucketing(reading) {
     const { bounds } = reading

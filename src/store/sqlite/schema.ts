@@ -577,7 +577,7 @@ export const migrations: readonly SqliteMigration[] = [
 /** The version of the second release. */
 export const secondRelease = 7
 
-/** The first version that has the columns of form 3. */
+/** The first version that has the columns of form 3, a newer layout of entries. */
 export const detailedVersion = migrations.indexOf(detailed) + 1
 
 /** The first version that knows archives. */

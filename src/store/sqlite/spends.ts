@@ -6,7 +6,7 @@ import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { selectBudgeted } from '../sql/budgeted.ts'
 
 /**
- * The budget of a key, an account or a person, with its scope; null if there is none.
+ * The budget of a key, an account or a person, and the scope in which it is counted; null if there is none.
  * @property accountId the account whose entries count
  */
 type Budgeted = { scope: string; accountId: string; budget: Budget } | null
@@ -18,8 +18,8 @@ export type KnownSpends = {
 }
 
 /**
- * The spend of a scope.
- * @property warned the level of the last warning in this window
+ * The spend of a scope in the current period of its budget.
+ * @property warned the level of the last warning in this period
  * @property seq for an account: its last counted entry
  */
 type Counted = Spend & { warned: number; seq: bigint | null }

@@ -32,7 +32,7 @@ type StoreOptions = Omit<OpenOptions, 'lock'> & {
   isServer?: boolean
   /** The zone of the days by which budgets are counted. */
   zone?: Zone | undefined
-  /** Called when the ledger gets its first entry of form 3. */
+  /** Called when the ledger gets its first entry of form 3, a newer layout of entries. */
   onBegun?: (() => void) | undefined
 }
 

@@ -26,7 +26,7 @@ export type WorkerOptions = {
   path: string
   busyMs: number
   pollMs: number
-  /** How often to fold the ledger, in ms, if it is not the usual interval. */
+  /** How often to sum new entries into figures, in ms, if it is not the usual interval. */
   foldMs?: number | undefined
   /** True for the first thread. A later one need not post the spool, because the client still has these debits. */
   drainsSpool: boolean
