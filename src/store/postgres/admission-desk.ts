@@ -85,9 +85,9 @@ export class AdmissionDesk {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** When the database last answered a call of this desk. */
   #admittedMs = Number.NEGATIVE_INFINITY
-  /** Whether a refused request found no part with an answer of the database, and none has had one since. */
+  /** Whether no part of the thread has had an answer of the database since a refused request had asked. */
   #isUnheard = false
-  /** The accounts whose asks expired while no call of this desk was answered. A lock of one table has this effect. */
+  /** The accounts whose asks expired while the database answered no call of this desk, as with a locked table. */
   readonly #refused = new Set<string>()
   /** The database's time when it last answered, and our clock at that moment. They show which rate windows are over. */
   #heard = { databaseMs: 0, clockMs: 0 }
@@ -145,7 +145,7 @@ export class AdmissionDesk {
     if (wasSilent && !this.#isStoreSilent) this.#options.answer([])
   }
 
-  /** Whether the store answers no account. A lock of one account's rows is not enough (ruling Y16). */
+  /** Whether the store answers for no account at all. A lock of one account's rows does not count (ruling Y16). */
   get #isStoreSilent(): boolean {
     return this.#isUnheard || this.#refused.size > 1
   }

@@ -10,7 +10,7 @@ import { beginDetails } from './schema.ts'
 
 /** The columns of an entry that the caller gives. The function computes the others from the end of the chain. */
 const names = ['id', ...givenColumns] as const
-/** Those of these columns that decide whether and how an entry joins its chain. */
+/** The columns, out of `names`, that decide whether and how an entry joins its chain. */
 const judged = [
   'id',
   'account_id',
@@ -39,7 +39,7 @@ const priceColumns = Object.keys(registers.prices)
 /** The SQLSTATE that `post` raises for an entry whose time is in none of the given days, weeks and months. */
 export const noWindow = 'TR200'
 
-/** The SQLSTATE for entries that are posted already and are not among the known ids. */
+/** The SQLSTATE that `post` raises if an entry is posted already, but its id is not in `known_ids`. */
 export const postedAlready = 'TR202'
 
 /**
@@ -47,10 +47,10 @@ export const postedAlready = 'TR202'
  * Entries that are posted already, or that their account cannot take, are skipped.
  *
  * Parameters:
- * - `entries`: rows with the columns above and
- * - `content`, `later`, `form`: the parts of the digest's input, and the number of its layout (accounts/chain.ts).
- * - `account_ids`: their accounts, each once. The function locks them in the order of their ids, so two calls never wait
- *   for each other.
+ * - `entries`: rows with the columns above, and with `content`, `later` and `form`: the parts of the digest's input,
+ *   and the number of its layout (accounts/chain.ts).
+ * - `account_ids`: the accounts of the entries, each once. The function locks them in the order of their ids, so two
+ *   calls never wait for each other.
  * - `known_ids`: ids of entries that are posted already. If another entry is posted already, nothing is posted, and
  *   `postedAlready` is raised. So most calls need not look for ids, and insert all entries in one statement.
  * - `price_rows`: the prices of their price versions.

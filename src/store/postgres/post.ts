@@ -168,7 +168,7 @@ export async function findMissing(database: Pick<Database, 'query'>, debits: rea
   return new Set(debits.filter((_, at) => !known.has(ids[at]!)))
 }
 
-/** @returns those of the ids whose entries are in the ledger or in an archive */
+/** @returns the ids, out of these, of entries that are in the ledger or in an archive */
 async function readKnown({ query }: Pick<Database, 'query'>, ids: readonly string[]): Promise<string[]> {
   const rows = await query(
     'SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[]) UNION ALL SELECT id FROM triwire.archived WHERE id = ANY ($1::uuid[])',

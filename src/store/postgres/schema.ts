@@ -606,7 +606,7 @@ export const migrations: readonly PostgresMigration[] = [
       .map((table) => `ALTER TABLE triwire.${table} ADD COLUMN moved bigint NOT NULL DEFAULT 0;`)
       .join(' '),
   },
-  // Keys without those of sessions, in the order of pages (SCA-5).
+  // Indexes of all keys except those of sign-ins, in the order of pages of keys (SCA-5).
   {
     oldest: 1,
     sql: `

@@ -565,7 +565,7 @@ export const migrations: readonly SqliteMigration[] = [
   ['traffic_q', 'traffic_d', 'traffic_t']
     .map((table) => `ALTER TABLE ${table} ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;`)
     .join(' '),
-  // Keys without those of sessions, in the order of pages (SCA-5).
+  // Indexes of all keys except those of sign-ins, in the order of pages of keys (SCA-5).
   `
   CREATE INDEX keys_lasting ON keys (created_ms, id) WHERE session IS NULL;
   CREATE INDEX keys_lasting_by_account ON keys (account_id, created_ms, id) WHERE session IS NULL;
