@@ -34,7 +34,7 @@ const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
 export const tierHeader = 'x-gemini-service-tier'
 
-/** The words with which a request asks for a tier, speed or geography, or an answer reports one, by their member. */
+/** Words for a tier, speed or geography, by their member: a request asks with them, and an answer reports with them. */
 export type ServiceWords = Readonly<Record<string, string>>
 
 /** The meaning of a word: the base price (no member is set), a tier, a geography, or unknown. */
@@ -126,9 +126,9 @@ function tierWordOf(tier: Tier, word: string): string {
 }
 
 /**
- * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7). If the
- * list has tiers, a word for the base price is sent too, but only between wires with the same field. A project may have
- * another default.
+ * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7). A word
+ * for the base price is sent too, if the list has tiers and both wires have the same field. Without it, a project's
+ * default might be another tier.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(

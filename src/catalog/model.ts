@@ -43,7 +43,7 @@ export type PriceSet = {
   band: string | null
   tier: Tier | null
   geo: string | null
-  /** The factors that were applied, in 10⁻⁹, by their dimension; null for prices that are written out. */
+  /** The factors that were applied, in 10⁻⁹, by their dimension; null if prices were given instead of a factor. */
   times?: Readonly<Partial<Record<'band' | 'tier' | 'geo', bigint | null>>>
 }
 
@@ -78,11 +78,11 @@ export type PriceList = {
   only: PriceSet | undefined
   /** The moment that chooses row and band: the start of the request, or the end of its answer. */
   counts: 'start' | 'end'
-  /** Whether a set has prices of calls. */
+  /** Whether any set has prices of calls. */
   hasCalls: boolean
-  /** Whether a set prices reads from a cache below fresh input. */
+  /** Whether any set has a lower price for cache reads than for fresh input. */
   hasCheaperReads: boolean
-  /** Whether a set prices writes to a cache above fresh input. */
+  /** Whether any set has a higher price for cache writes than for fresh input. */
   hasDearerWrites: boolean
   /** The text of a list with bands, tiers or geographies. The ledger stores it, so that each choice can be repeated. */
   kept: { text: string; digest: string } | undefined
@@ -125,7 +125,7 @@ export type Model = Serving & {
   aliases: readonly string[]
   /** The one wire that all its upstreams use. */
   wire: ModelWire
-  /** The upstreams that serve the model, in the order of trying. The model's own `Serving` is that of the first. */
+  /** The upstreams that serve the model, in the order of trying. The first one's `Serving` is also the model's own. */
   routes: readonly Route[]
   outputTokensMax: number
   /** The most tokens of input and output; undefined if not configured. Never enforced (spec 8), but given to agents. */
@@ -149,7 +149,7 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /** Set if the id names a fallback chain. The other members are its first entry's, except the figures that agents get. */
+  /** Set if the id names a fallback chain. All other members are of its first entry, except figures for agents. */
   chain?: Chain
 }
 
@@ -243,7 +243,7 @@ export function dearestCallNanos({ calls = {} }: Prices): bigint {
 export type Catalog = {
   /** The models by every id that a client may name. An alias has its own model, which differs only in `id` (ruling R14). */
   models: ReadonlyMap<string, Model>
-  /** The models without aliases, in the order of the list. */
+  /** The models of the entries, in the order of the list; models of aliases are left out. */
   entries: readonly Model[]
   /** The chains, in their order. */
   chains: readonly Model[]

@@ -17,10 +17,7 @@ export type Preset = {
    * preset.
    */
   ofCloud?: true
-  /**
-   * The wire and the profile of the preset's models. Those that reason or take no sampling settings have other
-   * profiles.
-   */
+  /** The wire and the profile of the preset's models. Models that reason or take no sampling settings have others. */
   wire: ModelWire
   profile: string
   reasoningProfile?: string

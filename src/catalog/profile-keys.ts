@@ -136,7 +136,7 @@ export const profileKeys = z.strictObject({
   usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
     'How the usage in answers differs from the usage of the wire.',
   ),
-  // If so, `user` becomes `metadata.user_id` on the messages wire (ruling P5).
+  // With strict fields, `user` becomes `metadata.user_id` on the messages wire (ruling P5).
   strict_fields: flag.describe('Whether the upstream rejects fields that the wire does not define.'),
   // The added user turn is always the same (ruling T23).
   assistant_first: flag.describe(
@@ -148,11 +148,11 @@ export const profileKeys = z.strictObject({
   // The next two keys decide which outside references may go upstream (ruling U12).
   remote_media: passage.describe('Whether addresses of media in requests of the same wire are passed on or refused.'),
   stored_files: passage.describe('Whether ids of files and prompts that the provider stores are passed on or refused.'),
-  // Calls without a price still pass; `check` and the start report them (ruling C11).
+  // Calls without a price still pass; `check` and the program's start report them (ruling C11).
   charges: listOf(oneOf(chargeNames), 'charges').describe(
     'What the provider charges for in addition to input and output. `check` names the models that have no price for it.',
   ),
-  // A model's entry may allow such a beta (ruling C7).
+  // A model's entry may allow a beta of this list (ruling C7).
   costly_betas: listOf(filled('must name a beta'), 'betas').describe(
     'messages: betas that raise the price, which are dropped from requests. `*` stands for any ending.',
   ),
@@ -168,11 +168,11 @@ export const profileKeys = z.strictObject({
   answer_names: listOf(filled('must name a model'), 'names').describe(
     'Further model names that answers may have. `*` stands for any characters. An answer with any other name gets the flag `model_differs`.',
   ),
-  // These texts add to the refusals of the profile (ruling U2).
+  // The next two keys add to the refusals of the profile (ruling U2).
   account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 4xx error that shows a fault of the account with the provider. Choose words that no request can put into an error.',
   ),
-  // An example is an image that was sent to a model of text (ruling U8).
+  // For example, the error of a model without image support that received an image (ruling U8).
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 5xx error that shows a fault of the request. The client then gets a 400.',
   ),

@@ -120,7 +120,7 @@ const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
     files: true,
     toolImages: 'native',
     prefill: 'native',
-    // Requests that others are likely to follow get cache marks (ruling T5).
+    // A request gets cache marks if further requests are likely to follow it (ruling T5).
     autoCache: 'auto',
   },
   responses: {
@@ -153,8 +153,8 @@ const fixedSampling = new Set([
 ])
 
 /**
- * Other tools get one of these errors: "object schema missing properties", "array schema missing items", no `anyOf` "at
- * the top level".
+ * Schemas that are not `plain` get one of these errors: "object schema missing properties", "array schema missing
+ * items", no `anyOf` "at the top level".
  */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
@@ -202,12 +202,12 @@ const anthropic: ProfileSetting = {
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // Other schemas get an error such as "For 'integer' type, property 'minimum' is not supported", or
+  // Other schemas than closed ones get an error: "For 'integer' type, property 'minimum' is not supported", or
   // "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
   oneSamplingField: true,
-  // 1.25 times the input price for five minutes, twice for an hour; clients may ask for either.
+  // A cache write costs 1.25 times the input price for five minutes, and twice that price for an hour.
   charges: ['cache_write', 'cache_write_1h', 'calls'],
   refusals: refusals.anthropic,
 }
@@ -307,7 +307,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'anthropic-budget': {
     messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' }, prefill: 'native' },
   },
-  // Claude after Opus 4.6, at both clouds below.
+  // Claude after Opus 4.6 at Google's cloud and at `bedrock-mantle`.
   'anthropic-google-fixed-sampling': { messages: { ...fixedAnthropic, envelope: googleEnvelope } },
   'anthropic-mantle-fixed-sampling': { messages: { ...fixedAnthropic, shape: 'none' } },
   // Claude at `rawPredict` of Google (@anthropic-ai/vertex-sdk 1.1.3; docs.cloud.google.com, 2026-11).
@@ -335,8 +335,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   deepseek: {
     chat: {
       maxField: 'max_tokens',
-      // DeepSeek reasons unless that is turned off (https://api-docs.deepseek.com/guides/thinking_mode), and shows all
-      // of it.
+      // DeepSeek reasons unless a request turns reasoning off, and shows all of it
+      // (https://api-docs.deepseek.com/guides/thinking_mode).
       reasoning: {
         style: 'switch',
         levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
@@ -356,7 +356,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'cache_hit_fields',
       refusals: refusals.deepseek,
     },
-    // The error without it is: "The `content[].thinking` in the thinking mode must be passed back to the API."
+    // If thinking is missing: "The `content[].thinking` in the thinking mode must be passed back to the API."
     messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
   },
   xai: {
@@ -412,7 +412,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'top_level_cached',
       refusals: refusals.moonshot,
     },
-    // The error without it is: "thinking is enabled but reasoning_content is missing in assistant tool call message".
+    // If thinking is missing: "thinking is enabled but reasoning_content is missing in assistant tool call message".
     messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
   },
   qwen: {

@@ -134,7 +134,7 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
   let i = 0
   // The character before the next piece: 0 for a blank, 1 for a mark, 2 for neither.
   let lead = 2
-  // The class of the character at `i`; `end` after the last character.
+  // The class of the character at `i`, or `end` after the last character.
   let kind = length > 0 ? classOf[text.charCodeAt(0)]! : end
   while (i < length) {
     const start = i

@@ -18,7 +18,7 @@ export function argumentsOfObject(source: string): string {
 
 /**
  * Converts an argument text to the source text of a JSON object. A text that is an object stays. A text that exceeds a
- * request's limits on depth or size counts as no object: as a string in a body, it was never measured.
+ * request's limits on depth or size counts as no object. It was a string in the body, so its content was not checked.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

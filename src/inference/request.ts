@@ -47,7 +47,7 @@ export type InferenceRequest = {
   losses: Loss[]
 }
 
-/** Fields with a single value, by their names in the rows of the wires (`wires/requests/scalars.ts`). */
+/** Fields with a single value, by the names that all wires share (`ScalarRow` in `wires/requests/field-table.ts`). */
 export type Scalars = Readonly<Record<string, Scalar>>
 export type Scalar = number | string
 

@@ -42,15 +42,12 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   /** The text block that is being read, and the block that we have opened for it. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
-  /** Whether text followed the last piece of the reasoning field, and whether the last block of either was cut. */
+  /** Whether text followed the last piece of the reasoning field. Whether the last block of text or field was cut. */
   #hasRead = false
   #wasCut = false
-  /**
-   * Text without an opening tag came before the reasoning field. So the text may repeat the field, or the field the
-   * text.
-   */
+  /** Text without an opening tag came before the reasoning field. So either of the two may repeat the other. */
   #isImplied = false
-  /** The reasoning field's thought that the text has not repeated yet, and the tagged text that the field has not. */
+  /** The field's thought that the text has not repeated yet, and the tagged text that the field has not repeated yet. */
   #thought: string | undefined
   #unrepeated = ''
   /** Whether a thought came both in the reasoning field and before a closing tag. */
@@ -231,7 +228,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
 
   /**
    * Decides the meaning of the withheld text. No text that could contain tags will follow.
-   * @param isWhole whether the answer has ended uncut: then text that repeats the thought is the whole answer
+   * @param isWhole whether the answer has ended uncut. Text that repeats the thought is then shown as the answer.
    */
   #endText(isWhole = false) {
     const waiting = this.#blanks + (this.#state === 'inside' ? (this.#unproven ?? '') : '') + this.#withheld

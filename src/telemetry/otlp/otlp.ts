@@ -13,7 +13,7 @@ import { createGenAiFigures } from './gen-ai-figures.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
-/** The most requests in one message, and the most encoded in one turn of the event loop, in a quarter of a millisecond. */
+/** The most requests in one message. The most encoded in one turn of the event loop: they take a quarter of a ms. */
 const messageMax = 256
 const turnMax = 16
 

@@ -13,7 +13,7 @@ const learnedMax = 16
 /** The place of a changing string or number in a parsed event: the object that contains it, and its key. */
 type EventHole = { holder: Record<string, unknown>; key: string }
 
-/** An event as fixed texts with a hole between each two. Each hole is a place in the parsed event, `value`. */
+/** The pattern of an event: fixed texts with holes between them. Each hole is a place in the parsed event, `value`. */
 type EventMould = { literals: string[]; holes: EventHole[]; value: unknown }
 
 /**
@@ -115,8 +115,7 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // If a key differs, or a member that occurs twice, the hole is not a value of the parsed object. Then there is no
-  // mould.
+  // If a key differs, or a member that occurs twice, its hole has no place in the parsed object. Then no mould is made.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }

@@ -166,9 +166,7 @@ export type ErrorFacts = {
   details?: ErrorDetail['details']
 }
 
-/**
- * `{error: {message, type, param, code}}`: the envelope of wires without their own, and of unknown paths (spec 7.1).
- */
+/** The envelope `{error: {message, type, param, code}}`, for unknown paths and wires that define no other (spec 7.1). */
 export function plainEnvelope(facts: ErrorFacts): string {
   const { message, param, code } = facts
   return JSON.stringify({ error: { message, type: errorTable[code].type, param, code } })

@@ -80,8 +80,8 @@ export function decodeString(raw: string): string {
 
 /**
  * Estimates the tokens of complete texts.
- * @param enough if the texts cannot have more tokens than this, that upper bound is returned. Comparing lengths costs a
- * tenth of counting.
+ * @param enough a number of tokens. If the length of the texts shows that they have no more, an upper bound is returned
+ * instead. Comparing lengths costs a tenth of counting.
  */
 export function estimateTexts(texts: readonly string[], enough = 0): number {
   let characters = 0

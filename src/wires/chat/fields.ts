@@ -3,7 +3,7 @@ import { scalarsOf } from '../requests/scalars.ts'
 
 const { field, scalar, dropped, refused } = createRows(['messages', 'responses'])
 
-/** Every field of a chat request, and its fate on models of other wires (translation 2.4, 2.5). */
+/** Every field of a chat request, and what becomes of it for models of other wires (translation 2.4, 2.5). */
 export const chatFields: FieldTable = fieldTable([
   field('model', ['mapped', '`model`: what the upstream calls it'], ['mapped', '`model`: what the upstream calls it']),
   field(

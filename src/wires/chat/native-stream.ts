@@ -350,7 +350,7 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** The mould of a chunk, whose members may have been edited, with its stage, and the call of each text. */
+/** A learned chunk: the mould (pattern) made from it, its stage, and the call that each text belongs to. */
 type LearnedChunk = {
   mould: FrameMould
   stage: Stage

@@ -237,7 +237,7 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
   return call.id !== undefined && id !== call.id
 }
 
-/** The object that has a call's `arguments`: its `function`, or the call. Of other names, no source text is kept. */
+/** The object that has a call's `arguments`: its `function`, or the call. Source text is kept for no other member name. */
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])
   return fn && fn['arguments'] !== undefined ? fn : call

@@ -21,7 +21,7 @@ export class MessagesEncoder implements Encoder {
   #hasStarted = false
   #refuses = false
   #front: number | undefined
-  /** Whether the front block was cut. It is stopped once anything but an error follows (translation 4.3). */
+  /** Whether the front block ended incomplete. Its stop waits, and is left out before an error (translation 4.3). */
   #isCut = false
   /** The front block's number on the wire. */
   #number = -1

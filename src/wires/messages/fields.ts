@@ -3,7 +3,7 @@ import { scalarsOf } from '../requests/scalars.ts'
 
 const { field, scalar, dropped, refused } = createRows(['chat', 'responses'])
 
-/** Every field of a messages request, and its fate on models of other wires (translation 2.2, 2.3). */
+/** Every field of a messages request, and what becomes of it for models of other wires (translation 2.2, 2.3). */
 export const messagesFields: FieldTable = fieldTable([
   field('model', ['mapped', '`model`: what the upstream calls it'], ['mapped', '`model`: what the upstream calls it']),
   field(

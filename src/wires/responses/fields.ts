@@ -3,7 +3,7 @@ import { scalarsOf } from '../requests/scalars.ts'
 
 const { field, scalar, dropped, refused } = createRows(['messages', 'chat'])
 
-/** Every field of a responses request, and its fate on models of other wires (translation 2.6, 2.7). */
+/** Every field of a responses request, and what becomes of it for models of other wires (translation 2.6, 2.7). */
 export const responsesFields: FieldTable = fieldTable([
   field('model', ['mapped', '`model`: what the upstream calls it'], ['mapped', '`model`: what the upstream calls it']),
   field(

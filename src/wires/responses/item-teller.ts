@@ -186,7 +186,8 @@ export class ItemTeller {
 
   /**
    * Reports the text of parts that no delta had. The places in deltas may differ from those of the final parts. So all
-   * deltas are compared with the text of all parts: if they are its beginning, the rest is clear (ruling U7).
+   * deltas are compared with the text of all parts: if that text begins with all deltas, its rest is reported (ruling
+   * U7).
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = incoming.toldOf(kind).joined()

@@ -84,7 +84,7 @@ export class SaidCalls {
   }
 
   /**
-   * The members that a call's end event lacks or has empty.
+   * Returns the members that are missing or empty in the end event of a call.
    * @param event the end of the input, or of the item
    * @returns undefined for a call without a name, which no client can run
    */
@@ -100,7 +100,7 @@ export class SaidCalls {
       : new Map()
   }
 
-  /** The members that a call in the whole output lacks or has empty. @param place the item's place in the output */
+  /** Returns the members that are missing or empty in a call of the whole output. @param place the item's place in it */
   final(item: JsonObject, place: number): Map<string, string> | undefined {
     // The place in the output may differ from the index in events, so an id is better evidence.
     const call = this.#find(keysOf(undefined, item['id'])) ?? this.#find(keysOf(place, undefined))
@@ -147,7 +147,7 @@ function keysOf(index: unknown, id: unknown): string[] {
   return keys.filter((key) => key !== undefined).map((key) => key.slice(0, keyCharactersMax))
 }
 
-/** Whether the end of a call, or of its input, may lack a member or have it empty. Only matching frames are parsed. */
+/** Whether an end event of a call or of its input may have missing or empty members. Only such frames are parsed. */
 export function mayLack(frame: string, isItem: boolean): boolean {
   return !input.test(frame) || (isItem && !(namedCall.test(frame) && idOfCall.test(frame)))
 }
