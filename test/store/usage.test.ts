@@ -20,7 +20,7 @@ import { selectTail } from '../../src/store/sql/usage.ts'
 import { createDialect, usageDialect } from '../../src/store/sqlite/run.ts'
 import { secondRelease } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
-import { runsOf } from '../support/runs.ts'
+import { runsUpTo } from '../support/runs.ts'
 import { onEachStore, openFile, type TestStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import {
@@ -41,9 +41,9 @@ import {
  * by a few lines that know nothing of rows, marks or tails.
  */
 
-const numRuns = runsOf(12)
-
 onEachStore((engine) => {
+  const numRuns = runsUpTo(engine.name === 'SQLite' ? 25 : 4)
+
   test('C9: whatever is posted, folded and requested, figures are the sums of the entries, and verify finds nothing', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -62,7 +62,7 @@ onEachStore((engine) => {
             for (const key of ['0', '1']) await compareSpent(store, entries, id, `${id}/${key}`)
         },
       ),
-      { numRuns: engine.name === 'SQLite' ? numRuns : Math.ceil(numRuns / 4) },
+      { numRuns },
     )
   })
 
@@ -336,7 +336,7 @@ onEachStore((engine) => {
           for (const one of askings) await compareCounted(store, pieces.flat(), one, owners)
         },
       ),
-      { numRuns: engine.name === 'SQLite' ? numRuns : Math.ceil(numRuns / 4) },
+      { numRuns },
     )
   })
 
