@@ -4,7 +4,7 @@ import { parseCredits } from '../accounts/credit.ts'
 import type { LogLine } from '../accounts/entries.ts'
 import { unreadable } from './print.ts'
 
-/** Reads the log lines that `ledger verify` compares with the ledger. @throws Error that names an unreadable file */
+/** Reads the log lines that `ledger verify` compares with entries. @throws Error that names an unreadable file */
 export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   const lines: LogLine[] = []
   for (const file of files) {
@@ -23,9 +23,7 @@ export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   return lines
 }
 
-/**
- * Returns undefined for an unbilled request, unless it ended with `internal_error`: its debit may have been reversed.
- */
+/** Reads a log line. Undefined if it has no bill, unless it has `internal_error`: its debit may be reversed. */
 export function readLogLine(text: string): LogLine | undefined {
   try {
     const { id, cost, outcome, usage, ...rest } = JSON.parse(text)
@@ -52,7 +50,7 @@ export function readLogLine(text: string): LogLine | undefined {
       },
     }
   } catch {
-    // A line may not be JSON: a crash may have truncated it, or Node itself may have written it.
+    // A line may not be JSON, because a crash cut it off or Node itself wrote it.
     return undefined
   }
 }

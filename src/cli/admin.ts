@@ -4,19 +4,19 @@ import { originOf } from '../config/client-url.ts'
 import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
-/** A response of a server's admin listener. If there is none, `trouble` is a clause that tells people why. */
+/** A response of a server's admin listener. Without one, `trouble` says why, as the end of a sentence. */
 export type AdminReply = { status: number; body: unknown; unreached?: string | null } | { trouble: string }
 
 type AdminOptions = GlobalOptions & { adminListen?: string }
 
-/** The longest wait for a response, in ms. A server responds from memory, or after one call to its ledger. */
+/** The longest wait for a response, in ms. A server answers from memory, or after one call to its ledger. */
 const patienceMs = 5_000
 
 export const adminOption = ['--admin-listen <address>', "host:port of the server's admin listener"] as const
 
 /**
- * Sends a request to the server that runs with the same configuration. It sends the token of TRIWIRE_TOKEN. If that is
- * unset, it makes a token that is valid for one minute. That requires only access to the store.
+ * Sends a request to the server that runs with the same configuration. It uses the token of TRIWIRE_TOKEN, or else
+ * makes one that is valid for a minute, for which access to the store is enough.
  */
 export async function askServer(
   command: Command,
@@ -31,7 +31,7 @@ export async function askServer(
     ...(config && { config }),
     ...(adminListen && { adminListen }),
   })
-  // Off loopback and without TLS, the server accepts commands only on 127.0.0.1, at the next port.
+  // Without TLS and on another address than loopback, the server takes commands only on 127.0.0.1, at the next port.
   const address = isLoopback(told) || adminTls ? told : addressBeside(told)
   if (told.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }
@@ -82,7 +82,7 @@ async function ask(url: string, { token, method, fields, certFile }: AdminQuesti
   return 'status' in answer && answer.status === 401 ? { trouble: explainRefusal(token) } : answer
 }
 
-/** Returns the listener's own certificate, which is the first one in its file. */
+/** Returns the listener's own certificate, which is the first in its file. */
 function readCertificate(certFile: string): string | undefined {
   return /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(readFileSync(certFile, 'utf8'))?.[0]
 }
@@ -94,7 +94,7 @@ function explainRefusal(token: FoundToken): string {
     : 'the server does not take a token of this store: name its own with --store or --config, or set TRIWIRE_TOKEN'
 }
 
-/** Reads a response. Another program may be listening there, so the response may have any form. */
+/** Reads a response. Another program may listen at the address, so the response may have any form. */
 function readAnswer(origin: string, { status, headers }: FetchResponse, text: string): AdminReply {
   const isOurs = /^application\/(problem\+)?json$/.test(headers.get('content-type') ?? '')
   const isProblem = headers.get('content-type') === 'application/problem+json'

@@ -9,7 +9,7 @@ import { cliActor, explainBookError, findStore, withStore } from './store.ts'
 
 type ArchiveWork = (store: ArchiveStore, wishes: ArchiveWishes) => Promise<ArchiveReport>
 
-/** The commands that work on one month. `said` is printed after the name of the file when the work is done. */
+/** The commands that work on one month. `said` is printed after the file's name when the command has succeeded. */
 const works = {
   export: {
     text: 'write the entries of a closed month to a file and verify the file; the store does not change',
@@ -99,9 +99,7 @@ async function act(
   }
 }
 
-/**
- * Compares archive files with their recorded digests and adds the results to an audit. A missing file is only a note.
- */
+/** Compares archive files with their recorded digests, and adds findings to an audit. A missing file is only a note. */
 export async function verifyArchives(archives: readonly Archive[], audited: Audited): Promise<Audited> {
   const { digestFile } = await import('../store/archive/file.ts')
   const findings = [...audited.findings]

@@ -5,8 +5,8 @@ import { type FetchRequest, type FetchResponse, fetchHttp } from '../upstream/ht
 import type { ResponseHeaders } from '../upstream/target.ts'
 
 /**
- * Sends a request to a server. It uses the proxy of the environment if there is one, by the rules for upstreams (N-F4).
- * @throws any error of `fetchHttp`; `explainFailure` words it
+ * Sends a request to a server, through the environment's proxy if there is one, by the rules for upstreams (N-F4).
+ * @throws any error of `fetchHttp`, which `explainFailure` puts into words
  */
 export async function ask(url: string, question: FetchRequest): Promise<FetchResponse> {
   const proxy = environmentProxy(url, process.env)
@@ -17,7 +17,7 @@ export async function ask(url: string, question: FetchRequest): Promise<FetchRes
 }
 
 /**
- * Explains to a person why there is no response. The text contains no key and no password.
+ * Explains to a person why there is no response. The text contains neither keys nor passwords.
  * @param late the text for a request that timed out
  */
 export function explainFailure(error: unknown, url: string, late: string): string {
@@ -32,7 +32,7 @@ export function explainFailure(error: unknown, url: string, late: string): strin
   return proxy && isUnreached ? `the proxy of ${proxy.source} cannot be reached: ${why}` : why
 }
 
-/** A proxy that forwards requests without a tunnel may refuse credentials with 401 instead of 407. */
+/** Describes a refusal by a proxy. Without a tunnel, a proxy may refuse credentials with 401 instead of 407. */
 function describeRefusal(source: string, { status }: ProxyRefusal): string {
   if (status === undefined) return `the proxy of ${source} speaks no HTTP`
   return [401, 407].includes(status)
@@ -42,7 +42,7 @@ function describeRefusal(source: string, { status }: ProxyRefusal): string {
 
 type Reason = readonly [code: RegExp, meaning: string]
 
-/** Failures to look up or reach a host. If there is a proxy, that host is the proxy. */
+/** Failures to look up or to reach a host. If a proxy is used, the host is that of the proxy. */
 const unreached: readonly Reason[] = [
   [/^ECONNREFUSED$/, 'nothing listens there'],
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'there is no such host'],
@@ -72,9 +72,7 @@ export function readModelIds(text: string): string[] {
   return ids.filter((id) => typeof id === 'string')
 }
 
-/**
- * A complete response. Times are in ms from the start of the request; `firstByteMs` is that of the body's first byte.
- */
+/** A complete response. Times are in ms from the start of the request; `firstByteMs` is that of its body. */
 export type DoctorReply = {
   status: number
   headers: ResponseHeaders
@@ -83,14 +81,14 @@ export type DoctorReply = {
   totalMs: number
 }
 
-/** A request. `body` is text, so that a malformed one can be sent. Without a body the method is GET. */
+/** A request. `body` is a text, so that a malformed body can be sent. Without a body the method is GET. */
 type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
 
 /** The largest response, in bytes. Responses to probes are short, so a longer one may never end. */
 const answerBytesMax = 8 * 1024 * 1024
 
 /**
- * Sends a request and reads the whole response. It follows no redirects, because the key is for the named origin only.
+ * Sends a request and reads the whole response. It follows no redirects, because the key is only for this origin.
  * @throws Error with a message for people if the response is not complete in time
  */
 export async function send({ url, headers, body, timeoutMs }: Sending): Promise<DoctorReply> {
@@ -114,7 +112,7 @@ export async function send({ url, headers, body, timeoutMs }: Sending): Promise<
     const { status, headers: answered } = response
     return { status, headers: answered, text: text + decoder.decode(), firstByteMs, totalMs: sinceStart() }
   } catch (error) {
-    // A part of the response was read, so the server does speak HTTP.
+    // A part of the response was read, so the server speaks HTTP, but it broke the connection.
     if (bytes > 0 && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
       throw new Error(`it broke the connection after ${bytes} bytes of the answer (ECONNRESET)`)
     throw new Error(

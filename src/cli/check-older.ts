@@ -4,18 +4,18 @@ import type { Config } from '../config/config.ts'
 import { findNewerKeys, type OlderRelease } from '../config/newer-keys.ts'
 import { lookForNewer } from '../store/open.ts'
 
-/** Whether an older release would start with this configuration and store, and what it would ignore. */
+/** Whether an older release can start with this configuration and store, and what it would ignore. */
 type OlderCheck = {
   release: OlderRelease
-  /** Reasons why it would not start. */
+  /** Reasons why the older release would not start. */
   refuses: readonly string[]
-  /** Features that it would ignore, each with the consequence. */
+  /** Features that the older release would ignore, each with the consequence. */
   ignores: readonly string[]
 }
 
 type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
 
-/** Features of a store that the release ignores: how to count each, and the consequence. */
+/** Features of a store that the older release ignores: a function that counts their uses, and the consequence. */
 const ignored: readonly (readonly [count: (found: Found) => number, text: string])[] = [
   [({ foreignKeys }) => foreignKeys, 'keys of another gateway get 401 there'],
   [({ plans }) => plans, 'accounts with a plan pay the plain prices there'],

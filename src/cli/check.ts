@@ -7,7 +7,7 @@ import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } fro
 
 type CheckOptions = GlobalOptions & { for?: OlderRelease; online?: true; everyModel?: true; timeout: number }
 
-/** Adds `check`, which reports mistakes in the configuration; with `--online` also upstreams that do not work. */
+/** Adds `check`, which reports mistakes in the configuration, and with `--online` upstreams that do not work. */
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
@@ -74,7 +74,7 @@ export function addCheckCommand(program: Command): void {
     })
 }
 
-/** @throws ConfigError, whose problems are also printed with `--json` */
+/** @throws ConfigError, after printing its problems if the option `--json` is set */
 async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   const { ConfigError } = await import('../config/problem.ts')
@@ -105,7 +105,7 @@ async function warnOfPlans({ store, plans }: Config): Promise<Config['warnings']
 }
 
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {
-  // The simulator exists only in a running server.
+  // Only a running server has the simulator, so there is nothing to ask.
   if (config.isBuiltIn) return []
   const { askUpstreams } = await import('../live/ask-upstreams.ts')
   try {

@@ -1,6 +1,6 @@
 /*
  * The program `triwire`. Each command loads its modules when it runs, so that `--help` and `key create` are quick. Data
- * goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 wrong usage.
+ * goes to stdout, and everything else to stderr (ruling X4). Exit codes: 0 success, 1 failure, 2 wrong usage.
  */
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
@@ -10,7 +10,7 @@ import { version } from '../host/version.ts'
 import { asksToServe, numberFrom, wordsOf } from './options.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 
-/** Read here, because errors of the options are printed before the options are parsed. */
+/** Whether `--json` was typed. It is read here, because errors of options are printed before options are parsed. */
 const isJson = process.argv.includes('--json')
 
 const program = new Command('triwire')
@@ -26,12 +26,12 @@ const program = new Command('triwire')
   .option('--json', 'print data as JSON')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
-    // The text quotes what the person typed, which may contain a key.
+    // The text quotes what the person typed, and a key may be in it.
     writeErr: (text) => void (isJson || process.stderr.write(withoutSecrets(text))),
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
-  // Only a server handles signals. It installs its own handlers when it has started.
+  // Only a server handles signals, by handlers that it installs itself.
   .hook('preAction', (_, action) => {
     if (action.name() !== 'serve') releaseSignals()
   })
@@ -55,15 +55,15 @@ const serve = program
   )
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers, link } = command.optsWithGlobals()
-    // V8 must not enlarge its heap of new objects for the modules of a start, since it seldom shrinks it. Traffic may.
+    // During the start V8 must not enlarge its heap of new objects, because it seldom shrinks it. Traffic may do so.
     setFlagsFromString('--semi-space-growth-factor=1')
     const main = await import('../process/main.ts')
     setFlagsFromString('--semi-space-growth-factor=2')
-    // A server must keep running if the reader of its first output ends.
+    // A server must continue to run if the program that reads its first output ends.
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers, link })
   })
-// A usage table can have a million rows. These flags save about 40 MB; otherwise V8 lets its heap of new objects grow.
+// A usage table can have a million rows. These flags save about 40 MB, because V8's heap of new objects stays small.
 if (wordsOf(process.argv.slice(2))[0] === 'usage')
   for (const flag of ['--semi-space-growth-factor=1', '--optimize-for-size']) setFlagsFromString(flag)
 if (!asksToServe(process.argv.slice(2))) {
@@ -79,7 +79,7 @@ try {
   process.exitCode = tell(error)
 }
 
-/** @returns the exit code */
+/** Prints an error. @returns the exit code */
 function tell(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
@@ -91,7 +91,7 @@ function tell(error: unknown): number {
     return 2
   }
   const problems = (error as { problems?: readonly ConfigProblem[] }).problems
-  // An invalid value of a flag counts as wrong usage, even if the check of the configuration finds it.
+  // An invalid value of an option counts as wrong usage, even if the configuration's check finds it.
   const isUsage = problems?.every(({ path }) => path.startsWith('--')) ?? false
   const text = error instanceof Error ? error.message : `${error}`
   const message = isJson ? text : `triwire: ${text}`
@@ -99,9 +99,9 @@ function tell(error: unknown): number {
   return isUsage ? 2 : 1
 }
 
-/** Inserts `serve` if no command is typed. A default command of commander would hide typing errors. */
+/** Inserts `serve` if no command is typed. With a default command, commander would not report misspelt commands. */
 function withCommand(args: string[]): string[] {
-  // `-V` is the spelling of earlier releases.
+  // Earlier releases spelled the option `-V`.
   if (args[0] === '-V') return ['-v']
   const probe = new Command().exitOverride().configureOutput({ writeErr: () => {} })
   const options = [...program.options, ...serve.options].filter(({ long }) => long !== '--version')
@@ -110,12 +110,12 @@ function withCommand(args: string[]): string[] {
     const { operands, unknown } = probe.parseOptions(args)
     return operands.length + unknown.length > 0 ? args : ['serve', ...args]
   } catch {
-    // The program reports invalid options itself.
+    // The program itself will report the invalid options.
     return args
   }
 }
 
-/** Exits without an error if the reader closes stdout, as in `ledger export | head`. */
+/** Exits without an error if the reader of stdout closes it, as in `ledger export | head`. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit()
   printError({ code: 'failed', message: `${isJson ? '' : 'triwire: '}${explainLoss(error)}` }, isJson)

@@ -35,7 +35,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addCompletionCommand(program)
 }
 
-/** Adds the commands of the table of operations; only their names if neither one of them nor help is typed. */
+/** Adds the commands of the table of operations. If another command is typed, only their names are added. */
 async function addTableCommands(program: Command, args: readonly string[]): Promise<void> {
   const [first = ''] = wordsOf(args)
   if (first === 'help' || first === 'completion' || Object.hasOwn(tableCommands, first)) {

@@ -14,8 +14,8 @@ export function addCompletionCommand(program: Command): void {
 }
 
 /*
- * The script of each shell. It is quick, because it contains all words and runs no program. It completes commands,
- * options, fixed values of options, and the names of files.
+ * The script of each shell. It contains all words and runs no program, so it is quick. It completes commands, options,
+ * fixed values of options, and file names.
  */
 
 const shells = { bash, zsh, fish } as const
@@ -101,7 +101,7 @@ function wordsOf({ commands, options }: CompletionPoint): string {
   return [...commands, ...options].map(({ name }) => name).join(' ')
 }
 
-/** Returns the part of a script that completes values of options: fixed words, a file name, or nothing. */
+/** Returns the part of a script that completes an option's value: fixed words, a file name, or nothing. */
 function valueCases(places: readonly CompletionPoint[], offer: (words: string) => string, files: string): string {
   const cases = places.flatMap(({ path, options }) =>
     options
@@ -122,13 +122,13 @@ function quote(text: string): string {
 type CompletionPoint = {
   /** The commands before this point, separated by blanks. Empty for the program itself. */
   path: string
-  /** Commands that can follow, and the values of an argument that has a fixed set. */
+  /** Commands that can follow, and the fixed values of an argument. */
   commands: readonly { name: string; about: string }[]
   /** Options that are valid here, including the global ones. */
   options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
 }
 
-/** Returns all points of a program, a command before its subcommands. */
+/** Returns all points of a program. A command comes before its subcommands. */
 function placesOf(program: Command): CompletionPoint[] {
   const global = optionsOf(program)
   return visit(program, '')

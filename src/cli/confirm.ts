@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { isJson } from './print.ts'
 
-/** The terminal of the person who is asked. A test passes its own. */
+/** The terminal of the person whom the command asks. A test passes its own. */
 type Terminal = {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean }
   stderr: NodeJS.WritableStream
@@ -10,9 +10,9 @@ type Terminal = {
 
 /**
  * Asks a person for confirmation, on stderr.
- * @param left the first half of the error if the answer is no: what is unchanged
- * @param cure its second half if nobody can be asked: how to confirm
- * @throws Error with both halves if stdin is no terminal, or with `--json`, because then a program reads the output
+ * @param left the beginning of the error message if the person declines: what is unchanged
+ * @param cure the rest of the message if nobody can be asked: how to confirm
+ * @throws Error if the person declines, or nobody can be asked: without a terminal, or with `--json`, for programs
  */
 export async function confirm(
   command: Command,
@@ -22,7 +22,7 @@ export async function confirm(
 ): Promise<void> {
   if (!stdin.isTTY || isJson(command)) throw new Error(`${left}: ${cure}`)
   const terminal = createInterface({ input: stdin, output: stderr })
-  // Ctrl-C and the end of the input count as a no.
+  // Ctrl-C and the end of the input count as declining.
   const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => ''), closed])
   terminal.close()

@@ -1,4 +1,4 @@
-/** Returns the lines that differ, in the order of the new text, each after `-` or `+`. Common lines are left out. */
+/** Returns the lines that differ, each after `-` or `+`, in the order of the new text. Equal lines are left out. */
 export function diffLines(before: string, after: string): string[] {
   const [a, b] = [linesOf(before), linesOf(after)]
   let start = 0
@@ -12,11 +12,11 @@ function linesOf(text: string): string[] {
   return text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
 }
 
-/** The most changes that are looked for. If texts differ in more lines, all of them count as changed. */
+/** The most changes that are searched for. If two texts differ in more lines, all lines count as changed. */
 const changesMax = 2_000
 
 /**
- * Finds the fewest changes that make the one list of the other. The time depends on the number of changes and the
+ * Finds the fewest changes that turn one list into the other. The time depends on the number of changes and the
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {

@@ -76,7 +76,7 @@ function formatList(rows: readonly object[]): string {
   return formatRows(Object.keys(rows[0]!), rows)
 }
 
-/** Leaves out fields without a value. */
+/** Returns the fields that have a value. */
 function told(fields: Explanation['settlement']): Record<string, unknown> {
   const { flags, ...rest } = fields
   const entries = Object.entries(rest).filter(([, value]) => value !== null)
@@ -89,7 +89,7 @@ function named(name: string | null | undefined, id: string | null | undefined): 
 }
 
 /**
- * Explains a request by its bill in the ledger. Used if no server can explain it.
+ * Explains a request from its debit in the ledger, if no server can explain it.
  * @throws Error with possible reasons if the ledger has no debit of the request
  */
 export async function explainWithout(command: Command, requestId: string, told: AdminReply): Promise<Explanation> {

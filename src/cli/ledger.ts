@@ -19,8 +19,8 @@ import { clearProgress, isJson, note, print, printPieces, showProgress } from '.
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
- * Adds the commands of the ledger and the audit that are not in the table of operations. `verify` reads log files and
- * can take minutes. `export` prints the whole ledger as one stream.
+ * Adds the commands of the ledger and the audit trail that the table of operations does not have. `verify` reads log
+ * files and can take minutes. `export` prints the whole ledger as a stream.
  */
 export function addLedgerCommands(program: Command): void {
   const ledger = program.commands.find((command) => command.name() === 'ledger')!
@@ -92,7 +92,7 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
     return countOf(correction)
   })
   if (dryRun) return
-  // Without entries to correct, only budgets that began at a wrong time are counted again, which needs no confirmation.
+  // Without entries to correct, only budgets that began at a wrong time are counted again. This needs no confirmation.
   if (!yes && count > 0)
     await confirm(
       command,
@@ -109,7 +109,7 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
   )
 }
 
-/** Formats entries as a JSON list or as lines. They are not all in memory, because there may be any number. */
+/** Formats entries as a JSON list or as lines, one by one, because there may be too many for the memory. */
 async function* formatCorrected(command: Command, entries: AsyncIterable<CorrectedEntry>): AsyncIterable<string> {
   const asJson = isJson(command)
   let count = 0
@@ -132,14 +132,14 @@ function readTime(text: string): number {
   }
 }
 
-/** Prints the findings of a check, or `right` if there are none. With findings the exit code is 1. */
+/** Prints the findings of a check, or else the text `right`. With findings the exit code is 1. */
 function tellFindings(command: Command, { findings, head }: Pick<Audited, 'findings' | 'head'>, right: string): void {
   const ok = findings.length === 0
   print(command, { ok, findings, head: head ?? null }, () => (ok ? right : findings.join('\n')))
   if (!ok) process.exitCode = 1
 }
 
-/** Runs the audit. A store that is too damaged to open is a finding and not an error. */
+/** Runs the audit. If the store is too damaged to open, that is a finding and not an error. */
 async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
   const { DamageError } = await import('../store/files/store-error.ts')
   try {
@@ -163,7 +163,7 @@ function readHead(text: string): Head {
   }
 }
 
-/** Reads the filter of entries. @throws Error that names an option which matches nothing, and the cure */
+/** Reads the filter of entries. @throws Error that names an option without a match, and the cure */
 async function filterOf(context: Pick<Context, 'books' | 'calendar'>, command: Command): Promise<EntryFilter> {
   try {
     return await readFilter(context, z.object(filterFields).parse(typedOptions(command, filterFlags)))

@@ -22,7 +22,7 @@ import { sayAgain, sayAnswer, sayLost } from './said.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 import { tableCommands } from './table-commands.ts'
 
-/** Adds the commands of the table of operations. The input of each operation defines the arguments and options. */
+/** Adds the commands of the table of operations. Arguments and options follow from the input of each operation. */
 export function addOperationCommands(program: Command): void {
   for (const one of operations) for (const face of one.cli) addFace(program, one, face)
 }
@@ -53,14 +53,14 @@ function addFace(program: Command, one: Operation, face: Face): void {
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
 }
 
-/** Whether the command prints all rows, which it can also print as CSV. A command with `--limit` does not. */
+/** Whether the command prints all rows, so that it can print CSV. A command with `--limit` does not. */
 function isPrintedWhole({ csv }: Operation, { rows }: Face): boolean {
   return csv !== undefined && typeof rows !== 'number'
 }
 
 type Options = Pick<Face, 'options' | 'usual' | 'reads'>
 
-/** Adds an option for each field, and checks it by the field's schema. @param shape the schemas by field */
+/** Adds an option for each field. The field's schema checks its value. @param shape the schemas by field */
 export function addOptions(command: Command, face: Options, shape: z.ZodRawShape): void {
   for (const [name, flags] of Object.entries(face.options ?? {})) {
     const schema = shape[name] as z.ZodType
@@ -70,7 +70,7 @@ export function addOptions(command: Command, face: Options, shape: z.ZodRawShape
   }
 }
 
-/** Returns the typed values of these options, by field. */
+/** Returns the values that were typed for these options, by field. */
 export function typedOptions(command: Command, { options = {} }: Options): Record<string, unknown> {
   const typed = command.opts<Record<string, unknown>>()
   const entries = Object.entries(options).map(([name, flags]) => [name, typed[new Option(flags).attributeName()]])
@@ -84,14 +84,14 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   else option.argParser(read)
   if (!schema.safeParse(undefined).success) option.makeOptionMandatory()
   const outer = unwrap(schema, ({ def }) => def.type === 'optional')
-  // A preprocessed schema is a pipe. The default is in its inner schema.
+  // A schema with preprocessing is a pipe, and its inner schema has the default.
   const inner = outer instanceof z.ZodPipe ? (outer.def.out as z.ZodType) : outer
   if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
     option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
   return option
 }
 
-/** Returns the description of a field: that of a wrapper, such as `optional`, or else that of the inner schema. */
+/** Returns a field's description: that of a wrapper such as `optional`, or else that of the inner schema. */
 function describe(schema: z.ZodType): string {
   const { description } = unwrap(schema, (inner) => inner.description === undefined)
   return (description ?? '').replaceAll('`', '')
@@ -99,7 +99,7 @@ function describe(schema: z.ZodType): string {
 
 const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']
 
-/** Returns the schema within wrappers such as `optional`. @param isWrapper decides which are removed; by default all */
+/** Returns the schema within wrappers such as `optional`. @param isWrapper selects them; default: all */
 function unwrap(schema: z.ZodType, isWrapper: (inner: z.ZodType) => boolean = () => true): z.ZodType {
   let inner = schema
   while (wrappers.includes(inner.def.type) && isWrapper(inner))
@@ -112,7 +112,7 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
   return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined
 }
 
-/** Checks a typed value by its schema, so that the error is shown at once. The operation gets the text as it is. */
+/** Makes a parser that reports an invalid value at once. The operation still gets the text as it was typed. */
 function reader(schema: z.ZodType, face: Options, name: string): (text: string) => string {
   return (typed) => {
     const result = schema.safeParse(typed)
@@ -162,14 +162,14 @@ function readField(file: string, schema: z.ZodType): string {
   return bytes.toString()
 }
 
-/** Notes models of a key that the catalog lacks. It is no error, because a reload may add them (NEW-8). */
+/** Notes models of a key that the catalog lacks. They are no error, because a reload may add them (NEW-8). */
 async function noteUnknownModels(command: Command, typed: string): Promise<void> {
   const { glanceAtConfig } = await import('../config/load.ts')
   let ids: string[]
   try {
     ids = [...glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).catalog.models.keys()]
   } catch {
-    // Mistakes in the configuration are reported by the commands that need it.
+    // Commands that need the configuration report its mistakes.
     return
   }
   const unknown = (models.parse(typed) ?? []).filter((model) => !ids.some((id) => mayUse([model], id)))
@@ -199,7 +199,7 @@ function zonedOf({ id }: Operation): { zoned: boolean } {
   return { zoned: /^(account|key|ledger|audit)\./.test(id) }
 }
 
-/** Returns what is printed: an object, or at most `rows` rows of a list. */
+/** Returns what the command prints: an object, or at most `rows` rows of a list. */
 async function answerOf(
   command: Command,
   one: Operation,
@@ -233,7 +233,7 @@ async function answerOf(
   return outcome.body
 }
 
-/** Reads the configuration if it is valid. Commands that need one report its mistakes. */
+/** Reads the configuration; undefined if it is invalid. Commands that need it report its mistakes. */
 async function glance(command: Command): Promise<Config | undefined> {
   const { glanceAtConfig } = await import('../config/load.ts')
   try {
@@ -243,7 +243,7 @@ async function glance(command: Command): Promise<Config | undefined> {
   }
 }
 
-/** Reads the configuration only if labels or a plan are to be set, because it must declare these. */
+/** Reads declared labels and plans. The configuration is read only if the command sets labels or a plan. */
 async function readDeclared(command: Command, { labels, may_choose, plan = 'none' }: Record<string, unknown>) {
   const isNeeded = labels !== undefined || may_choose !== undefined || plan !== 'none'
   const { glanceAtConfig } = await import('../config/load.ts')
@@ -278,7 +278,7 @@ async function readPages(
   return { items, away }
 }
 
-/** Replaces the parts that only a running gateway has. */
+/** Stands in for a running gateway, whose parts the command line does not have. */
 const unasked = {
   explain: () => Promise.resolve('unknown'),
   listUpstreams: async () => [],
@@ -288,7 +288,7 @@ const unasked = {
   heldOf: () => 0n,
   hasForeignKeys: () => false,
   heldByPeople: () => new Map(),
-  // Only a server knows `sign_in.idle`, so sessions are listed until their absolute end.
+  // Only a server knows `sign_in.idle`. So sessions are listed until their absolute end.
   sessionIdleMs: () => Number.MAX_SAFE_INTEGER,
   readHolds: async () => new Map(),
   writeTraffic: async () => false,
@@ -338,7 +338,7 @@ async function askRunning(
   throw new Error('trouble' in told ? told.trouble : `the server refuses: ${(told.body as { detail?: string }).detail}`)
 }
 
-/** Rewrites the message of a problem with the names of options instead of fields. */
+/** Rewrites the message of a problem so that it names options instead of fields. */
 export function inWords({ message, mistakes, cause }: ProblemError, { options = {} }: Pick<Face, 'options'>): Error {
   const flagOf = (name: string) => options[name]?.split(' ')[0]
   const said = message.replace(/`(\w+)`/g, (all, name: string) => flagOf(name) ?? all)

@@ -1,6 +1,6 @@
 import { CommanderError, InvalidArgumentError, Option } from 'commander'
 
-/** Options that are accepted before and after any command. */
+/** Options that may stand before or after any command. */
 export type GlobalOptions = { config?: string; store?: string; json?: boolean }
 
 /** Makes an error for wrong usage, with exit code 2. @param message the text after `error: ` */
@@ -10,7 +10,7 @@ export function usage(message: string): CommanderError {
 
 const unitsMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
 
-/** Makes the option `--timeout`, whose value is in ms. @param usual the default as a person would type it */
+/** Makes the option `--timeout`, whose value is in ms. @param usual the default, as a person would type it */
 export function timeoutOption(description: string, usual: string): Option {
   const read = (text: string) => {
     const [, count, unit] = /^([1-9]\d{0,5})(ms|s|m)$/.exec(text) ?? []
@@ -20,7 +20,7 @@ export function timeoutOption(description: string, usual: string): Option {
   return new Option('--timeout <time>', description).argParser(read).default(read(usual), usual)
 }
 
-/** Makes a parser for an option with an integer value. @param more a text after the range in its error */
+/** Makes a parser for an integer option. @param more a text that follows the range in its error */
 export function numberFrom(least: number, most: number, more = ''): (text: string) => number {
   return (text) => {
     if (!/^(?:0|[1-9]\d{0,6})$/.test(text) || Number(text) < least || Number(text) > most)
@@ -29,15 +29,15 @@ export function numberFrom(least: number, most: number, more = ''): (text: strin
   }
 }
 
-/** Matches options before a command that have a value. */
+/** Matches options before a command that take a value. */
 const takesValue = /^--(?:config|store|listen|admin-listen|workers)$/
 
-/** Returns the words that are neither options nor their values: the command and its arguments. */
+/** Returns the words that are neither options nor values of options: the command and its arguments. */
 export function wordsOf(args: readonly string[]): string[] {
   return args.filter((word, at) => !word.startsWith('-') && !takesValue.test(args[at - 1] ?? ''))
 }
 
-/** Whether the command is `serve`. Then no other command is loaded, which makes the start quicker. */
+/** Whether the command is `serve`. If so, no other command is loaded, so that a server starts sooner. */
 export function asksToServe(args: readonly string[]): boolean {
   const [first] = wordsOf(args)
   return first === 'serve' || (first === undefined && !args.includes('--help') && !args.includes('-h'))

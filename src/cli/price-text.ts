@@ -9,7 +9,7 @@ import { formatTime } from './print.ts'
 
 type AskedPrice = { at: number; tier: Tier | undefined; geo: string | undefined }
 
-/** Reads the options that select prices of a model. @returns the selection, or a mistake as a clause */
+/** Reads the options that select prices of a model. @returns the selection, or a mistake as the end of a sentence */
 export function readPriceFacts(
   { at, tier, geo }: { at?: string; tier?: string; geo?: string },
   config: Config,
@@ -23,7 +23,7 @@ export function readPriceFacts(
   return { at: ms, tier: served ?? undefined, geo: geo?.toLowerCase() }
 }
 
-/** Describes the prices that apply, and the next times at which they change. Amounts are decimal texts. */
+/** Describes the prices that apply, and when they change next. Amounts are decimal texts. */
 export function describePrice({ entryId, prices }: Model, asked: AskedPrice & { inputTokens: number }) {
   const { rates, version, row, band, tier, geo, step } = ratesAt(prices, asked)
   const set = setAt(prices, asked)
@@ -50,7 +50,7 @@ function describeSet({ prices, row, band }: PriceSet) {
   return { row, band, rates: formatRates(prices) }
 }
 
-/** Lists the models whose base prices change with time, with the prices now and the next two changes. */
+/** Lists models whose base prices change with time, with the current prices and the next two changes. */
 export function listChangingPrices(models: readonly Model[], nowMs: number) {
   return models.flatMap(({ id, prices }) => {
     const next = nextChanges(prices, { at: nowMs }, 2)
@@ -63,7 +63,7 @@ export function listChangingPrices(models: readonly Model[], nowMs: number) {
   })
 }
 
-/** Returns the rows of a table of these models. */
+/** Returns the rows of the table that shows these models. */
 export function changingRows(listed: ReturnType<typeof listChangingPrices>): string[][] {
   const short = ({ band, rates: { input, output } }: ReturnType<typeof describeSet>) =>
     `${input} / ${output}${band === null ? '' : ` (${band})`}`

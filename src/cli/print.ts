@@ -7,19 +7,19 @@ import type { GlobalOptions } from './options.ts'
 
 export { formatTime } from '../accounts/calendar.ts'
 
-/** A text for the error if the last output cannot be written. */
+/** The text that an error gets if the last output cannot be written. */
 let ifLost = ''
 
 /**
- * Prints data for programs with `--json`, or else for people.
- * @param unwritten what to do if the data cannot be written, for data that is shown only once
+ * Prints data: JSON for programs with `--json`, or else a text for people.
+ * @param unwritten what to do if the data, which is shown only once, cannot be written
  */
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   ifLost = unwritten
   console.log(isJson(command) ? JSON.stringify(data) : text())
 }
 
-/** Prints pieces, and waits whenever stdout is full. */
+/** Prints pieces of text one after the other, and waits whenever stdout is full. */
 export async function printPieces(pieces: AsyncIterable<string> | Iterable<string>): Promise<void> {
   await pipeline(Readable.from(pieces), process.stdout, { end: false })
 }
@@ -39,7 +39,7 @@ export function note(command: Command, text: string): void {
   console.error(isJson(command) ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
-/** Removes secrets that a person typed: keys, also those of providers (ruling U5), and passwords in URLs (X13). */
+/** Removes secrets that a person may have typed: keys, also of providers (ruling U5), and passwords in URLs (X13). */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text)
     .replace(/\b(sk-(?!tri-)|gsk_|xai-|AIza|hf_)[A-Za-z0-9_-]{12,}/g, '$1…')
@@ -62,7 +62,7 @@ export function printError(error: CommandFailure, isJson: boolean): void {
 }
 
 type CommandFailure = {
-  /** `usage`: the options or arguments are wrong. */
+  /** `usage`: the options or arguments are wrong. `failed`: any other failure. */
   code: 'failed' | 'usage'
   message: string
   problems?: readonly ConfigProblem[]
@@ -79,7 +79,7 @@ export function formatTable(columns: readonly string[], rows: readonly (readonly
   return [columns, ...rows].map(line).join('\n')
 }
 
-/** Formats objects as a table with the named fields. A missing value is a dash. */
+/** Formats objects as a table of the named fields. A dash stands for a missing value. */
 export function formatRows(columns: readonly string[], rows: readonly object[]): string {
   const cells = rows.map((row) => columns.map((name) => `${(row as Record<string, unknown>)[name] ?? '-'}`))
   return formatTable(columns, cells)
@@ -93,7 +93,7 @@ export function formatFields(fields: Record<string, unknown>): string {
     .join('\n')
 }
 
-/** Shows progress in one line, if stderr is a terminal. */
+/** Shows progress in one line if stderr is a terminal. */
 export function showProgress(words: string): void {
   if (!isWatched()) return
   // Some terminals report a width of 0.
@@ -111,8 +111,8 @@ function isWatched(): boolean {
 
 /**
  * Returns the error for a file that could not be read.
- * @param cure what the person can do, e.g. `name the file of the export`
- * @returns `error` itself if it is not from the file system
+ * @param cure what the person can do, such as `name the file of the export`
+ * @returns `error` itself if the file system did not cause it
  */
 export function unreadable(file: string, error: unknown, cure: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException

@@ -12,10 +12,10 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** Entries posted up to this long before and after an export are read too, in ms: late debits and refunds. */
+/** How long before and after the period of an export entries are read too, in ms: for late debits and refunds. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
-/** The upstreams that belong to a provider, if none are named. */
+/** The names of upstreams that belong to a provider, if the person names no upstreams. */
 const usualNames: Record<ExportProvider, RegExp> = {
   openai: /^openai/i,
   anthropic: /^(anthropic|claude)/i,

@@ -13,12 +13,12 @@ import { describeExplanation } from './explanation.ts'
 import { formatFields, formatRows, formatTable } from './print.ts'
 import { formatUsage, sayFolded } from './usage.ts'
 
-/** How the answer of an operation is printed for people. Without a rule it is printed field by field. */
+/** How the answer of an operation is printed for people. An operation without a rule is printed field by field. */
 type PrintRule = {
   text(answer: never): string
-  /** The error text for an answer that cannot be shown again, if stdout cannot be written. */
+  /** The error text if stdout cannot be written, for an answer that is shown only once. */
   lost?(answer: never): string
-  /** A note if a creation has made nothing new. */
+  /** A note for a creation that made nothing, because the object existed. */
   again?: string
 }
 
@@ -185,7 +185,7 @@ const said: Record<string, PrintRule> = {
   },
 }
 
-/** Formats the keys of another gateway, and the progress of their rotation. */
+/** Formats the keys of another gateway, and how many of them are rotated. */
 function sayForeign(rows: readonly ForeignKeyDetails[]): string {
   if (rows.length === 0) return 'The store has no key of another gateway.'
   const open = rows.filter(({ rotated, revoked }) => !rotated && revoked === null)
@@ -199,7 +199,7 @@ function sayForeign(rows: readonly ForeignKeyDetails[]): string {
   return `${formatRows(columns, shown)}\n\n${rows.length} keys of another gateway: ${rows.length - open.length} are rotated or revoked, ${open.length} are not; ${used} of these were used here.\ntriwire key rotate ID makes a key of ours, with the same label, limits and spending.`
 }
 
-/** Formats each need as a line, with the command for it below. */
+/** Formats each need as a line, with a command that acts on it below. */
 function sayNeeds(needs: readonly Need[]): string {
   if (needs.length === 0) return 'Nothing needs you.'
   const signs = { bad: '!!', warn: '! ', note: '- ' }
@@ -308,7 +308,7 @@ function formatTotals(rows: readonly TotalRow[]): string {
   return formatRows(names, rows)
 }
 
-/** Formats the sums of a statement and its digests. The lines are only in the other forms. */
+/** Formats the sums of a statement and its digests. Only the other forms have the lines. */
 function sayStatement(told: ToldStatement): string {
   const sums = Object.entries(told).filter(([, value]) => !Array.isArray(value))
   return formatFields(Object.fromEntries(sums))

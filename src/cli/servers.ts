@@ -7,14 +7,14 @@ const columns = ['id', 'name', 'version', 'config', 'started', 'seen', 'left'] a
 
 /**
  * Adds the commands for a store and its servers. `reload` makes a server read its configuration again, as SIGHUP does.
- * `reporting rezone` changes the one time zone of a store, for reports and budgets (ruling X12).
+ * `reporting rezone` changes the store's time zone for reports and budgets (ruling X12).
  */
 export function addServerCommands(program: Command): void {
   program
     .command('reload')
     .description('make the running server read its configuration again')
     .action(async (_options, command: Command) => {
-      // On Windows, sending SIGHUP would end the process.
+      // On Windows, a SIGHUP would end the process.
       if (process.platform === 'win32')
         throw new Error('a running server cannot reload its configuration on Windows: restart it')
       const { engine, shown, ...place } = await findStore(command.optsWithGlobals())
@@ -80,7 +80,7 @@ export function addServerCommands(program: Command): void {
     })
 }
 
-/** Returns the process id of the server of a store. @throws Error if none runs, or it cannot be signalled from here */
+/** Returns the process id of a store's server. @throws Error if none runs, or if it cannot be signalled from here */
 async function findServer(store: string): Promise<number> {
   const { isLocked } = await import('../store/files/lock.ts')
   if (!isLocked(store))

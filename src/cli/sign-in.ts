@@ -5,7 +5,7 @@ import { formatFields, print } from './print.ts'
 
 type ExplainOptions = GlobalOptions & { groups?: string; email?: string }
 
-/** Adds `sign-in explain`, which shows the rule of `sign_in` that applies to a person, and what it grants. */
+/** Adds `sign-in explain`, which shows the rule of `sign_in` that applies to a person, and what the rule grants. */
 export function addSignInCommand(program: Command): void {
   program
     .command('sign-in')

@@ -29,7 +29,7 @@ export function addSimulatorCommand(program: Command): void {
 /** Formats a request as a line such as `POST /v1/messages sim 200 3 ms`. */
 function describe({ method, path, model, status, ms, isCut }: AnsweredRequest): string {
   const what = [method, path, model ?? '-', isCut ? `${status || '-'} client left` : status, `${ms} ms`].join(' ')
-  // A client can send control characters, which a terminal would act on.
+  // A client can send control characters, which a terminal would obey.
   return what.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 300)
 }
 
@@ -41,7 +41,7 @@ const cures: Readonly<Record<string, string>> = {
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port, scripts }: SimulatorCommandOptions): unknown {
-  // `read` is the failed call if the path is a folder.
+  // If the path is a folder, opening succeeds and `read` fails.
   if (scripts !== undefined && ['open', 'read'].includes(error.syscall ?? ''))
     return unreadable(scripts, error, 'name a file of scripts with --scripts')
   const cure = cures[error.code ?? '']

@@ -8,7 +8,7 @@ import type { GlobalOptions } from './options.ts'
 import { clearProgress, formatTable, formatTime, note, print, showProgress } from './print.ts'
 import { findStore } from './store.ts'
 
-/** Adds `store copy`, which moves a store between a file and a database. Servers pause only for one restart. */
+/** Adds `store copy`, which moves a store between a file and a database. Servers pause only for a restart. */
 export function addStoreCommands(program: Command): void {
   const store = program.command('store').description('the store of accounts and ledger: move it')
   store
@@ -58,7 +58,7 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
   }
 }
 
-/** Finds the seal key for envelopes from before the move (ruling T7). @returns where it is, never the key itself */
+/** Finds the key that opens envelopes sealed before the move (ruling T7). @returns where it is, never the key */
 async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
   try {

@@ -14,10 +14,10 @@ export type { GlobalOptions } from './options.ts'
 
 /**
  * Opens the store that a server with the same settings would use (ruling X4), runs `work` on its books, and closes it.
- * The store is changed directly, even if a server uses it. The server sees the change within a second.
+ * The store is changed directly, even if a server uses it; the server sees the change within a second.
  * @param create whether to create a missing file
- * @param zoned whether `work` depends on days, and so on the time zone that the store records (ruling X12)
- * @param isAlone true if no server may use the store meanwhile
+ * @param zoned whether `work` depends on days, and so on the store's time zone (ruling X12)
+ * @param isAlone whether servers must be kept from the store meanwhile
  * @throws Error with a message for people if a rule of the books refuses
  */
 export async function withStore<T>(
@@ -41,7 +41,7 @@ export async function withStore<T>(
     return await work(books.as({ actor: cliActor() }), createCalendar(zone))
   } catch (error) {
     const told = explainBookError(error)
-    // A note with the same text as the error is left out.
+    // A note with the same text as the error would repeat it, so it is left out.
     notes.delete((told as Error).message)
     throw told
   } finally {
@@ -51,10 +51,9 @@ export async function withStore<T>(
 }
 
 /**
- * Finds the store. The configuration is read only if neither flag nor variable names a store, so that a mistake in it
- * cannot prevent a refund.
- * @throws ConfigError for a wrong URL, Error if the file is beside the configuration, as in earlier releases (ruling
- * X8)
+ * Finds the store. If an option or a variable names it, the configuration is not read, so that a mistake in it
+ * cannot block a refund.
+ * @throws ConfigError for a wrong URL; Error if the store is beside the configuration, as before 0.2.0 (ruling X8)
  */
 export async function findStore({ config, store }: GlobalOptions): Promise<StorePlace> {
   const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
@@ -72,15 +71,15 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
   return found.store
 }
 
-/** Reads only what the store needs. Keys of upstreams may be set only on the server, so they are not required. */
+/** Reads only what the store needs. Keys of upstreams are not required, because only the server may have them. */
 async function readConfig(config: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })
 }
 
 /**
- * Returns the time zone that the store records. If no server has recorded one yet, it is that of the configuration.
- * Without a valid configuration it is UTC; other commands report the mistakes.
+ * Returns the time zone that the store records. If no server has recorded one, it is that of the configuration, or UTC
+ * if the configuration is invalid. Other commands report its mistakes.
  */
 async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> {
   const { isRecorded } = await import('../accounts/usage/question.ts')
@@ -93,7 +92,7 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
   }
 }
 
-/** Returns the audit's name of the person at the command line. */
+/** Returns the name that the audit trail records for the person at the command line. */
 export function cliActor(): string {
   return `cli:${userName()}@${hostname()}`
 }
@@ -102,12 +101,12 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container the user may have no name.
+    // In a container, the user may have no name.
     return `${process.getuid?.() ?? 'somebody'}`
   }
 }
 
-/** Makes the refusal of a rule an error with a message for people. Any other error is returned as it is. */
+/** Converts a refusal of the books into an error with a message for people. Other errors are returned unchanged. */
 export function explainBookError(error: unknown): unknown {
   return error instanceof BookError ? new Error(sentenceOf(error), { cause: error }) : error
 }

@@ -1,6 +1,6 @@
 /*
- * `triwire token [URL]` as agents run it. Without options, bin/triwire.mjs loads only this module, which is quicker
- * than the whole program.
+ * `triwire token [URL]` as agents run it. If no option is typed, bin/triwire.mjs loads only this module, which is
+ * quicker than loading the whole program.
  */
 import { printToken } from './login/print-token.ts'
 

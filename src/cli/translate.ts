@@ -15,10 +15,10 @@ type TranslateOptions = GlobalOptions & {
   status?: number
 }
 
-/** The largest answer, in bytes: the limit of a server for an answer that is not a stream. */
+/** The largest answer, in bytes. A server has the same limit for answers that are not streams. */
 const answerBytesMax = 32 * 1_048_576
 
-/** Adds `translate`, which shows the request for a model, and the answer for a client, and sends nothing. */
+/** Adds `translate`, which shows the request for a model or the answer for a client. It sends nothing. */
 export function addTranslateCommand(program: Command): void {
   program
     .command('translate')
@@ -47,7 +47,7 @@ export function addTranslateCommand(program: Command): void {
       const { glanceAtConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../live/translation.ts')
       const config = glanceAtConfig(options)
-      // A byte more than the limit shows that the body is too large.
+      // One byte more than the limit is read, which shows that the body is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
       const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)
       const told = await describeTranslation(config, options.from, bytes, options.model, {
@@ -127,7 +127,7 @@ function tell(told: Translation, { json }: TranslateOptions): void {
     [head, request && describeRequest(request), answer && describeAnswer(answer)].filter(Boolean).join('\n\n'),
   )
   const body = (answer ?? request)!.body
-  // A program or a file gets exactly the body. On a terminal, a line break is added.
+  // A program or a file gets exactly the body. A terminal also gets a line break.
   process.stdout.write(process.stdout.isTTY && !body.endsWith('\n') ? `${body}\n` : body)
 }
 

@@ -4,7 +4,7 @@ import { formatTable } from './print.ts'
 type UsageTotal = ToldUsage['total']
 type FirstByteTimes = NonNullable<UsageTotal['first_byte_ms']>
 
-/** Formats a table: a line for each bucket of each group, then the other groups and the total. */
+/** Formats a table: a line for each bucket of each group, then the sum of the other groups, and the total. */
 export function formatUsage(told: ToldUsage): string {
   const { series, other, total, buckets, time_zone: zone, from, to } = told
   const by = Object.keys(series[0]?.of ?? {})
@@ -33,7 +33,7 @@ export function formatUsage(told: ToldUsage): string {
   return `${from} to ${to}, days of ${zone}${of ?? ''}\n${formatTable(head, rows)}`
 }
 
-/** Returns the part of the ledger that is folded, such as `61 % of the ledger`. */
+/** Says which part of the ledger the figures of reports include, such as `61 % of the ledger`. */
 export function sayFolded({ folded, entries }: NonNullable<ToldUsage['folding']>): string {
   return `${Math.floor((100 * folded) / entries)} % of the ledger`
 }

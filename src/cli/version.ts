@@ -8,8 +8,8 @@ import { print, printError } from './print.ts'
 const packageRoot = fileURLToPath(new URL('.', new URL('../../package.json', import.meta.url)))
 
 /**
- * Adds `version`, which can compare the installed files with the signed manifest of the release. The exit code is 0 if
- * they are equal, 1 if they differ, and 2 if they cannot be compared.
+ * Adds `version`, which can compare the installed files with the signed manifest of the release. The exit code is then
+ * 0 if they are equal, 1 if they differ, and 2 if they cannot be compared.
  */
 export function addVersionCommand(program: Command): void {
   program

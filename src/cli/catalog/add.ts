@@ -11,7 +11,7 @@ type AddOptions = ProposeOptions & { upstream?: string; price: Record<string, st
 
 type Texts = DatedPrices['texts']
 
-/** Runs `catalog add`, which adds a provider's models to the configuration with the limits and prices of its preset. */
+/** Runs `catalog add`, which adds a provider's models to the configuration, with limits and prices of the preset. */
 export async function addPreset(
   name: string | undefined,
   ids: readonly string[],
@@ -61,7 +61,7 @@ export async function addPreset(
   await propose({ file, change, left, notes }, options, command)
 }
 
-/** Returns a sentence that names the variable of the credential, and other variables that the configuration reads. */
+/** Returns a sentence that names the variable with the key, and other variables that the configuration reads. */
 function keyNote({ account, keyVariable, ...settings }: Preset['upstream']): string {
   const more = new Set(Array.from(JSON.stringify(settings).matchAll(/\$\{(\w+)\}/g), ([, name]) => name))
   const key = account

@@ -3,17 +3,15 @@ import { asObject } from '../../bytes/json.ts'
 import { type Tier, tiers } from '../../catalog/model.ts'
 import type { BandTexts, PriceTexts, RateTexts, WrittenTexts } from '../../catalog/presets.ts'
 
-/**
- * Reads the rates whose names have this suffix: the base rates, or those of the step that begins above so many tokens.
- */
+/** Reads rates whose names have this suffix: the base rates, or those of the step that begins above `above` tokens. */
 type ReadNamed = (suffix: string, above?: number) => Partial<RateTexts>
 
-/** Prices by tier, geography and hour. `taken` names the members that were read; `gaps` says what the file lacks. */
+/** Prices by tier, geography and hour. `taken` names the members that were read, and `gaps` what the file lacks. */
 type FileServices = { prices: Pick<PriceTexts, 'tiers' | 'geos' | 'bands'>; taken: string[]; gaps: string[] }
 
 /**
  * Reads LiteLLM's prices of tiers (`_flex`), of speeds and geographies (`provider_specific_entry`), and of hours
- * (`off_peak_pricing`). If one factor holds for all rates, the result is that factor. Otherwise it lists each price.
+ * (`off_peak_pricing`). The result is a factor if one factor is exact for all rates. Otherwise it lists each price.
  * @param named returns the names of the entry's members that have a suffix
  */
 export function readServices(
@@ -50,7 +48,7 @@ export function readServices(
   return { prices, taken, gaps }
 }
 
-/** Returns the prices of a model's fast mode, which models.dev lists as an experiment. @param cost the listed prices */
+/** Returns prices of a model's fast mode, which models.dev lists as an experiment. @param cost the listed prices */
 export function readFastMode(base: PriceTexts, cost: Partial<RateTexts>): string | WrittenTexts | undefined {
   return priceOf(base, cost, () => ({}))?.texts
 }
@@ -59,7 +57,7 @@ function isFactor(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && /^\d+(\.\d{1,9})?$/.test(String(value))
 }
 
-/** Returns the prices of a service: one factor on the base prices if it holds for all, or else a list of prices. */
+/** Returns the prices of a service: a factor on the base prices if one is exact for all, or else a list. */
 function priceOf(
   base: PriceTexts,
   own: Partial<RateTexts>,
@@ -97,7 +95,7 @@ function kindsOf(rates: Partial<RateTexts>): (keyof RateTexts)[] {
   return (Object.keys(rates) as (keyof RateTexts)[]).filter((kind) => rates[kind] !== undefined)
 }
 
-/** Returns the factor between two prices in units of 10⁻⁹, or undefined if it is not exact. */
+/** Returns the factor between two prices in units of 10⁻⁹. Undefined if the factor is not exact. */
 function ratio(own: string, base: string): bigint | undefined {
   const [times, by] = [parseCredits(own) * nanosPerCredit, parseCredits(base)]
   return by > 0n && times % by === 0n ? times / by : undefined
@@ -105,7 +103,7 @@ function ratio(own: string, base: string): bigint | undefined {
 
 const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 
-/** Returns the hours with lower prices as windows in UTC. It is undefined if the entry has another form. */
+/** Returns the hours with lower prices as windows in UTC. Undefined if the entry has another form. */
 function readOffPeak(
   entry: Record<string, unknown> | undefined,
   base: PriceTexts,

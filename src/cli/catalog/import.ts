@@ -11,8 +11,8 @@ import { type Proposal, type ProposeOptions, propose, readSource, today } from '
 type ImportOptions = ProposeOptions & { upstream?: string; wire?: ModelWire; profile?: string }
 
 /**
- * Runs `catalog import`, which reads limits and prices from a published price file. Named models are added, or updated
- * if the catalog has them. Without names, each model of the catalog that the file has is updated.
+ * Runs `catalog import`, which reads limits and prices from a published price file. Named models are updated, or added
+ * if the catalog lacks them. Without names, each model of the catalog that the file has is updated.
  */
 export async function importPrices(
   priceFile: string,
@@ -61,7 +61,7 @@ function takeNamed(
 ) {
   const exact = listed.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
-  // If the id of a catalog entry is `provider/id` as a whole, the entry may be another provider's model.
+  // If a person typed `provider/id`, an entry of the catalog with exactly this id may be another provider's model.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
     const called = [entry['id'], entry['upstream_model']]
@@ -102,7 +102,7 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   const isDated = Array.isArray(entry['prices'])
   if (isDated) plan.left.push({ id, why: 'has prices by date: compare them with the file, and change them by hand' })
   const rest = { ...others, ...(prices && !isDated && { prices }) }
-  // A maximum below the provider's is kept, because the operator chose it.
+  // A maximum below the provider's is the operator's choice, so it is kept.
   const own = entry['max_output_tokens']
   const isChosen = typeof own === 'number' && most !== undefined && own < most
   if (isChosen) plan.notes.push(`${id}: its maximum output stays ${own}; the file has ${most}.`)
@@ -115,7 +115,7 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   plan.updated.push({ place, figures: changed })
 }
 
-/** Compares figures as text: 3, "3" and "3.0" are the same price. */
+/** Compares figures as texts: 3, "3" and "3.0" are the same price. */
 function isSameFigure(there: unknown, told: unknown): boolean {
   if (typeof told !== 'object' || told === null) return plain(there) === plain(told)
   if (Array.isArray(told)) {
@@ -134,7 +134,7 @@ function note(id: string, { gaps, leftOut }: ListedModel, { notes }: ImportPlan)
   if (leftOut.length > 0) notes.push(`${id}: left out, since an entry has no place for it: ${leftOut.join(', ')}.`)
 }
 
-/** Returns the figures that the file has. A context window smaller than the maximum output is ignored. */
+/** Returns the figures of a model in the file. A context window smaller than the maximum output is ignored. */
 function figuresOf({ maxOutputTokens, contextWindow, prices }: ListedModel) {
   const hasWindow = contextWindow !== undefined && contextWindow >= (maxOutputTokens ?? 0)
   return {
@@ -150,7 +150,7 @@ function fullName({ id, provider }: ListedModel): string {
 
 /**
  * Finds a model by its id or `provider/id`. Of several, that of the upstream's provider is taken, or any if all agree.
- * @param exact models that were named as `provider/id`, which are taken if the upstream's provider has none
+ * @param exact models that were named as `provider/id`, taken if the upstream's provider has none
  */
 function find(
   name: string,

@@ -21,7 +21,7 @@ export function presetsPath(configFile: string): string {
   return join(dirname(configFile), fileName)
 }
 
-/** Returns the presets of the file beside a configuration, or else the built-in ones. @throws Error if it is invalid */
+/** Returns the presets of the file beside a configuration, or else the built-in ones. @throws Error if invalid */
 export function presetsBeside(configFile: string | undefined): PresetsFile {
   const path = configFile === undefined ? undefined : presetsPath(configFile)
   return path !== undefined && existsSync(path) ? readPresetsFile(path) : builtInPresets
@@ -73,7 +73,7 @@ const schema = z.strictObject({
   ),
 })
 
-/** Reads a data file of presets. @throws Error with the place of the first mistake */
+/** Reads a file of presets. @throws Error with the place of the first mistake */
 export function readPresetsFile(path: string): PresetsFile {
   let value: unknown
   let isVisible = true
@@ -87,7 +87,7 @@ export function readPresetsFile(path: string): PresetsFile {
     const { code } = error as NodeJS.ErrnoException
     throw new Error(code ? `Cannot read ${path} (${code})` : `${path} is not JSON: name a data file of presets`)
   }
-  // They could write lines of their own into a configuration or a terminal.
+  // Line breaks and invisible characters could inject lines into a configuration or a terminal.
   if (!isVisible)
     throw new Error(`${path} is no data file of presets: it has line ends or invisible characters in a text`)
   const { error } = schema.safeParse(value)
@@ -95,7 +95,7 @@ export function readPresetsFile(path: string): PresetsFile {
   if (issue)
     throw new Error(`${path} is no data file of presets: ${issue.path.join('.') || 'the file'}: ${issue.message}`)
   const file = value as PresetsFile
-  // Everybody can read the ids of models, and a variable may hold a key.
+  // A variable may contain a key, and everybody can read the ids of models.
   if (JSON.stringify(Object.values(file.presets).map(({ models }) => models)).includes('${'))
     throw new Error(`${path} is no data file of presets: a model names a variable`)
   return file
@@ -114,8 +114,8 @@ const noticeMs = 30 * dayMs
 type PresetNote = { model: string; as_of: string; source: string; message: string }
 
 /**
- * Reports prices of presets that were read more than 60 days ago. It also reports changes within 30 days that a provider has
- * announced and the model's list does not have.
+ * Reports prices of presets that were read more than 60 days ago. It also reports changes within 30 days that the
+ * provider has announced and the configuration lacks.
  */
 export function presetNotes({ catalog, upstreams }: Config, file: PresetsFile, nowMs: number): PresetNote[] {
   const hosts = new Map([...upstreams].map(([name, { baseUrl }]) => [name, new URL(baseUrl).host]))
@@ -148,13 +148,13 @@ function presetAt({ presets }: PresetsFile, host: string | undefined, id: string
   return undefined
 }
 
-/** Whether a host is that of a preset. @param own the preset's host, in which a variable matches any text */
+/** Whether a host is the host of a preset. @param own the preset's host, where a variable matches any text */
 function isHostOf(own: string, host: string): boolean {
   const [begin, end] = own.split(/\$\{.*?\}/)
   return end === undefined ? host === own : host.startsWith(begin!) && host.endsWith(end)
 }
 
-/** Lists the models that a newer file adds, removes, or gives another price. */
+/** Lists models that a newer file adds or removes, and models whose prices it changes. */
 export function comparePresets(
   before: PresetsFile,
   after: PresetsFile,

@@ -12,11 +12,11 @@ export type ListedModel = {
   /** Undefined if the file has no price, or a price of 0. */
   prices: PriceTexts | undefined
   reasons: boolean
-  /** False if the model accepts no sampling settings. */
+  /** Whether the model accepts sampling settings. */
   samples: boolean
-  /** Descriptions of figures that the file lacks. */
+  /** Descriptions of figures that the price file lacks. */
   gaps: readonly string[]
-  /** Names of prices in the file for which our configuration has no field. */
+  /** Names of prices in the file that our configuration cannot express. */
   leftOut: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export function readPriceFile(value: unknown): ListedModel[] | undefined {
   return undefined
 }
 
-/** Whether a model has visible names. Others could inject lines into a configuration file or a terminal. */
+/** Whether a model's names are visible text. Other names could inject lines into a file or a terminal. */
 function isNamedVisibly({ id, provider }: ListedModel): boolean {
   return [id, provider].every((name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,256}$/u.test(name))
 }
@@ -86,7 +86,7 @@ const modelsDevKeys: Record<keyof RateTexts, string> = {
   cache_write_12h: 'cache_write_12h',
 }
 
-/** Reads `<provider>/<id>` or `<id>`, in dollars per token. Only models that generate text are read. */
+/** Reads an entry `<provider>/<id>` or `<id>`, with dollars per token. Only models that generate text are read. */
 function readLitellm([key, value]: [string, unknown]): ListedModel[] {
   const entry = asObject(value) ?? {}
   const provider = entry['litellm_provider']
@@ -155,7 +155,7 @@ const perMillion = 6
 /** Matches the names of prices, and of factors by tier, hour, region and kind of input (both files, November 2026). */
 const priceNames = /cost|pric|multiplier|uplift|off_peak|discount|specific_entry/i
 
-/** Returns the names of prices in the file that were not taken. A price of 0 and an empty list do not count. */
+/** Returns the names of prices in the file that were not read. A price of 0 and an empty list do not count. */
 function pricesIn(from: Record<string, unknown>, taken: readonly string[], names = priceNames): string[] {
   const isSomething = (value: unknown) =>
     isPrice(value) || (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
@@ -164,7 +164,7 @@ function pricesIn(from: Record<string, unknown>, taken: readonly string[], names
   )
 }
 
-/** Reads prices of hosted tool calls. That of a web search is taken only if it is the same for results of all sizes. */
+/** Reads prices of tool calls. A web search has a price only if it is the same for results of all sizes. */
 function readLitellmCalls(entry: Record<string, unknown>): Record<string, string> {
   const searches = new Set(Object.values(asObject(entry['search_context_cost_per_query']) ?? {}))
   const [search] = searches.size === 1 ? searches : []
@@ -177,7 +177,7 @@ function readLitellmCalls(entry: Record<string, unknown>): Record<string, string
 
 type Stepped = { above: unknown; rates: Partial<RateTexts> }
 
-/** Makes the prices of a model. If a step lacks a price, the base price is taken, and `gaps` says so. */
+/** Makes the prices of a model. If a step lacks a price, it gets the base price, which `gaps` reports. */
 function priced(
   rates: Partial<RateTexts>,
   stepped: readonly Stepped[],
@@ -204,7 +204,7 @@ function mapKeys(name: (kind: keyof RateTexts) => string): Record<keyof RateText
   return Object.fromEntries(kinds.map((kind) => [kind, name(kind)])) as Record<keyof RateTexts, string>
 }
 
-/** Reads the rates of a model. A price of 0 is ignored, because such files use it for an unknown price. */
+/** Reads the rates of a model. A price of 0 is ignored, because these files use 0 for unknown prices. */
 function readRates(
   from: Record<string, unknown>,
   keys: Record<keyof RateTexts, string>,
@@ -222,14 +222,14 @@ function isPrice(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0
 }
 
-/** Returns a number of tokens if it is a positive integer. */
+/** Returns a number of tokens, or undefined if it is not a positive integer. */
 function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
 }
 
 /**
- * Moves the decimal point of a number exactly: 1.25e-7 moved by 6 is 0.125, without rounding in between. Digits beyond the 9
- * places of a price are rounded up.
+ * Moves the decimal point of a number without binary rounding: 1.25e-7 moved by 6 is 0.125. Digits beyond the 9 places
+ * of a price are rounded up.
  */
 export function toDecimal(value: number, shift: number): string {
   const [digits = '', exponent = '0'] = String(value).split('e')

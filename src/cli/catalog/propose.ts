@@ -8,17 +8,17 @@ import { isJson, print } from '../print.ts'
 
 export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
 
-/** A change of the configuration file that a command proposes, and the texts that explain it. */
+/** A change of the configuration file that a command proposes, with texts that explain it. */
 export type Proposal = {
   file: string
   change: CatalogChange
-  /** Models that were left out. `why` has the reason and the cure. */
+  /** Models that the change leaves out. `why` has the reason and the cure. */
   left: readonly { id: string; why: string }[]
   /** Sentences that are printed after the change. */
   notes: readonly string[]
 }
 
-/** Returns the text of the file; empty if there is none yet. */
+/** Returns the text of the file, or an empty text if the file does not exist. */
 export function readSource(file: string): string {
   try {
     return readWhole(file) ?? ''
@@ -31,7 +31,7 @@ export function readSource(file: string): string {
 
 /**
  * Shows the change, asks, and writes the file (ruling X15). A change that adds mistakes is not written.
- * @throws Error if the person declines, or nobody can be asked
+ * @throws Error if the person declines, or if nobody can be asked
  */
 export async function propose(proposal: Proposal, options: ProposeOptions, command: Command): Promise<void> {
   const { file, change, left, notes } = proposal
@@ -78,7 +78,7 @@ function conclude(file: string, isChange: boolean, isWritten: boolean): string {
     : 'Nothing was written: this was a dry run.'
 }
 
-/** Refuses a change that adds mistakes. Mistakes that the file already had are reported by `check`. */
+/** Refuses a change that adds mistakes. Mistakes that the file already has do not count; `check` reports them. */
 function refuseMistakes(file: string, before: string, after: string): void {
   const known = new Set(findProblems(file, before).map(({ message }) => message))
   const mistake = findProblems(file, after).find(({ message }) => !known.has(message))

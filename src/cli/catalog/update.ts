@@ -6,7 +6,7 @@ import { print } from '../print.ts'
 import { comparePresets, newestDay, presetsBeside, presetsPath, readPresetsFile } from './presets-file.ts'
 import type { ProposeOptions } from './propose.ts'
 
-/** Runs `catalog update`, which copies a newer file of presets beside the configuration. The configured models stay. */
+/** Runs `catalog update`, which puts a newer file of presets beside the configuration. Its models do not change. */
 export async function updatePresets(options: ProposeOptions & { from: string }, command: Command): Promise<void> {
   const config = configFile(command.optsWithGlobals())
   const path = presetsPath(config)

@@ -3,7 +3,7 @@ import { builtInScripts } from '../../catalog/built-in-scripts.ts'
 import { type DoctorReply, readModelIds, send } from '../ask.ts'
 import { needKey } from './read-answer.ts'
 
-/** @property named the models that the person named, instead of the gateway's list */
+/** @property named the models that the person named; they replace the gateway's list */
 type ModelChoice = {
   origin: string
   key: string
@@ -12,13 +12,13 @@ type ModelChoice = {
   timeoutMs: number
 }
 
-/** @property skipped the number of listed models that are not probed */
+/** @property skipped the number of listed models that are not tested */
 type Chosen = { models: string[]; skipped: number; isPeer: boolean }
 
 /**
- * Chooses the models to probe: the named ones, or else the first of the gateway's list. Built-in models that simulate
- * faults are left out.
- * @throws Error for people, if the gateway cannot be reached, refuses the key, or does not list the model
+ * Chooses the models to test: the named ones, or else the first in the gateway's list without those that simulate
+ * faults.
+ * @throws Error for people if the gateway cannot be reached, refuses the key, or does not list a named model
  */
 export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   const { origin, named, modelsMax } = choice
@@ -29,7 +29,7 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   })
   needKey(seen)
   const isPeer = !ownRequestId.test(seen.headers.get('x-request-id') ?? '')
-  // An id with control characters is ignored, because a terminal would act on them.
+  // Ids with control characters are ignored, because a terminal would obey these.
   const listed = seen.status === 200 ? readModelIds(seen.text).filter((id) => /^\P{Cc}+$/u.test(id)) : []
   if (named.length > 0) {
     // If the gateway lists models, the named ones must be among them. Otherwise the probes show whether they exist.
@@ -47,10 +47,10 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   return { models: wanted.slice(0, modelsMax), skipped: Math.max(0, wanted.length - modelsMax), isPeer }
 }
 
-/** The form of request ids that only triwire makes (ruling R5): `req_` and a UUIDv7 without its dashes. */
+/** The form of request ids that only triwire makes (ruling R5): `req_` and a UUIDv7 without dashes. */
 const ownRequestId = /^req_[0-9a-f]{12}7[0-9a-f]{19}$/
 
-/** Gets the list. A server that refuses the key in the usual header may accept it in that of the messages wire. */
+/** Gets the list. If the server refuses the key in the usual header, the header of the messages wire is tried. */
 async function askList({ origin, key, timeoutMs }: ModelChoice): Promise<DoctorReply> {
   const url = `${origin}/v1/models`
   const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })

@@ -1,16 +1,16 @@
 import { clientWires, type JsonObject, type Reading, type Wire } from '#probes'
 
-/** An answer as a client reads it. @property turn the answer as a client sends it back in its next request */
+/** An answer as a client reads it. @property turn the answer as the client sends it back in the next request */
 export type ProbeReply = Reading & { turn: JsonObject[] }
 
-/** The name of the error by status: its `type` on the messages wire, its `code` on the others (spec 7). */
+/** The name of the error for each status: `type` on the messages wire, `code` on the others (spec 7). */
 const refusals: Readonly<Record<number, { type: string; code: string }>> = {
   400: { type: 'invalid_request_error', code: 'invalid_body' },
   401: { type: 'authentication_error', code: 'invalid_api_key' },
   404: { type: 'not_found_error', code: 'model_not_found' },
 }
 
-/** Finds a fault in the body of an error response. @param requestId the id in its `x-request-id` header */
+/** Finds a fault in the body of an error response. @param requestId the value of its header `x-request-id` */
 export function findMistake(
   wire: Wire,
   body: JsonObject,

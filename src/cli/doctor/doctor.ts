@@ -13,7 +13,7 @@ type DoctorOptions = {
   timeout: number
 }
 
-/** Adds `doctor`, which sends a gateway requests as clients would: text, stream, tools, reasoning, cache, errors. */
+/** Adds `doctor`, which sends requests to a gateway as clients would: text, stream, tools, reasoning, cache, errors. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
@@ -55,7 +55,7 @@ async function checkSignInOnly({ baseUrl, timeout: timeoutMs }: DoctorOptions, c
   report(command, origin, [], await checkSignIn({ origin, timeoutMs }))
 }
 
-/** Returns the token of a person who has signed in at the gateway, or undefined without a valid one. */
+/** Returns the token of a person who is signed in at the gateway. Undefined without a valid token. */
 async function findBearer({ baseUrl }: DoctorOptions): Promise<string | undefined> {
   if (baseUrl === undefined) return undefined
   const { readBearer } = await import('../login/bearer.ts')
@@ -95,10 +95,10 @@ async function probeAll(models: readonly string[], target: ProbedGateway): Promi
   return findings
 }
 
-/** The statuses with which a server responds on the path of a wire that it does not serve. */
+/** The statuses with which a server answers on the path of a wire that it does not have. */
 const unservedStatuses = [404, 405, 501]
 
-/** Checks the characters here, because the errors of the HTTP client and of the option parser would quote the key. */
+/** Checks the characters of the key here, because later errors would quote the key. */
 function needKey(key: string | undefined, command: Command): string {
   if (!key)
     command.error(
@@ -125,7 +125,7 @@ function readCount(text: string): number {
   return Number(text)
 }
 
-/** Accepts a URL with or without `/v1`, because clients' settings have either form. */
+/** Accepts a URL with or without `/v1`, because settings of clients have both forms. */
 function readOrigin(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError('Write it like http://127.0.0.1:8080.')

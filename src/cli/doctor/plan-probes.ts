@@ -8,7 +8,7 @@ import { bodyOf, messageOf, needKey, needRequestId } from './read-answer.ts'
 
 const wireList = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]
 
-/** Lists all probes: the gateway's own responses, then each model on each wire, then the errors of each wire. */
+/** Lists all probes: of the gateway itself, then of each model on each wire, and last of the errors of each wire. */
 export function planProbes(models: readonly string[]): Probe[] {
   return [
     { model: null, wire: null, name: 'models', isOurs: true, run: probeList },
@@ -72,7 +72,7 @@ const noSuchModel = 'triwire-doctor-no-such-model'
 
 type RefusalProbe = { status: number; model?: string; key?: string; isBroken?: boolean }
 
-/** Probes for errors, which run once on each wire. Those with an invalid key come last, because they are throttled. */
+/** Probes of errors, which run once on each wire. Probes with an invalid key come last, as they are throttled. */
 const refusalProbes: Readonly<Record<string, RefusalProbe>> = {
   'unknown model': { status: 404, model: noSuchModel },
   'malformed body': { status: 400, isBroken: true },
@@ -120,7 +120,7 @@ const modelProbes: Readonly<Record<string, (ask: AskModel) => Promise<ProbeVerdi
     return reasoning ? ok(`${reasoning.length} characters`) : none('this model shows none here')
   },
   'cache hit': async (ask) => {
-    // The text differs in each run, so that a cache hit cannot come from an earlier one.
+    // The text differs in each run, so that a cache hit cannot come from an earlier run.
     const cacheKey = `doctor-${randomBytes(6).toString('hex')}`
     const question = { ...probes.cache, system: `${cacheKey}. ${probes.cache.system}`, cacheKey }
     await ask(question)

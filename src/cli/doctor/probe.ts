@@ -8,56 +8,56 @@ export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
-  /** True if the server is not triwire. Then probes of what only triwire guarantees do not count. */
+  /** Whether the server is not triwire. A failed check of what only triwire guarantees then does not count. */
   isPeer: boolean
 }
 
 export type ProbeFinding = {
-  /** Null for a probe that is not about one model. */
+  /** Null for a probe that does not concern one model. */
   model: string | null
   wire: ClientWire | null
   probe: string
-  /** `none`: nothing failed and nothing was shown, for example if a model has no reasoning. */
+  /** `none`: nothing failed, but nothing was shown either, such as reasoning of a model without reasoning. */
   result: 'ok' | 'none' | 'failed'
-  /** Times of the probe's last request, in ms; null if no answer came. */
+  /** The times of the probe's last request, in ms. Null if no answer came. */
   firstByteMs: number | null
   totalMs: number | null
-  /** Input and output tokens of all requests of the probe. */
+  /** The input and output tokens of all requests of the probe. */
   tokens: number
   note: string
-  /** The status of the last answer; null if none came. */
+  /** The status of the last answer. Null if no answer came. */
   status: number | null
 }
 
-/** A check of the gateway: one or more requests, and what must be true of the responses. */
+/** A check of the gateway: one or more requests, and what must be true of their responses. */
 export type Probe = {
   model: string | null
   wire: ClientWire | null
   name: string
-  /** True if only triwire guarantees what is checked. Another server may fail it. */
+  /** Set if only triwire guarantees what is checked. Another server may then fail. */
   isOurs?: true
-  /** @throws Error that describes the fault */
+  /** Runs the check. @throws Error that describes the fault */
   run(asker: Asker): Promise<ProbeVerdict>
 }
 
-/** The gateway refuses the key, or its account cannot pay, so no further probe can succeed. */
+/** The gateway refuses the key, or the key's account cannot pay. No further probe can then succeed. */
 export class KeyRefused extends Error {}
 
-/** A fault in what only triwire guarantees. The specifications of the wires do not require it of other servers. */
+/** A fault in something that only triwire guarantees. The specifications of the wires do not require it. */
 export class OwnPromise extends Error {}
 
 export type ProbeVerdict = { result: 'ok' | 'none'; note: string }
 
 /** Sends the requests of a probe to the gateway. */
 export type Asker = {
-  /** @throws Error unless the answer is complete and has token counts */
+  /** Sends a question and reads the answer. @throws Error unless it is complete and has token counts */
   ask(question: Ask, model: string): Promise<ProbeReply>
   request(path: string, headers: Record<string, string>, body?: string): Promise<DoctorReply>
   /** The headers with which a client of the wire sends its key. */
   keyHeaders(key?: string): Record<string, string>
 }
 
-/** Asks one model. */
+/** Sends a question to one model. */
 export type AskModel = (question: Ask) => Promise<ProbeReply>
 
 export const ok = (note: string): ProbeVerdict => ({ result: 'ok', note })

@@ -22,7 +22,7 @@ export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorRepl
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }
 
-/** @throws Error unless the status is 200 and the body is an object */
+/** Returns the body of a response. @throws Error unless the status is 200 and the body is an object */
 export function bodyOf(seen: DoctorReply): JsonObject {
   const { status, headers, text } = seen
   needKey(seen)
@@ -36,7 +36,7 @@ export function bodyOf(seen: DoctorReply): JsonObject {
   return body as JsonObject
 }
 
-/** @throws KeyRefused if the key is refused or its account cannot pay */
+/** Checks that the key was accepted. @throws KeyRefused if it was refused, or if its account cannot pay */
 export function needKey({ status, text }: DoctorReply): void {
   if (status === 402) {
     throw new KeyRefused(
@@ -73,7 +73,7 @@ const cures: Readonly<Record<number, string>> = {
   429: 'wait a minute, or ask fewer models with --model',
 }
 
-/** Returns the cure for a status. If none is known, it names the request id to look for in the gateway's log. */
+/** Returns the cure for a status. If none is known, it says which request id to look for in the gateway's log. */
 function cureFor(status: number, requestId: string | undefined): string {
   if (status >= 300 && status < 400) return 'name the address that it redirects to as --base-url'
   const logged = requestId ? `look for ${requestId} in the gateway's log` : 'look into the log of the server'

@@ -28,7 +28,7 @@ export async function runProbe(
   }
   const ask: Asker['ask'] = async (question, asked) => {
     const { cacheKey, stream = false } = question
-    // The messages wire has no field for the key of a conversation.
+    // The messages wire has no field for the key of a conversation, so a header carries it.
     const headers = { ...keyHeaders(), ...(cacheKey && wire === 'messages' ? { 'x-session-id': cacheKey } : {}) }
     const body = { ...writeAsk(wire ?? 'chat', question), model: asked, ...(wire === 'responses' && { store: false }) }
     const reply = readAnswer(wire ?? 'chat', stream, await request(clientWire.path, headers, JSON.stringify(body)))
@@ -54,7 +54,7 @@ export async function runProbe(
 
 const soonMaxSeconds = 2
 
-/** Returns the wait after a 429 with a short `retry-after`, in ms. Clients retry such a 429, so the doctor does too. */
+/** Returns how long to wait after a 429 with a short `retry-after`, in ms. Clients retry such a 429 too. */
 function soonMs({ status, headers }: DoctorReply): number | undefined {
   const seconds = headers.get('retry-after') ?? ''
   return status === 429 && /^\d{1,2}$/.test(seconds) && Number(seconds) <= soonMaxSeconds
@@ -62,7 +62,7 @@ function soonMs({ status, headers }: DoctorReply): number | undefined {
     : undefined
 }
 
-/** Makes one line for a terminal and removes the key, which the server may have repeated. */
+/** Makes one line for a terminal without the key, which the server may have repeated. */
 function tidy(note: string, key: string): string {
   const line = note
     .replaceAll(key, '…')

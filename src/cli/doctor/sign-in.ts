@@ -11,13 +11,13 @@ import { findNetwork } from '../login/private-network.ts'
 import { none, ok, type ProbeFinding, type ProbeVerdict } from './probe.ts'
 
 /*
- * Checks of everything that a sign-in depends on, in the order in which a sign-in uses it. Nothing is billed, and no
- * sign-in is begun. The behaviour of Claude Code was observed with 2.1.332 on 27 November 2026.
+ * Checks everything that a sign-in depends on, in the order in which a sign-in uses it. Nothing is billed, and no
+ * sign-in begins. The behaviour of Claude Code was observed with 2.1.332 on 27 November 2026.
  */
 
 const discoveryPath = '/.well-known/oauth-authorization-server'
 
-/** @property origin the gateway's URL, with its path */
+/** @property origin the gateway's URL, including its path */
 type SignInPlace = { origin: string; timeoutMs: number; nowMs?: () => number }
 
 /** Whether a gateway offers sign-in. */
@@ -71,11 +71,11 @@ async function checkNetwork(origin: string): Promise<ProbeVerdict> {
   )
 }
 
-/** @property endMs the end of its validity. @property digest the SHA-256 of the leaf in hex */
+/** @property endMs when its validity ends. @property digest the SHA-256 of the server's own certificate in hex */
 type Certificate = { endMs: number; digest: string }
 
 const dayMs = 86_400_000
-/** Days before its end at which a certificate is reported. Automatic renewals come 30 days before. */
+/** A certificate is reported this many days before its end. Automatic renewals come 30 days before the end. */
 const soonDays = 14
 
 async function readCertificate(url: URL, timeoutMs: number): Promise<Certificate> {
@@ -106,7 +106,7 @@ function judgeEnd({ endMs }: Certificate, nowMs: number): ProbeVerdict {
   )
 }
 
-/** Compares the certificate with the one that the person trusted in Claude Code. No other part of its file is read. */
+/** Compares the certificate with the one that Claude Code trusts. It reads no other part of that file. */
 function checkPin({ host, hostname }: URL, { digest }: Certificate): ProbeVerdict | undefined {
   const folder = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
   let pins: Record<string, unknown> | undefined
@@ -144,7 +144,7 @@ function checkDiscovery(origin: string, { status, text, headers }: DoctorReply):
   return ok('its endpoints are of this origin')
 }
 
-/** A larger difference between the clocks, in s, cannot be a delay of the network. */
+/** If the clocks differ by more than this, in s, the delay of the network cannot be the cause. */
 const aheadSecondsMax = 60
 
 function checkClock({ headers, totalMs }: DoctorReply, nowMs: number): ProbeVerdict | undefined {

@@ -1,14 +1,14 @@
 /** A setting of the other gateway, or a field of its keys, and what the import did with it. */
 export type ImportedSetting = {
-  /** Its path, such as `model_list[0].litellm_params.rpm`. */
+  /** The path of the setting, such as `model_list[0].litellm_params.rpm`. */
   setting: string
   fate: 'carried' | 'replaced' | 'left'
-  /** The place in our configuration, or the reason why it is not there. */
+  /** The place of the setting in our configuration, or the reason why it has none. */
   why: string
 }
 
 /**
- * Lists the settings that are not carried, with the reasons, and counts the rest.
+ * Lists the settings that were not carried over, with the reasons, and counts the others.
  * @param notes sentences about assumptions
  */
 export function listText(what: string, settings: readonly ImportedSetting[], notes: readonly string[]): string {

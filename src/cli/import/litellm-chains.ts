@@ -9,12 +9,12 @@ import {
   wordOf,
 } from './litellm-settings.ts'
 
-/** The deployments of one name that speak the same wire, as one model of our catalog. */
+/** The deployments that share a name and a wire. They become one model of our catalog. */
 export type ImportGroup = { id: string; name: string; wire: string; entry: SourceFields }
 
 type Fallback = { targets: readonly string[]; when: readonly string[] }
 
-/** Makes chains of fallbacks. A chain gets the name that clients use; its first model is renamed to `NAME-only`. */
+/** Makes chains of fallbacks. A chain gets the name that clients use; its first model becomes `NAME-only`. */
 export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]): SourceFields[] {
   const names = new Set(groups.flatMap(({ id, name }) => [id, name]))
   const fallbacks = findFallbacks(made, names)

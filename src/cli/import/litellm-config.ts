@@ -20,9 +20,9 @@ import {
   wordOf,
 } from './litellm-settings.ts'
 
-/** A configuration of ours that was made from LiteLLM's. */
+/** A configuration of triwire that was made from one of LiteLLM's. */
 type ImportedConfig = {
-  /** The members of our configuration file. It has no catalog if no model can be carried. */
+  /** The members of our configuration file. Without a model that can be carried over, it has no catalog. */
   config: SourceFields
   settings: readonly ImportedSetting[]
   /** Sentences about figures that were assumed. */
@@ -32,8 +32,8 @@ type ImportedConfig = {
 }
 
 /**
- * Makes a configuration of ours from LiteLLM's proxy configuration (docs.litellm.ai/docs/proxy/config_settings,
- * November 2026). Each setting is reported once. No file and no variable is read.
+ * Makes our configuration from LiteLLM's proxy configuration (docs.litellm.ai/docs/proxy/config_settings,
+ * November 2026). Each setting is reported once. Neither files nor variables are read.
  * @param value the parsed YAML
  * @throws Error if the value is not a configuration of LiteLLM's
  */
@@ -64,7 +64,7 @@ function run(made: LitellmMaking): ImportedConfig {
   return { config, settings, notes: [...made.notes], groups: findGroups(made) }
 }
 
-/** Replaces references to `environment_variables`, which LiteLLM sets itself, with their values. */
+/** Replaces references to `environment_variables`, a section of variables that LiteLLM sets, with their values. */
 function withVariables(made: LitellmMaking, parts: SourceFields): SourceFields {
   const variables = asObject(made.source['environment_variables']) ?? {}
   return JSON.parse(JSON.stringify(parts), (_, value) => {
@@ -88,7 +88,7 @@ function findGroups(made: LitellmMaking): Map<string, string[]> {
   return groups
 }
 
-/** Reports a setting that nothing else has reported: with the fate in the tables, or as unknown. */
+/** Reports a setting that nothing else has reported: as litellm-fates.ts says, or as unknown. */
 function settle(made: LitellmMaking, { path, section, key }: SettingPlace): void {
   const fates = section === '' ? litellmSections : Object.hasOwn(litellmFates, section) ? litellmFates[section]! : {}
   const ofSection = Object.hasOwn(litellmSections, section) ? litellmSections[section] : undefined
@@ -121,7 +121,7 @@ function findDeployments(made: LitellmMaking): Deployment[] {
   })
 }
 
-/** Returns the deployments of an entry: one, or one for each model that its `*` matches. */
+/** Returns the deployments of an entry. There is one, or with a `*` one for each model that the `*` matches. */
 function named(
   made: LitellmMaking,
   name: string,
@@ -141,11 +141,11 @@ function named(
     return leave('no model that chats: triwire has no wire for it')
   const preset = presetOfProvider(provider)
   const stars = name.includes('*') || model.includes('*')
-  // At a cloud, the owner chooses the name of a deployment, so the presets cannot know it.
+  // The owner of a cloud account chooses the names of deployments there, so presets cannot have them.
   if (stars && (!preset || preset.ofCloud))
     return leave('`*` stands for models that are not known here: write an entry for each model')
   if (name.includes('*') && !model.includes('*')) return leave('`*` in the name alone: write an entry for each name')
-  // LiteLLM prefers an entry with the exact name to one with a pattern.
+  // An entry with the exact name has priority over a pattern, as in LiteLLM.
   const pairs = stars
     ? expand(name, model, preset!.models).filter((pair) => !made.exactNames.has(pair.name))
     : [{ name, model }]
@@ -160,7 +160,7 @@ function named(
   })
 }
 
-/** Makes the models for one name: one if the deployments share a wire, otherwise one for each wire. */
+/** Makes the models for one name: a single one if all deployments share a wire, or else one for each wire. */
 function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deployment[]): ImportGroup[] {
   const wires = deployments[0]!.ways.map(({ wire }) => wire)
   const shared = wires.find((wire) => deployments.every(({ ways }) => ways.some((way) => way.wire === wire)))
@@ -186,7 +186,7 @@ function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deplo
   })
 }
 
-/** Returns the models of a preset that a name with `*` matches, each with the name that clients use for it. */
+/** Returns the models of a preset that match a name with `*`, each with the name that clients use. */
 function expand(name: string, model: string, known: readonly PresetModel[]): { name: string; model: string }[] {
   const [before = '', after = ''] = model.split('*')
   return known

@@ -4,12 +4,12 @@ import { cutRows } from '../../operations/person-file.ts'
 export type DumpRow = Readonly<Record<string, unknown>>
 
 /**
- * Keys, teams and users of LiteLLM, with the fields of its API or of its tables.
- * @property members limits of users in teams, from `team_memberships` of `/team/list`
+ * Keys, teams and users of LiteLLM, with fields as in its API or its tables.
+ * @property members limits of users within teams, from `team_memberships` of `/team/list`
  */
 export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
 
-/** Names of members that contain rows although they are objects. */
+/** Names of members whose value contains rows although it is an object. */
 const wrappers = new Set([
   'key_list',
   'team_list',
@@ -21,14 +21,14 @@ const wrappers = new Set([
   'team_info',
 ])
 
-/** Columns that a user has and a member of a team has not. */
+/** Columns that rows of users have, and rows of team members do not have. */
 const userFields = ['user_role', 'user_alias', 'teams', 'max_budget']
 
 /**
  * Reads responses of LiteLLM's `/key/list`, `/team/list` and `/user/list`, or the tables `LiteLLM_VerificationToken`,
  * `LiteLLM_TeamTable` and `LiteLLM_UserTable` as CSV. A text may contain several pages of responses, one after the
- * other. Of rows with the same id the last counts. The fields are those of litellm 1.110.2 (schema.prisma, November
- * 2026).
+ * other. If rows have the same id, the last one counts. The fields are those of litellm 1.110.2 (schema.prisma,
+ * November 2026).
  * @param texts the contents of the files
  * @throws Error with a message for people
  */
@@ -62,12 +62,12 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers! }
 }
 
-/** Returns the map key of a user in a team. */
+/** Returns the key under which maps hold a user of a team. */
 export function memberOf(user: string, team: string): string {
   return JSON.stringify([user, team])
 }
 
-/** Whether a value means true. It accepts the forms of PostgreSQL, JSON, numbers, and tools that write CSV. */
+/** Whether a value means true, as PostgreSQL, JSON, numbers and programs that write CSV express it. */
 export function isTrue(value: unknown): boolean {
   return /^(t|true|1|y|yes)$/i.test(String(value).trim())
 }
@@ -78,7 +78,7 @@ function valuesOf(text: string): unknown[] {
   try {
     return [JSON.parse(bare)]
   } catch {
-    // The text may be several pages in one file. Each page begins at the beginning of a line.
+    // A file may contain several pages, one after the other. Each page begins at the beginning of a line.
     const parts = bare.split(/\n(?=[[{])/)
     try {
       return parts.map((part) => JSON.parse(part))

@@ -1,4 +1,4 @@
-/** Why a setting is not written into our configuration. `replaced`: triwire does the same in another way. */
+/** Why our configuration does not contain a setting. `replaced`: triwire does the same in another way. */
 type SettingFate = readonly [fate: 'replaced' | 'left', why: string]
 
 const replaced = (why: string): SettingFate => ['replaced', why]
@@ -24,7 +24,7 @@ const operators = replaced(
   'operators have tokens of their own: triwire operator create; clients need keys: triwire key create',
 )
 
-/** The fates of LiteLLM's settings, by section and name (docs.litellm.ai/docs/proxy/config_settings, November 2026). */
+/** The fate of LiteLLM's settings, by section and name (docs.litellm.ai/docs/proxy/config_settings, November 2026). */
 export const litellmFates: Readonly<Record<string, Readonly<Record<string, SettingFate>>>> = {
   litellm_params: {
     rpm: limit,
@@ -194,7 +194,7 @@ export const litellmFates: Readonly<Record<string, Readonly<Record<string, Setti
   },
 }
 
-/** The fates of settings without a row of their own, by patterns of `section.key`. The first match counts. */
+/** The fate of settings without a row of their own, by patterns of `section.key`. The first match counts. */
 export const litellmPatterns: readonly (readonly [names: RegExp, fate: SettingFate])[] = [
   [/^model_info\.supports_/, known],
   [/^environment_variables\.(LANGFUSE|LANGSMITH|HELICONE|DD|OTEL|SENTRY|ARIZE|PHOENIX|LITELLM_LOG)/, logging],
@@ -210,7 +210,7 @@ export const litellmPatterns: readonly (readonly [names: RegExp, fate: SettingFa
   [/^router_settings\.(.*affinity|.*cooldown|.*_fails|.*retr|enable_pre_call|.*pre_call_checks)/, routing],
 ]
 
-/** The fates of top-level settings, and of sections that have no table. */
+/** The fate of top-level settings, and of sections without a table of their own. */
 export const litellmSections: Readonly<Record<string, SettingFate>> = {
   environment_variables: left(
     'set it in the environment of the server, or with systemd or Compose in a file of variables',
@@ -228,9 +228,9 @@ export const litellmSections: Readonly<Record<string, SettingFate>> = {
   policies: guard,
 }
 
-/** The modes of models that triwire serves. Others are embeddings, images, audio, reranking and batches. */
+/** The modes of models that triwire serves. Other modes are embeddings, images, audio, reranking and batches. */
 export const chatModes: ReadonlySet<string> = new Set(['chat', 'completion', 'responses'])
 
-/** Matches names of models that do not chat. Used for deployments without a mode. */
+/** Matches names of models that do not chat. It decides for deployments that name no mode. */
 export const otherModels =
   /embed|whisper|tts|dall-e|gpt-image|imagen|rerank|moderation|transcribe|stable-diffusion|bge-|veo-|sora/i

@@ -3,15 +3,15 @@ import { readPriceFile, toDecimal } from '../catalog/price-files.ts'
 import { type DeploymentWay, presetOfProvider } from './litellm-places.ts'
 import { countOf, type Deployment, type LitellmMaking, type SourceFields } from './litellm-settings.ts'
 
-/** Limits and prices of a deployment. `prices` is undefined if no price is known. */
+/** The limits and prices of a deployment. `prices` is undefined if no price is known. */
 export type ImportFigures = { maxOutput: number; window: number | undefined; prices: ImportPrices | undefined }
 
-/** Prices in the form of our file: one row, or rows by time. */
+/** Prices in the form of our file: one row, or a list of rows by time. */
 export type ImportPrices = PriceTexts | readonly PriceTexts[]
 
 const priceName = /_cost(?:_|$)|pric/
 
-/** Finds the limits and prices of a deployment, and reports the settings from which they were taken. */
+/** Finds the limits and prices of a deployment, and reports which settings they come from. */
 export function figuresOf(
   made: LitellmMaking,
   { name, path, params, info, figureNames, provider }: Deployment,
@@ -52,7 +52,7 @@ export function figuresOf(
   }
 }
 
-/** Reads the prices per token of a deployment. LiteLLM accepts them in `litellm_params` and in `model_info`. */
+/** Reads the token prices of a deployment. LiteLLM accepts them in `litellm_params` and in `model_info`. */
 function writtenPrices(
   made: LitellmMaking,
   path: string,
@@ -91,7 +91,7 @@ function withCalls(prices: ImportPrices, calls: Readonly<Record<string, string>>
   return Array.isArray(prices) ? prices.map(add) : add(prices as PriceTexts)
 }
 
-/** Whether prices name calls of hosted tools. */
+/** Whether the prices include calls of the provider's tools. */
 export function hasCallPrices(prices: ImportPrices): boolean {
   return [prices].flat().some(({ calls }) => calls !== undefined)
 }
@@ -102,7 +102,7 @@ export function costOf(prices: ImportPrices): number {
   return Number(first!.output) + Number(first!.input)
 }
 
-/** Returns the highest prices by `costOf`, or undefined if no deployment has prices. */
+/** Returns the highest prices, compared by `costOf`. Undefined if no deployment has prices. */
 export function dearestOf(priced: readonly { figures: ImportFigures }[]): ImportPrices | undefined {
   return priced
     .flatMap(({ figures }) => (figures.prices ? [figures.prices] : []))
@@ -111,5 +111,5 @@ export function dearestOf(priced: readonly { figures: ImportFigures }[]): Import
 
 const allModels = Object.values(builtInPresets.presets).flatMap(({ models }) => models)
 
-/** The maximum output that is assumed for a model without known limits, in tokens. */
+/** The maximum output that is assumed if a model's limits are not known, in tokens. */
 const usualOutput = 8192

@@ -22,7 +22,7 @@ type PlannedKey = ForeignImport['keys'][number]
 type PlannedAccount = ForeignImport['accounts'][number]
 type PlannedPerson = NonNullable<ForeignImport['persons']>[number]
 
-/** A plan to import keys of another gateway, with the labels that the configuration must declare. */
+/** A plan for importing keys of another gateway, with the labels that the configuration must declare for them. */
 export type KeysPlan = {
   foreign: ForeignImport
   labels: Readonly<Record<string, readonly string[]>>
@@ -31,21 +31,21 @@ export type KeysPlan = {
 }
 
 export type KeysOptions = {
-  /** The account of keys that have no team, or whose team becomes a label. */
+  /** The account of keys without a team, and of keys whose team becomes a label. */
   account: string
-  /** Teams become these. If undefined, teams with a budget or limits become accounts, and others labels. */
+  /** All teams become these. Undefined: teams with a budget or limits become accounts, and others labels. */
   teams: 'accounts' | 'labels' | undefined
-  /** The credit of each account. If undefined, it is the rest of its team's budget. */
+  /** The credit of each account. Undefined: what is left of its team's budget. */
   creditNanos: bigint | undefined
-  /** Unix milliseconds. */
+  /** The present time in Unix milliseconds. */
   nowMs: number
-  /** The latest end of all keys, in Unix milliseconds. A key that ends earlier keeps its end. Undefined: no limit. */
+  /** When all keys end at the latest, in Unix milliseconds. Keys that end earlier keep their end. Undefined: never. */
   untilMs: number | undefined
   /** The models of each access group in the configuration (`model_info.access_groups`). */
   groups: ReadonlyMap<string, readonly string[]>
 }
 
-/** Fields of keys and teams that are not carried, with the reasons. They are reported only if they have a value. */
+/** Why fields of keys and teams are not carried over. A field is reported only if a row has a value for it. */
 const leftFields: Readonly<Record<string, string>> = {
   tpm_limit: 'there is no limit of tokens per minute: set `--rpm` and a budget',
   tpd_limit: 'there is no limit of tokens per day: a budget per day bounds them',
@@ -72,7 +72,7 @@ const leftFields: Readonly<Record<string, string>> = {
   admins: 'people are made from the keys of users; sign-in has its own rules',
 }
 
-/** Plans the import of a dump. Expired and blocked keys are left out. @throws Error with a message for people */
+/** Plans the import of a dump without its expired and blocked keys. @throws Error with a message for people */
 export function planLitellmKeys(dump: LitellmDump, options: KeysOptions): KeysPlan {
   return new KeysPlanning(dump, options).run()
 }
@@ -84,13 +84,13 @@ class KeysPlanning {
   readonly #labels = new Set<string>()
   readonly #settings: ImportedSetting[] = []
   readonly #notes = new Set<string>()
-  /** The number of keys and teams that have a field which is not carried, by field. */
+  /** For each field that is not carried over: the number of keys and teams that have a value for it. */
   readonly #leftCounts = new Map<string, number>()
-  /** The number of keys and teams with a value of metadata that is not carried, by its name. */
+  /** For each member of metadata that is not carried over: the number of keys and teams that have it. */
   readonly #leftMetadata = new Map<string, number>()
   readonly #users: ReadonlyMap<unknown, DumpRow>
   readonly #members: ReadonlyMap<string, DumpRow>
-  /** For each user the teams of their keys, and the account of the last key. A key without a team has the team ''. */
+  /** For each user: the teams of their keys, and the account of the last key. A key without a team has the team ''. */
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
@@ -101,7 +101,7 @@ class KeysPlanning {
   }
 
   run(): KeysPlan {
-    // Sorted, so that a second import gives teams with the same name the same accounts.
+    // The order is fixed, so that a second import gives the same accounts to teams that share a name.
     const inOrder = this.#dump.teams.toSorted((a, b) => (String(a['team_id']) < String(b['team_id']) ? -1 : 1))
     const teams = new Map(inOrder.map((team) => [team['team_id'], this.#teamOf(team)]))
     const keys = this.#dump.keys.flatMap((row) => this.#keyOf(row, teams.get(row['team_id'])))
@@ -136,23 +136,21 @@ class KeysPlanning {
     }
   }
 
-  /** Counts fields that have a value and are not carried. */
+  /** Counts the fields of a row that have a value but are not carried over. */
   #noteLeft(row: DumpRow): void {
     for (const field of Object.keys(leftFields))
       if (saysSomething(row[field])) this.#leftCounts.set(field, (this.#leftCounts.get(field) ?? 0) + 1)
   }
 
-  /**
-   * Returns the row whose limits also hold for a user's keys: that of the team member, or of the user without a team.
-   */
+  /** Returns the row whose limits also apply to a user's key: the team member, or the user for a key without a team. */
   #ownerOf(user: string, team: string): DumpRow | undefined {
     return team === '' ? this.#users.get(user) : this.#members.get(memberOf(user, team))
   }
 
   /**
-   * Plans a person. LiteLLM has limits for a user's keys without a team, and for those in one team
-   * (docs.litellm.ai/docs/proxy/users, 2026-10-10). Limits of our persons cover all keys, so a user with both gets
-   * none.
+   * Plans a person. In LiteLLM a user has limits for keys without a team, and limits for keys in each team
+   * (docs.litellm.ai/docs/proxy/users, 2026-10-10). Our limits of a person cover all keys, so a user with keys of both
+   * kinds gets none.
    */
   #personOf(user: string, { account, teams }: { account: string; teams: ReadonlySet<string> }): PlannedPerson[] {
     const row = this.#users.get(user)
@@ -186,7 +184,7 @@ class KeysPlanning {
     return [{ externalId: user, ...person, bounds: { ...(total && { budget: total }), ...rate } }]
   }
 
-  /** Returns short texts of the metadata. A list of texts is joined. Other values are counted by their names. */
+  /** Returns the metadata that are short texts. Lists of texts are joined. Other values are only counted, by name. */
   #metadataOf(row: DumpRow): { metadata?: Metadata } {
     const kept: Record<string, string> = {}
     for (const [name, value] of Object.entries(asObject(row['metadata']) ?? {})) {
@@ -259,7 +257,7 @@ class KeysPlanning {
     return { ...team, account: undefined, label }
   }
 
-  /** Returns a name for an account. If another team has the same name, the id follows it. */
+  /** Returns a name for an account. If another team has the same name, the id is added. */
   #freeName(alias: string, id: string): string {
     const name = isShownWhole(alias.trim(), 60) ? alias.trim() : id.slice(0, 60)
     const isTaken = (name: string) => this.#accounts.has(name) || name === this.#options.account
@@ -336,8 +334,8 @@ class KeysPlanning {
   }
 
   /**
-   * Returns the models that both the key and its team allow, or its user if it has no team. LiteLLM checks both
-   * (`can_team_access_model`, `can_user_call_model`). Undefined: all.
+   * Returns the models that both the key and its team allow, or for a key without a team its user. LiteLLM checks both
+   * (`can_team_access_model`, `can_user_call_model`). Undefined: all models.
    */
   #modelsOfKey(row: DumpRow, outer: readonly string[] | undefined, setting: string): string[] | undefined {
     const named = modelsOf(row['models'])
@@ -358,7 +356,7 @@ class KeysPlanning {
     })
     if (right.length > modelsMax)
       this.#notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
-    // If no model of the key can be named here, the key may use none, and not all.
+    // If none of the key's models exists here, the key may use no model, instead of all.
     return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
   }
 
@@ -376,16 +374,14 @@ type TeamPlan = {
   label: string | undefined
 }
 
-/** Returns a note on accounts that had no rate limit in the other gateway. @param names at least one */
+/** Returns a note about accounts without a rate limit in the other gateway. @param names at least one */
 export function noteOfRates(names: readonly string[]): string {
   const which =
     names.length === 1 ? `the account ${names[0]}` : `each of ${names.length} accounts, such as ${names[0]},`
   return `${which} may make as many requests a minute as limits.requests_per_minute says, with all its keys: 300 if it is not set. For more: triwire account set NAME --rpm 3000`
 }
 
-/**
- * Reads a list, or a text such as `['a', 'b']`. Undefined means all models: `all-proxy-models`, `*` or an empty list.
- */
+/** Reads a list, or a text such as `['a', 'b']`. Undefined means all: `all-proxy-models`, `*` or an empty list. */
 function modelsOf(value: unknown): string[] | undefined {
   const list = typeof value === 'string' ? value.match(/[^\s,'"[\]{}]+/g) : value
   const models = Array.isArray(list) ? list.filter((one) => typeof one === 'string' && one !== '') : []
@@ -393,8 +389,8 @@ function modelsOf(value: unknown): string[] | undefined {
 }
 
 /**
- * Returns why LiteLLM refuses all requests of a key or a team, or undefined if it does not. With a limit of 0 it
- * refuses all requests (litellm 1.110, `parallel_request_limiter_v3`).
+ * Returns why LiteLLM refuses all requests of a key or a team, or undefined. With a limit of 0 it does so (litellm
+ * 1.110, `parallel_request_limiter_v3`).
  */
 function whyRefused(row: DumpRow): string | undefined {
   if (isTrue(row['blocked'])) return 'it is blocked'
@@ -403,7 +399,7 @@ function whyRefused(row: DumpRow): string | undefined {
 }
 
 /**
- * Returns a limit of a key or a team, or else that of its budget (`budget_id`). A limit below 0 counts as 0.
+ * Returns a limit of a key or a team, or else the limit of its budget (`budget_id`). A limit below 0 counts as 0.
  * @throws Error if it is not a number, because the key would have no limit
  */
 function limitOf(row: DumpRow, name: string): number | undefined {
@@ -431,7 +427,7 @@ function isLimited(row: DumpRow): boolean {
   return ['max_budget', 'rpm_limit', 'tpm_limit', 'tpd_limit'].some((name) => limitOf(row, name) !== undefined)
 }
 
-/** Whether a text may contain a key of triwire or of LiteLLM. */
+/** Whether a text may contain a key of triwire or LiteLLM. */
 function holdsKey(text: string): boolean {
   return mayHoldKey(text) || withoutKeys(text) !== text
 }
@@ -444,13 +440,13 @@ function isExternalId(id: string): boolean {
   }
 }
 
-/** Returns the budget of a key or a person. A budget without a period is reduced to what is left of it. */
+/** Returns the budget of a key or a person. A budget that never renews becomes what is left of it. */
 function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void): Budget | undefined {
   const { budget, left } = budgetOf(row, limits, note)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** Returns a budget, and what is left of it now. A period that we do not have is replaced by a stricter one. */
+/** Returns a budget, and what is left of it. If we do not have its period, a stricter period replaces it. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,
@@ -481,7 +477,7 @@ function budgetOf(
 const unitDays: Readonly<Record<string, number>> = { s: 1 / 86_400, m: 1 / 1_440, h: 1 / 24, d: 1, w: 7, mo: 31 }
 const namedDays: Readonly<Record<string, number>> = { daily: 1, weekly: 7, monthly: 31 }
 
-/** Returns the days of a duration of LiteLLM, such as `30d`, `24h` and `1mo`. Any other form is infinite. */
+/** Returns the days of a duration in LiteLLM's form, such as `30d`, `24h` or `1mo`. Other forms count as infinite. */
 function daysOf(duration: string): number {
   const [, count, unit] = /^(\d+)\s*(mo|[smhdw])$/.exec(duration) ?? []
   return namedDays[duration] ?? (unit === undefined ? Number.POSITIVE_INFINITY : Number(count) * unitDays[unit]!)
@@ -492,10 +488,10 @@ function nanosOf(credits: number): bigint {
   return nanos > nanosMax ? nanosMax : nanos
 }
 
-/** Reads a time as Unix milliseconds. LiteLLM's times without a zone are in UTC. @throws Error if it is not a time */
+/** Reads a time as Unix milliseconds. LiteLLM's times without a zone are UTC. @throws Error for any other text */
 function momentOf(value: unknown): number | undefined {
   if ((value ?? '') === '') return undefined
-  // PostgreSQL writes a zone without minutes, as +00.
+  // PostgreSQL writes the offset of a time zone without minutes, as in +00.
   const text = String(value).replace(/(:\d\d(?:\.\d+)?[+-]\d\d)$/, '$1:00')
   const ms = Date.parse(/[Zz]|[+-]\d\d:?\d\d$/.test(text) ? text : `${text.replace(' ', 'T')}Z`)
   if (Number.isNaN(ms)) throw new Error(`a key expires at ${JSON.stringify(value)}, which is no time`)

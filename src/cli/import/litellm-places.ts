@@ -4,34 +4,34 @@ import { presets } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /*
- * The providers of LiteLLM: our wire and profile for each, its address, and the variable of its key. The source of an
- * address is docs/providers.md. Providers that are not in it were not compared with a page of theirs; `triwire check
- * --online` shows whether their addresses respond.
+ * How each provider of LiteLLM is reached: our wire and profile, its address, and the variable of its key. Addresses
+ * come from docs/providers.md. Addresses of providers that are not there were not compared with the provider's pages;
+ * `triwire check --online` shows whether they respond.
  */
 
-/** Returns a parameter of a deployment as text, or undefined. References have our form (`${NAME}`). */
+/** Returns a parameter of a deployment as text, or undefined. A reference to a variable has our form (`${NAME}`). */
 export type DeploymentTexts = (name: string) => string | undefined
 
-/** How our gateway reaches a deployment. */
+/** One way in which our gateway can reach a deployment. */
 export type DeploymentWay = {
   wire: ModelWire
   profile: string
-  /** The entry of `upstreams` without its `accounts`. */
+  /** The entry of `upstreams`, without `accounts`. */
   upstream: Readonly<Record<string, unknown>>
-  /** An entry of `accounts` without its name. */
+  /** The entry of `accounts`, without its name. */
   account: Readonly<Record<string, unknown>>
-  /** The upstream's name of the model. */
+  /** The name of the model at the upstream. */
   model: string
-  /** True if the server is the operator's own. Then tokens cost nothing unless a price is set. */
+  /** Whether the server is the operator's own. Its tokens cost nothing unless a price is set. */
   isOwn: boolean
 }
 
-/** The possible ways, the preferred one first, or the reason why there is none. */
+/** The ways to reach a deployment, the best one first; or the reason why there is none. */
 type DeploymentWays = readonly DeploymentWay[] | string
 
 type WaysOfProvider = (model: string, text: DeploymentTexts) => DeploymentWays
 
-/** Profiles of models whose profile is not that of the provider, by patterns of their names. The first match counts. */
+/** Models with another profile than their provider's, by patterns of names. The first match counts. */
 const profilesByName: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
   openai: [
     [/^gpt-5[\w.]*-chat/, 'openai'],
@@ -51,7 +51,7 @@ function profileOf(name: string, model: string): string {
 const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
-/** LiteLLM adds `/chat/completions` to an address. We also add `/v1` to a bare host, so its path is set explicitly. */
+/** Returns an upstream with a set path: LiteLLM adds `/chat/completions`, and we add `/v1` to a bare host. */
 function asWritten(url: string): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)
@@ -67,7 +67,7 @@ function ofPreset(name: string): WaysOfProvider {
   return (model, text) => {
     const url = text('api_base')
     const host = url === undefined ? own : (/^https:\/\/([^/:]+)/.exec(url)?.[1] ?? '')
-    // The host of a provider's region is a subdomain of the provider's host.
+    // A provider's regions have hosts below the provider's own host.
     const isTheirs = host === own || host.endsWith(`.${own}`)
     const profile = profileOf(name, model)
     const account = keyOf(text, preset.upstream.keyVariable)
@@ -84,7 +84,7 @@ function ofPreset(name: string): WaysOfProvider {
   }
 }
 
-/** Whether a host is this machine or in a private network: a name without a dot or with a local suffix, or RFC 1918. */
+/** Whether a host is this machine or in a private network: RFC 1918, a name without a dot, or a local suffix. */
 function isPrivate(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^/:]+)/.exec(url)?.[1] ?? ''
   return (
@@ -96,7 +96,7 @@ function isPrivate(url: string): boolean {
 
 type OpenPlace = { url?: string; urlVariable?: string; key?: string; profile?: string; isOwn?: true; paths?: object }
 
-/** Returns the ways of a provider with a chat completions endpoint. Without a `key` variable it needs no key. */
+/** Returns the ways of a provider with a chat completions endpoint. If no `key` variable is given, it needs no key. */
 function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }: OpenPlace): WaysOfProvider {
   return (model, text) => {
     const written = text('api_base') ?? (urlVariable && !url ? `\${${urlVariable}}` : undefined)
@@ -107,7 +107,7 @@ function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }:
   }
 }
 
-/** Returns the ways of an operator's own server. LiteLLM's address of it lacks `/v1`, which we add as usual. */
+/** Returns the ways of an operator's own server. LiteLLM's addresses for it lack `/v1`, which our gateway adds. */
 function ownServer(options: OpenPlace): WaysOfProvider {
   const plain = open({ ...options, isOwn: true })
   return (model, text) => {
@@ -119,7 +119,7 @@ function ownServer(options: OpenPlace): WaysOfProvider {
 
 const entraFields = ['tenant_id', 'client_id', 'client_secret']
 
-/** Returns the account of a deployment, with its Entra credentials or its key. */
+/** Returns the account of a deployment: with its Entra credentials, or else with its key. */
 function azureAccount(text: DeploymentTexts, variable: string) {
   const [tenant, client, secret] = entraFields.map(text)
   if (text('api_key') !== undefined || !tenant || !client || !secret) return { account: keyOf(text, variable) }
@@ -232,7 +232,7 @@ const vertex: WaysOfProvider = (model, text) => {
 
 const plainCompletions: WaysOfProvider = () => 'it is asked for plain completions, which is no wire of triwire'
 
-/** LiteLLM's providers, by name. */
+/** The ways of LiteLLM's providers, by the provider's name. */
 const providers: Readonly<Record<string, WaysOfProvider>> = {
   ...Object.fromEntries(
     Object.entries(presets)
@@ -277,7 +277,7 @@ const providers: Readonly<Record<string, WaysOfProvider>> = {
   custom_openai: open({}),
 }
 
-/** Patterns of model names without a provider, and the provider that LiteLLM chooses for them. */
+/** Patterns of model names without a provider, each with the provider that LiteLLM then assumes. */
 const bareNames: readonly (readonly [RegExp, string])[] = [
   [/^(gpt-|chatgpt-|o\d|codex)/, 'openai'],
   [/^claude/, 'anthropic'],
@@ -288,7 +288,7 @@ const bareNames: readonly (readonly [RegExp, string])[] = [
 /**
  * Splits LiteLLM's name of a model into provider and model.
  * @param custom `custom_llm_provider`, which has priority
- * @param hasBase whether the deployment has an address of its own; then an unknown provider counts as OpenAI-compatible
+ * @param hasBase whether the deployment has its own address, where an unknown provider counts as OpenAI-compatible
  */
 export function splitLitellmModel(name: string, custom: string | undefined, hasBase: boolean) {
   const [, first, rest = ''] = /^([^/]+)\/(.*)$/s.exec(name) ?? []
@@ -301,7 +301,7 @@ export function splitLitellmModel(name: string, custom: string | undefined, hasB
   return { provider: named ?? (hasBase ? 'openai' : first), model: name }
 }
 
-/** Returns the ways to reach a deployment. @param text also returns `base_model` of `model_info` */
+/** Returns the ways to reach a deployment. @param text for `base_model`, it returns that of `model_info` */
 export function waysOfDeployment(provider: string | undefined, model: string, text: DeploymentTexts): DeploymentWays {
   if (provider === undefined) return 'its provider is not named: write `provider/model`'
   if (Object.hasOwn(providers, provider)) return providers[provider]!(model, text)
@@ -309,7 +309,7 @@ export function waysOfDeployment(provider: string | undefined, model: string, te
   return open({})(model, text)
 }
 
-/** Returns the preset of a LiteLLM provider, whose models a name with `*` matches. */
+/** Returns the preset of a provider of LiteLLM. A name with `*` matches the models of the preset. */
 export function presetOfProvider(provider: string | undefined): Preset | undefined {
   return Object.entries(presets).find(
     ([name, { listedAs }]) => name === provider || listedAs.includes(provider ?? ''),

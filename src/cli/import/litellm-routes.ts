@@ -12,7 +12,7 @@ import {
   textOf,
 } from './litellm-settings.ts'
 
-/** A deployment, the way to reach it, and its limits and prices. */
+/** A deployment, how it is reached, and its limits and prices. */
 type DeploymentFigures = { deployment: Deployment; way: DeploymentWay; figures: ImportFigures }
 
 type ImportRoute = {
@@ -24,7 +24,7 @@ type ImportRoute = {
   headers: SourceFields | undefined
 }
 
-/** Parameters of a deployment that have a second name. */
+/** Parameters of a deployment that have a second name, which is the value. */
 export const sameAs: Readonly<Record<string, string>> = {
   api_base: 'base_url',
   tenant_id: 'azure_tenant_id',
@@ -35,7 +35,7 @@ export const sameAs: Readonly<Record<string, string>> = {
   vertex_credentials: 'vertex_ai_credentials',
 }
 
-/** Parameters that become parts of the upstream, its account or the route. */
+/** Parameters that are carried over, as parts of the upstream, its account or the route. */
 const carriedParams = [
   ...['model', 'custom_llm_provider', 'api_key', 'api_base', 'base_url', 'api_version', 'organization', 'order'],
   ...Object.entries(sameAs).flat(),
@@ -43,10 +43,10 @@ const carriedParams = [
   'aws_bedrock_runtime_endpoint',
 ]
 
-/** Credentials of AWS. Our configuration reads them from AWS's variables, profiles and roles. */
+/** Credentials of AWS. They are not carried over, because we read them from AWS's variables, profiles and roles. */
 const awsSecrets = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
 
-/** Makes the catalog entry of a model, without its id. @param dearest the prices for all its deployments */
+/** Makes the catalog entry of a model, without its id. @param dearest the prices, which apply to all its deployments */
 export function entryOf(
   made: LitellmMaking,
   wire: string,
@@ -83,7 +83,7 @@ export function entryOf(
   }
 }
 
-/** Makes the routes of a model. Deployments that differ only in their key become accounts of one upstream. */
+/** Makes the routes of a model. Deployments that differ only in their keys become accounts of one upstream. */
 function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): ImportRoute[] {
   const weights = weightsOf(
     made,
@@ -131,7 +131,7 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
 
 const rateKeys = ['rpm', 'tpm'] as const
 
-/** Returns the weights of routes. LiteLLM's simple-shuffle uses `weight`, or else `rpm`, or else `tpm`. */
+/** Returns the weights of routes. LiteLLM's strategy simple-shuffle uses `weight`, or else `rpm`, or else `tpm`. */
 function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): number[] {
   if (deployments.length > 1)
     for (const key of ['weight', 'rpm', 'tpm']) {
@@ -145,7 +145,7 @@ function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): num
     }
   for (const { path } of deployments) {
     made.note(`${path}.litellm_params.weight`, 'replaced', 'each deployment has the same weight, or is the only one')
-    // LiteLLM's default strategy uses them as weights, not as limits (docs.litellm.ai/docs/routing, November 2026).
+    // LiteLLM's default strategy uses these rates as weights, not as limits (docs.litellm.ai/docs/routing, Nov. 2026).
     const { routing_strategy: strategy = 'simple-shuffle' } = asObject(made.source['router_settings']) ?? {}
     if (deployments.length === 1 && strategy === 'simple-shuffle')
       for (const key of rateKeys)
@@ -178,8 +178,8 @@ function accountOf(made: LitellmMaking, { path }: Deployment, { account }: Deplo
 }
 
 /**
- * Returns the name of the upstream with these accounts, and creates it if it does not exist.
- * @param used pairs of upstream and model in other routes of the same model; two routes may not have the same pair
+ * Returns the name of the upstream that has these accounts. If there is none, it is created.
+ * @param used pairs of upstream and model in the model's other routes, which must all differ
  */
 function upstreamOf(
   made: LitellmMaking,
@@ -211,7 +211,7 @@ function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b)
 }
 
-/** Returns the profile of a deployment. It is a map if the deployment names fields to drop or to accept. */
+/** Returns the profile of a deployment: a name, or a map if the deployment lists fields to drop or to accept. */
 function profileOf(
   made: LitellmMaking,
   { path, params }: Deployment,
@@ -221,7 +221,7 @@ function profileOf(
   const more: SourceFields = {}
   for (const [ours, theirs] of Object.entries(lists)) {
     const fields = params[theirs]
-    // A path into a field, such as `tools[*].examples`, has no counterpart.
+    // A path into a field, such as `tools[*].examples`, cannot be expressed here.
     if (!Array.isArray(fields) || !fields.every((one) => typeof one === 'string' && /^[a-z][a-z0-9_]*$/.test(one)))
       continue
     if (fields.length > 0) more[ours] = [...new Set(fields)]

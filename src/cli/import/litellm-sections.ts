@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import { type LitellmMaking, objectsOf, type SourceFields, wordOf } from './litellm-settings.ts'
 
-/** Makes the sections of our configuration that hold for all models: timeouts, limits and the log. */
+/** Makes the sections of our configuration that apply to all models: timeouts, limits and the log. */
 export function makeSections(made: LitellmMaking): SourceFields {
   const [router, module, general] = ['router_settings', 'litellm_settings', 'general_settings'].map(
     (section) => asObject(made.source[section]) ?? {},
@@ -26,7 +26,7 @@ export function makeSections(made: LitellmMaking): SourceFields {
 const usualSeconds = { json: 600, stream: 300 }
 
 /**
- * Makes timeouts. Ours hold for all models, so the longest of LiteLLM's is taken. For a stream LiteLLM uses the
+ * Makes timeouts. Ours apply to all models, so the longest of LiteLLM's is taken. For a stream LiteLLM uses the
  * deployment's `stream_timeout`, then the router's, then that of other answers (litellm 1.110, `Router._get_timeout`).
  */
 function timeoutsOf(made: LitellmMaking, module: SourceFields, router: SourceFields): SourceFields {

@@ -3,15 +3,15 @@ import type { ListedModel } from '../catalog/price-files.ts'
 import type { ImportedSetting } from './import-report.ts'
 import type { DeploymentWay } from './litellm-places.ts'
 
-/** An object of LiteLLM's file, or of ours. */
+/** An object of LiteLLM's file, or of our configuration file. */
 export type SourceFields = Record<string, unknown>
 
 export type LitellmOptions = {
   /** The date for `catalog.pinned`. */
   today: string
-  /** Models of a published price file, for prices and limits that LiteLLM's file lacks. */
+  /** Models of a published price file, which supplies prices and limits that LiteLLM's file lacks. */
   listed?: readonly ListedModel[]
-  /** Whether models without a known price are free. If not, they are left out, except on the operator's own servers. */
+  /** Whether models without a known price are free. If not, only those on the operator's servers are kept. */
   isUnpricedFree?: boolean
 }
 
@@ -23,22 +23,22 @@ export type Deployment = {
   info: SourceFields
   ways: readonly DeploymentWay[]
   provider: string | undefined
-  /** Names by which presets and price files may list the model, the most specific first. */
+  /** The names under which presets and price files may list the model, the most specific name first. */
   figureNames: readonly string[]
 }
 
-/** The state of one conversion, which its parts share. */
+/** The state of one conversion, which all its parts use. */
 export class LitellmMaking {
   readonly source: SourceFields
   readonly options: LitellmOptions
-  /** The fate of each setting, by its path. */
+  /** The fate of each setting (carried over, replaced or left out), by its path. */
   readonly report = new Map<string, ImportedSetting>()
   readonly upstreams = new Map<string, { name: string; entry: SourceFields }>()
   /** Names of the calendars that prices use. */
   readonly calendars = new Set<string>()
   /** Sentences about figures that were assumed. */
   readonly notes = new Set<string>()
-  /** All names in `model_list`. A name that is listed exactly is not taken from a pattern. */
+  /** All names in `model_list`. If a name is listed exactly, no pattern supplies it. */
   readonly exactNames: ReadonlySet<unknown>
 
   constructor(source: SourceFields, options: LitellmOptions) {
@@ -47,17 +47,17 @@ export class LitellmMaking {
     this.exactNames = new Set(objectsOf(source['model_list']).map((entry) => entry['model_name']))
   }
 
-  /** Reports the fate of a setting, unless it is reported already. */
+  /** Reports what happened to a setting. A setting that was reported before is not changed. */
   note(setting: string, fate: ImportedSetting['fate'], why: string): void {
     if (!this.report.has(setting)) this.report.set(setting, { setting, fate, why })
   }
 
-  /** Reports that a setting is left, even if it is reported already. */
+  /** Reports that a setting was left out, even if it was reported before. */
   overrule(setting: string, why: string): void {
     this.report.set(setting, { setting, fate: 'left', why })
   }
 
-  /** Reports that all settings of a deployment are left. @returns an empty list */
+  /** Reports that all settings of a deployment were left out. @returns an empty list */
   leave(one: Pick<Deployment, 'path' | 'params' | 'info'>, why: string): [] {
     for (const { path } of settingsOf({}, one)) this.note(path, 'left', why)
     return []
@@ -71,7 +71,7 @@ export const aliasPlaces = [
 
 export type SettingPlace = { path: string; section: string; key: string }
 
-/** Lists the settings of a file, each with its section in the table of fates. @param one lists those of one model */
+/** Lists the settings of a file, each with its section in the tables of fates. @param one only those of a model */
 export function settingsOf(
   source: SourceFields,
   one?: { path: string; params: SourceFields; info: SourceFields },
@@ -114,7 +114,7 @@ export function settingsOf(
   })
 }
 
-/** Returns the elements of a list. An element that is not an object becomes an empty one. */
+/** Returns the elements of a list. Elements that are not objects become empty objects. */
 export function objectsOf(value: unknown): SourceFields[] {
   return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
 }
@@ -127,12 +127,12 @@ export function textOf(value: unknown): string | undefined {
   return name === undefined ? value.replaceAll('${', '$${') : `\${${name}}`
 }
 
-/** Returns a text or a number as text, and an empty text for anything else. */
+/** Returns a text, or a number as text. Anything else becomes an empty text. */
 export function wordOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Reads an integer above 0 from a number or a text. Anything else is undefined. */
+/** Returns an integer above 0 that is given as a number or a text. Anything else gives undefined. */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === 'string' ? Number(value) : value
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : undefined

@@ -22,9 +22,9 @@ type ImportLitellmOptions = WriteOptions &
   }
 
 /**
- * Runs `import litellm`, which reads LiteLLM's configuration, prints or writes ours, and lists the fate of each
- * setting. The list never has their values. Keys of a dump are imported into the store in one transaction.
- * @throws Error if a file cannot be read or written, or if no model can be carried
+ * Runs `import litellm`, which reads LiteLLM's configuration, prints or writes ours, and lists what happened to each
+ * setting, without values. Keys of a dump are imported into the store in one transaction.
+ * @throws Error if a file cannot be read or written, or if no model can be carried over
  */
 export async function importLitellm(file: string, options: ImportLitellmOptions, command: Command): Promise<void> {
   refuseToReplace(options)
@@ -44,7 +44,7 @@ export async function importLitellm(file: string, options: ImportLitellmOptions,
   )
 }
 
-/** Reads the price file of LiteLLM or models.dev, if one is named. @throws Error with a message for people */
+/** Reads the named price file of LiteLLM or models.dev, if there is one. @throws Error with a message for people */
 export function pricingOf({ prices, unpricedFree }: PricingOptions): Parameters<typeof convertLitellm>[1] {
   const listed = readListed(prices)
   return { today: today(), ...(listed && { listed }), isUnpricedFree: unpricedFree === true }
@@ -88,15 +88,15 @@ function readYaml(file: string, cure: string): unknown {
   try {
     return parse(readText(file, cure), { merge: true, logLevel: 'error' })
   } catch (error) {
-    // The parser's message quotes lines, which may contain keys.
+    // The parser's message would quote lines of the file, which may contain keys.
     if ((error as Error).name === 'YAMLParseError') throw new Error(`${file} is not valid YAML: ${cure}`)
     throw error
   }
 }
 
 /**
- * Adds the settings of the files that `include` names (litellm 1.110, `resolve_includes`). As in LiteLLM, lists are
- * joined, and other values replace earlier ones. Each file is read once.
+ * Adds the settings of files that `include` names (litellm 1.110, `resolve_includes`). As in LiteLLM, lists are joined,
+ * and other values replace earlier ones. Each file is read once.
  */
 function withIncluded(file: string, value: unknown, seen = new Set([resolve(file)])): unknown {
   const source = asObject(value)

@@ -12,7 +12,7 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
 
-/** LiteLLM's name of a channel's provider, the version to add to addresses without one, and the usual address. */
+/** How LiteLLM names a channel's provider, the version to add to an address without one, and the usual address. */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
 /** Channel types that both programs share (relay/channeltype/define.go, constant/channel.go, November 2026). */
@@ -52,7 +52,7 @@ const kinds: Readonly<Record<OneApiDialect, Readonly<Record<number, ChannelKind>
   },
 }
 
-/** Fields of a channel that are not carried, with the reasons. They are reported only if they have a value. */
+/** Why fields of a channel are not carried over. A field is reported only if a channel has a value for it. */
 const leftFields: Readonly<Record<string, string>> = {
   status_code_mapping: 'errors have the words of the gateway: docs/interface.md',
   param_override: 'triwire sends what the client wrote; `drops` of a profile takes fields away',
@@ -61,8 +61,8 @@ const leftFields: Readonly<Record<string, string>> = {
 }
 
 /**
- * Converts channels to a configuration for the LiteLLM import, with one entry for each model of each channel.
- * @returns the configuration, and the name of the channel of each entry
+ * Converts channels into a configuration of LiteLLM's form, with an entry for each model of each channel.
+ * @returns the configuration, and the channel's name for each entry
  */
 export function modelListOf(
   { channels, options }: OneApiTables,
@@ -112,7 +112,7 @@ function nameOf({ id, name }: OneApiRow): string {
   return `channel ${name || id} (${id})`
 }
 
-/** Returns the keys of a channel. Several keys are on lines of their own. */
+/** Returns the keys of a channel. If there are several, each is on its own line. */
 function keysOf({ key }: OneApiRow): string[] {
   const keys = textOf(key)
     .split('\n')
@@ -121,7 +121,7 @@ function keysOf({ key }: OneApiRow): string[] {
   return keys.length > 0 ? keys : ['']
 }
 
-/** Returns the address of a channel with its version, which one-api and new-api add themselves. */
+/** Returns the address of a channel with its version. one-api and new-api add the version themselves. */
 function addressOf({ base_url: written, other }: OneApiRow, [provider, version = '', usual]: ChannelKind): object {
   const base = (textOf(written) || usual || '').replace(/\/+$/, '')
   if (provider === 'azure') return { ...(base && { api_base: base }), ...(textOf(other) && { api_version: other }) }
@@ -130,8 +130,8 @@ function addressOf({ base_url: written, other }: OneApiRow, [provider, version =
 }
 
 /**
- * Computes prices from ratios in the options. A ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go).
- * Built-in ratios are not in the tables. A model without both ratios gets the price of our presets.
+ * Computes prices from ratios in the options: 1 means $0.002 for 1,000 tokens (relay/billing/ratio/model.go). Built-in
+ * ratios are not in the tables. A model without both ratios gets the price of our presets.
  */
 function ratiosOf(options: readonly OneApiRow[]): (model: string) => object {
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}
@@ -153,7 +153,7 @@ function round(price: number): number {
   return Number(price.toPrecision(12))
 }
 
-/** Plans accounts and keys. A user becomes an account with the rest of their quota, and a token becomes a key. */
+/** Plans accounts and keys. A user becomes an account with what is left of their quota, and a token becomes a key. */
 export function planOneApiKeys(
   { tokens, users, channels, options }: OneApiTables,
   { dialect, nowMs, untilMs }: { dialect: OneApiDialect; nowMs: number; untilMs: number | undefined },
@@ -161,7 +161,7 @@ export function planOneApiKeys(
   const settings: ImportedSetting[] = []
   const notes = new Set<string>()
   const unit = Number(optionOf(options, 'QuotaPerUnit')) || 500_000
-  // Limited to the largest amount of a balance.
+  // A quota can exceed the largest balance, so it is limited to that.
   const nanosOf = (quota: unknown) => BigInt(Math.round(Math.min(Math.max(0, Number(quota) || 0) / unit, 9e9) * 1e9))
   const accounts = new Map<unknown, ForeignImport['accounts'][number]>()
   const groupOf = new Map(users.map(({ id, group }) => [id, textOf(group) || 'default']))
@@ -204,7 +204,7 @@ export function planOneApiKeys(
             ? wordsOf(token['model_limits'])
             : []
       const named = textOf(token['group'])
-      // In new-api, a token of the group `auto` may use all groups of its user. Here it gets the user's own group.
+      // In new-api, a token of the group `auto` may use all groups of its user. Here it gets only the user's own group.
       const group = groups(named && named !== 'auto' ? named : groupOf.get(token['user_id'])!)
       const models = own.length > 0 ? own.filter((model) => group?.includes(model) ?? true) : group
       if (models && models.length > modelsMax)
@@ -249,7 +249,7 @@ export function planOneApiKeys(
   return { foreign, labels: {}, settings, notes: [...notes] }
 }
 
-/** Returns the models of a group: undefined if it may use all, and an empty list if it has no channel. */
+/** Returns the models of a group. Undefined: the group may use all. An empty list: the group has no channel. */
 function modelsByGroup(channels: readonly OneApiRow[]): (group: string) => string[] | undefined {
   const all = new Set(channels.flatMap(({ models }) => wordsOf(models)))
   const groups = new Map<string, Set<string>>()

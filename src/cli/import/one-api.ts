@@ -9,8 +9,8 @@ import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-
 type ImportOneApiOptions = WriteOptions & PricingOptions & { until: string }
 
 /**
- * Runs `import one-api` and `import new-api`. Channels become models and upstreams, users accounts, and tokens keys.
- * @throws Error if the tables cannot be read, or if no model can be carried
+ * Runs `import one-api` and `import new-api`: channels become models and upstreams, users accounts, and tokens keys.
+ * @throws Error if the tables cannot be read, or if no model can be carried over
  */
 export async function importOneApi(
   dialect: OneApiDialect,
@@ -40,7 +40,7 @@ export async function importOneApi(
   )
 }
 
-/** Reports models of channels instead of LiteLLM's settings, because the person has no LiteLLM configuration. */
+/** Reports models of channels instead of settings of LiteLLM's, which the person does not have. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

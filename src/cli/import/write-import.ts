@@ -16,7 +16,7 @@ import type { KeysPlan } from './litellm-keys.ts'
 
 export type WriteOptions = { output?: string; force?: true; dryRun?: true }
 
-/** The result of an import: a configuration, and keys for the store if there is a plan. */
+/** The result of an import: a configuration, and a plan if keys are imported into the store. */
 type MadeImport = {
   /** The file of the other gateway. */
   from: string
@@ -28,7 +28,7 @@ type MadeImport = {
   plan: KeysPlan | undefined
 }
 
-/** @throws Error if the file exists and `--force` is not set */
+/** Refuses to replace a file. @throws Error if the file exists and `--force` is not set */
 export function refuseToReplace({ output, force }: WriteOptions): void {
   if (output !== undefined && !force && existsSync(output))
     throw new Error(`${output} is there already: name another file, or add --force to replace it`)
@@ -44,8 +44,8 @@ export function readText(file: string, cure: string): string {
 }
 
 /**
- * Reads the end of keys, such as 180d or `none`.
- * @returns Unix milliseconds, or undefined
+ * Reads when keys end, such as 180d or `none`.
+ * @returns Unix milliseconds; undefined: never
  * @throws Error
  */
 export function endOf(text: string, nowMs: number): number | undefined {
@@ -55,8 +55,8 @@ export function endOf(text: string, nowMs: number): number | undefined {
 }
 
 /**
- * Prints or writes the new configuration, and imports keys into the store. The configuration is written to
- * `FILE.import` first. Then the keys are imported in one transaction. Last, the configuration is written to its place.
+ * Prints or writes the new configuration, and imports keys into the store. First the configuration is written to
+ * `FILE.import`. Then the keys are imported in one transaction. Last, the configuration is written to its own place.
  * @throws Error if the configuration has mistakes, if the store refuses the keys, or if the file cannot be written
  */
 export async function writeImport(made: MadeImport, options: WriteOptions, command: Command): Promise<void> {
@@ -75,12 +75,12 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
     )
   const staged = output !== undefined && !dryRun ? `${output}.import` : undefined
   if (staged) write(staged, text)
-  // Found before the configuration is replaced, because the old one may name the store.
+  // The store is found before the configuration is replaced, because the old configuration may name it.
   const place = plan && (await findStore(command.optsWithGlobals())).shown
   let counts: ForeignCounts | undefined
   try {
     if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
-    // Written and not renamed, so that a link stays a link and an existing file keeps its mode.
+    // The file is written and not renamed. So a link stays a link, and an existing file keeps its mode.
     if (staged) write(output!, text)
   } finally {
     if (staged) rmSync(staged, { force: true })
@@ -106,7 +106,7 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   )
 }
 
-/** Returns the setting `store` of the configuration that is replaced, because that store has the keys. */
+/** Returns the setting `store` of the configuration that will be replaced, because that store gets the keys. */
 function storeOf(output: string | undefined): { store?: unknown } {
   if (output === undefined || !existsSync(output)) return {}
   try {
@@ -141,14 +141,14 @@ function write(file: string, text: string): void {
   }
 }
 
-/** Valid values of settings whose form is checked. They stand for variables that may be set only on the server. */
+/** Valid values for settings whose form is checked. They stand in for variables that only the server may have. */
 const standIns = {
   base_url: 'https://unset.example',
   region: 'us-east-1',
   role: 'arn:aws:iam::123456789012:role/unset',
 }
 
-/** Adds a value of `standIns` for each unset variable with which one of its settings begins. */
+/** Adds values of `standIns` for unset variables. A setting must begin with the variable. */
 export function withStandIns(text: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const named = Object.entries(standIns).flatMap(([key, value]) =>
     [...text.matchAll(new RegExp(`\\b${key}: "\\$\\{(\\w+)`, 'g'))].map(([, name]) => [name!, value]),

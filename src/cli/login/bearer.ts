@@ -4,20 +4,20 @@ import { SignInFault } from './fault.ts'
 import { fileOf, type KeptSignIn, type KeptTokens, prepareNext, readKept } from './kept.ts'
 import { tryLock } from './lock.ts'
 
-/** Tokens are refreshed if they expire within this time, in ms. */
+/** A token that expires within this time is refreshed, in ms. */
 const dueMs = 300_000
-/** The limit for a refresh including all waits, in ms. Codex ends a command after 5 s. */
+/** The time limit of a refresh with all its waits, in ms. Codex ends a command after 5 s. */
 const refreshMs = 4_500
-/** No refresh begins with less time left, in ms: one that times out may have succeeded, and its tokens are lost. */
+/** With less time left than this, in ms, no refresh begins: if it timed out, its new tokens could be lost. */
 const attemptMsMin = 1_000
-/** The longest wait for another process while the old token is still valid, in ms. */
+/** The longest wait for another process's refresh while the old token is still valid, in ms. */
 const waitMs = 1_500
 const lookMs = 20
 
 /**
- * Returns a bearer token for a gateway. The token in the file is returned unless it expires soon. Otherwise one process
+ * Returns a bearer token for a gateway: the token in the file, unless it expires soon. If it does, one process
  * refreshes it, and other processes wait for the result.
- * @param warn receives a line about a fault that a person should correct although there is a token
+ * @param warn receives a line about a fault that a person should correct, although there is a token
  * @throws SignInFault
  */
 export async function readBearer(url: string, warn: (line: string) => void): Promise<string> {
@@ -29,14 +29,14 @@ export async function readBearer(url: string, warn: (line: string) => void): Pro
     return await waitForTurn(url, path, first, warn)
   } catch (error) {
     const isFault = error instanceof SignInFault && error.exitCode === 1
-    // The old token still works, so an agent can go on while the gateway is down.
+    // The old token still works, so an agent can continue while the gateway is down.
     if (!isFault || !isGood(first)) throw error
     if (error.message.startsWith('cannot ')) warn(error.message)
     return first.access_token
   }
 }
 
-/** @throws SignInFault if there is neither a valid token nor a refresh token */
+/** Returns the tokens of a sign-in. @throws SignInFault without a valid token and without a refresh token */
 function needTokens(url: string, kept: KeptSignIn | undefined): KeptTokens {
   const cure = `run triwire login ${url}`
   if (kept === undefined) throw new SignInFault(3, `nobody is signed in at ${url}: ${cure}`)
@@ -50,7 +50,7 @@ function hasEnded(url: string, reason = ''): SignInFault {
   return new SignInFault(3, `the sign-in at ${url} has ended${reason}: run triwire login ${url}`)
 }
 
-/** Whether to refresh a token. If the clock was set back, the end of the token is wrong, so it is refreshed too. */
+/** Whether to refresh a token. It is refreshed early if the clock was set back, because its end is then wrong. */
 function isDue({ obtained_ms, expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
   return expires_ms - nowMs < dueMs || nowMs < obtained_ms - dueMs
 }
@@ -86,7 +86,7 @@ async function waitForTurn(
 /** Errors of a token endpoint for which a retry is useless (RFC 6749 §5.2, RFC 8628 §3.5). */
 const endings = ['invalid_grant', 'access_denied', 'expired_token', 'unauthorized_client', 'invalid_client']
 
-/** Requests new tokens and stores them. The caller holds the lock. */
+/** Requests new tokens and stores them. The caller must hold the lock. */
 async function refresh(path: string, limitMs: number, warn: (line: string) => void): Promise<string> {
   const next = prepareNext(path)
   try {
@@ -96,12 +96,12 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
     const answer = await askTwice(kept.token_endpoint, old!.refresh_token!, limitMs)
     const granted = readGranted(answer, askedMs)
     if (granted) {
-      // A server that does not rotate the refresh token sends none (RFC 6749 §6).
+      // A server that keeps the refresh token valid does not send it again (RFC 6749 §6).
       const tokens = { refresh_token: old!.refresh_token!, ...granted.tokens }
       try {
         next.write({ ...kept, tokens })
       } catch (error) {
-        // For a minute the gateway returns the same new tokens for the old one, so a later try can store them.
+        // For a minute the gateway gives the same new tokens for the old refresh token, so a later try can store them.
         warn((error as Error).message)
       }
       return tokens.access_token
@@ -116,12 +116,12 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
   }
 }
 
-/** The pause before a second try, in ms. A server that restarts responds again soon. */
+/** The pause before the second try, in ms. A server that is being restarted will respond soon. */
 const againMs = 200
 
 /**
- * Tries once more after a failure, if there is time. The gateway may have replaced the refresh token. It returns the
- * same new tokens for the old one, but only for a minute.
+ * Sends the request, and again after a failure if there is time. The gateway may have replaced the refresh token. For a
+ * minute it returns the same new tokens for the old one.
  */
 async function askTwice(endpoint: string, token: string, limitMs: number): Promise<OauthAnswer> {
   const { askEndpoint } = await import('./exchange.ts')

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Whether this machine can show a page to the person: not over SSH, and on Linux only with a display. */
+/** Whether this machine can show a page to the person. It cannot over SSH, or on Linux without a display. */
 export function hasBrowser(
   env: NodeJS.ProcessEnv = process.env,
   platform: NodeJS.Platform = process.platform,
@@ -22,6 +22,6 @@ export function openBrowser(url: string, env: NodeJS.ProcessEnv = process.env): 
 
 const openers: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   darwin: ['open'],
-  // `start` is a command of the shell, which would interpret the `&` of an address.
+  // `start` is a command of the shell, and the shell would interpret the `&` of an address.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }

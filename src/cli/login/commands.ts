@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isJson, note, print } from '../print.ts'
 
-/** Adds `login`, `token` and `logout`: a person signs in at a gateway, and agents use tokens instead of a key. */
+/** Adds `login`, `token` and `logout`. A person signs in at a gateway, and agents then use tokens instead of a key. */
 export function addLoginCommands(program: Command): void {
   program
     .command('login')

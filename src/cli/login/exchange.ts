@@ -4,13 +4,13 @@ import { isSafe } from './gateway-url.ts'
 import { isBearer, type KeptTokens } from './kept.ts'
 
 /*
- * The requests of the sign-in protocol: discovery by RFC 8414, with its path after the base, and the forms of RFC 6749,
- * 8628 and 7009. No redirect is followed.
+ * The requests of the sign-in protocol: discovery (RFC 8414), at a path below the gateway's address, and the forms
+ * (RFC 6749, 8628 and 7009). Redirects are not followed.
  */
 
 type OauthJson = Readonly<Record<string, unknown>>
 
-/** A response of an endpoint. `body` is empty if it is not a JSON object. */
+/** A response of an endpoint. `body` is an empty object if the response is not a JSON object. */
 export type OauthAnswer = { status: number; body: OauthJson; location: string | undefined }
 
 /** The endpoints of a gateway for sign-in. */
@@ -28,7 +28,7 @@ const answerBytesMax = 1_048_576
 export const patienceMs = 10_000
 
 /**
- * Sends a form by POST, or a GET without a form.
+ * Sends a form by POST, or sends a GET if there is no form.
  * @throws SignInFault with the reason if no complete response arrives in time
  */
 export async function askEndpoint(
@@ -51,7 +51,7 @@ export async function askEndpoint(
   }
 }
 
-/** Reads a JSON object. Any other text gives an empty one. */
+/** Reads a JSON object. Any other text gives an empty object. */
 export function readObject(text: string): OauthJson {
   try {
     const value: unknown = JSON.parse(text)
@@ -94,7 +94,7 @@ export async function discover(url: string): Promise<SignInOffer> {
   }
 }
 
-/** The tokens of a response, and the person that it names. */
+/** The tokens in a response, and the person whom the response names. */
 export type TokenGrant = { tokens: KeptTokens; email: string | undefined }
 
 /**
@@ -115,10 +115,10 @@ export function readGranted({ status, body }: OauthAnswer, askedMs: number): Tok
   }
 }
 
-/** One year. No token of a session is valid for longer. The limit also keeps times in the range of JSON numbers. */
+/** One year. No token of a session is valid for longer, and times up to this limit stay exact in JSON. */
 const lifeSecondsMax = 31_536_000
 
-/** Makes one line of a server's text, without control characters, which a terminal would act on. */
+/** Makes one line of a server's text, without control characters, which a terminal would obey. */
 export function plainText(text: unknown): string {
   return String(text ?? '')
     .replace(/[\s\p{C}]+/gu, ' ')
@@ -126,7 +126,7 @@ export function plainText(text: unknown): string {
     .slice(0, 300)
 }
 
-/** Returns the server's reason for an error in brackets, or an empty text if it gives none. */
+/** Returns the server's reason for an error in brackets, or an empty text if there is none. */
 export function reasonOf({ body }: OauthAnswer): string {
   const said = plainText(body['error_description'] ?? body['error'])
   return said === '' ? '' : ` (${said})`

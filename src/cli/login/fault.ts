@@ -1,6 +1,6 @@
 /**
- * The reason why there is no token. `exitCode` is for programs: 1 if a retry may succeed, 3 if a person must act, for
- * example sign in again. The message is one line and contains no secret.
+ * The reason why there is no token. `exitCode` tells programs what to do: after 1 a retry may succeed; after 3 a person
+ * must act, for example sign in again. The message is one line without secrets.
  */
 export class SignInFault extends Error {
   readonly exitCode: 1 | 3

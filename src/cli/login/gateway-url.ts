@@ -1,7 +1,7 @@
 import { SignInFault } from './fault.ts'
 
 /**
- * Reads a gateway's address as people type it. A host alone means `https`. A final slash or `/v1` is removed.
+ * Reads a gateway's address as people type it. A host without a scheme gets `https`. A final slash or `/v1` is removed.
  * @throws SignInFault for an invalid address, and for `http` to another machine, because tokens would be readable on
  * the network
  */
@@ -19,7 +19,7 @@ export function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackName(hostname))
 }
 
-/** Whether the host of a parsed URL is this machine. IPv4 addresses have four numbers there, IPv6 ones brackets. */
+/** Whether a parsed URL's host is this machine. Parsed IPv4 addresses have four numbers, IPv6 ones brackets. */
 export function isLoopbackName(hostname: string): boolean {
   return (
     hostname === 'localhost' ||

@@ -16,17 +16,17 @@ import { isAbsolute, join } from 'node:path'
 import { fileFault, SignInFault } from './fault.ts'
 import { readGatewayUrl } from './gateway-url.ts'
 
-/** The tokens of a sign-in. Times are Unix ms by the clock of this machine. */
+/** The tokens of a sign-in. Times are Unix milliseconds by this machine's clock. */
 export type KeptTokens = {
   access_token: string
-  /** Undefined if the server sent none. Then the person must sign in again when the token expires. */
+  /** Undefined if the server sent none. The person must then sign in again when the access token expires. */
   refresh_token?: string
-  /** The time just before the tokens were requested. */
+  /** The time just before the request for the tokens. */
   obtained_ms: number
   expires_ms: number
 }
 
-/** The file of a sign-in. If the gateway has ended it, `tokens` is undefined and `ended` has the reason. */
+/** The content of a sign-in's file. If the gateway ended it, `ended` has the reason instead of `tokens`. */
 export type KeptSignIn = {
   url: string
   token_endpoint: string
@@ -38,8 +38,8 @@ export type KeptSignIn = {
 }
 
 /**
- * Returns the folder of all sign-ins. It is below `XDG_STATE_HOME`, because people copy and publish configuration
- * folders. A relative path in a variable is ignored (XDG Base Directory Specification 0.8).
+ * Returns the folder of all sign-ins. It is below `XDG_STATE_HOME` and not in a configuration folder, because people
+ * copy and publish those. A relative path in a variable is ignored (XDG Base Directory Specification 0.8).
  */
 export function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = env
@@ -48,13 +48,13 @@ export function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(homedir(), '.local', 'state', 'triwire', 'sign-ins')
 }
 
-/** Returns the file of a gateway's sign-in. Its name has the host for people, and a digest that distinguishes paths. */
+/** Returns the file of a gateway's sign-in. Its name has the host for people, and a digest that tells paths apart. */
 export function fileOf(url: string, folder = signInFolder()): string {
   const host = new URL(url).host.replace(/[^a-z0-9.-]+/g, '-').slice(0, 60)
   return join(folder, `${host}-${createHash('sha256').update(url).digest('hex').slice(0, 12)}.json`)
 }
 
-/** Reads the sign-in at `url`. @returns undefined if there is no file. @throws SignInFault if it cannot be read or is damaged */
+/** Reads the sign-in at `url`. @returns undefined without a file @throws SignInFault if it is damaged or unreadable */
 export function readKept(path: string, url = 'URL'): KeptSignIn | undefined {
   let text: string
   try {
@@ -85,7 +85,7 @@ function parseKept(text: string): KeptSignIn | undefined {
   }
 }
 
-/** Whether a text can be a bearer token (RFC 6750 §2.1). Agents put the token into a header unchecked. */
+/** Whether a text can be a bearer token (RFC 6750 §2.1). Agents put the token into a header without a check. */
 export function isBearer(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9._~+/-]{1,16384}=*$/.test(value)
 }
@@ -113,8 +113,8 @@ export function listKept(folder = signInFolder()): KeptSignIn[] {
 }
 
 /**
- * Returns the gateway of a command: the named one, or else the only one with a sign-in.
- * @throws SignInFault if there is none or more than one, because no token is sent to a gateway that nobody named
+ * Returns the gateway for a command: the named one, or else the only one that has a sign-in.
+ * @throws SignInFault if no gateway or several have one, because a token must not go to a gateway that nobody named
  */
 export function chooseUrl(named: string | undefined): string {
   if (named !== undefined) return readGatewayUrl(named)
@@ -127,15 +127,15 @@ export function chooseUrl(named: string | undefined): string {
   )
 }
 
-/** The next content of a file, for which disk space is already reserved. `drop` does nothing after `write`. */
+/** The next content of a file, whose disk space is reserved. After `write`, `drop` does nothing. */
 type NextState = { write(kept: KeptSignIn): void; drop(): void }
 
-/** Enough for a sign-in with the longest tokens in practice, which are JWTs with a list of groups. */
+/** Enough bytes for a sign-in with the longest tokens in practice: JWTs that list groups. */
 const reservedBytes = 16_384
 
 /**
- * Reserves disk space for the next content before its tokens are requested. If new tokens could not be stored, the
- * sign-in would be lost. The caller holds the lock of the file.
+ * Reserves disk space before new tokens are requested, because a sign-in is lost if its new tokens cannot be stored.
+ * The caller must hold the lock of the file.
  * @throws SignInFault if the folder or the file cannot be written
  */
 export function prepareNext(path: string): NextState {
@@ -182,7 +182,7 @@ export function prepareNext(path: string): NextState {
   }
 }
 
-/** Syncs the folder, so that a rename survives a loss of power. Windows cannot sync a folder. */
+/** Syncs the folder, so that a rename survives a power failure. Windows cannot sync a folder. */
 function syncFolderOf(path: string): void {
   if (process.platform === 'win32') return
   const folder = openSync(join(path, '..'), 'r')
@@ -193,7 +193,7 @@ function syncFolderOf(path: string): void {
   }
 }
 
-/** Makes the folder, readable by this user only. @throws SignInFault */
+/** Makes the folder, which only this user can read. @throws SignInFault */
 export function makeFolder(folder = signInFolder()): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,13 +1,13 @@
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { fileFault } from './fault.ts'
 
-/** A lock older than this is abandoned, in ms. No process holds a lock for half as long. */
+/** A lock that is older than this is abandoned, in ms. No process holds a lock for even half of this time. */
 const abandonedMs = 15_000
 
 /**
- * Tries to take a lock file. If its process has ended, or it is too old, the file is removed, and the next try takes
- * it. After a crash two processes may hold it. Then both refresh, and the gateway returns both the same new tokens.
- * @returns the function that releases it; undefined while another process holds it
+ * Tries to take a lock file. If its process has ended or the file is too old, it is removed, and the next try succeeds.
+ * After a crash two processes may hold the lock. Both then refresh, and the gateway gives both the same new tokens.
+ * @returns the function that releases the lock; undefined while another process holds it
  * @throws SignInFault if the folder cannot be written
  */
 export function tryLock(path: string): (() => void) | undefined {
@@ -23,14 +23,14 @@ export function tryLock(path: string): (() => void) | undefined {
   try {
     writeSync(file, own)
   } catch (error) {
-    // On a full disk the file can be created but not written.
+    // On a full disk, a file can be created but not written.
     rmSync(path, { force: true })
     throw fileFault('write', path, error)
   } finally {
     closeSync(file)
   }
   return () => {
-    // If this process was paused for long, another one may have removed this lock and taken its own.
+    // If this process was paused for long, another one may have removed this lock and taken its own lock.
     if (readIfThere(path) === own) rmSync(path, { force: true })
   }
 }
@@ -42,14 +42,14 @@ function putAwayAbandoned(path: string): void {
     if (ageMs < abandonedMs && !hasEnded(Number.parseInt(seen, 10))) return
     const aside = `${path}.${process.pid}`
     renameSync(path, aside)
-    // Between the read and the rename another process may have taken the lock. Then its file is put back.
+    // Between reading and renaming, another process may have taken the lock. Its file is then put back.
     try {
       if (readIfThere(aside) !== seen) linkSync(aside, path)
     } finally {
       rmSync(aside, { force: true })
     }
   } catch {
-    // The lock was released or removed in the meantime.
+    // Another process released or removed the lock in the meantime.
   }
 }
 
@@ -61,10 +61,10 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-/** @param pid NaN if the holder has not written it yet */
+/** @param pid the holder's process id; NaN if the holder has not written it yet */
 function hasEnded(pid: number): boolean {
   if (Number.isNaN(pid)) return false
-  // The lock is not ours, so an ended process had the same id.
+  // This process does not hold the lock, so an earlier process with the same id did.
   if (pid === process.pid) return true
   try {
     process.kill(pid, 0)

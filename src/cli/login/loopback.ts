@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { createEdge } from '../../http/server.ts'
 import { SignInFault } from './fault.ts'
 
-/** An authorization request whose redirect goes to a loopback listener (RFC 8252 §7.3), with PKCE (RFC 7636). */
+/** An authorization request that redirects to a listener on loopback (RFC 8252 §7.3), with PKCE (RFC 7636). */
 type LoopbackRequest = {
   /** The page that the person opens. It contains no secret. */
   pageUrl: string
-  /** Resolves with the form that redeems the code. @throws SignInFault on a refusal, or without a response in time */
+  /** Resolves with the form that exchanges the code for tokens. @throws SignInFault on a refusal or a timeout */
   answered: Promise<Record<string, string>>
   close(): void
 }
@@ -17,7 +17,7 @@ const limits = {
   ...{ connectionsMax: 50, headerBytesMax: 16_384, headersMax: 200 },
 }
 
-/** The longest time for the person to sign in at the gateway and its identity provider, in ms. */
+/** How long the person may take to sign in at the gateway and its identity provider, in ms. */
 const answerMs = 600_000
 
 const word = () => randomBytes(32).toString('base64url')
@@ -28,13 +28,13 @@ export async function askOnLoopback(authorizationEndpoint: string, surface: stri
   const edge = createEdge({
     limits,
     handle(exchange) {
-      // Pages of any site can send requests here, even with an invalid target.
+      // Pages of any site can send requests to this listener, even with an invalid target.
       const asked = URL.parse(exchange.target, 'http://127.0.0.1')
       const isOurs =
         exchange.method === 'GET' && asked?.pathname === '/callback' && asked.searchParams.get('state') === state
       if (!isOurs) return exchange.answer(404, pageLines, page('This page belongs to no sign-in that is under way.'))
       const { searchParams } = asked
-      // A response from another server is refused, even with the right state (RFC 9207).
+      // A response of another server is refused even if its state is right (RFC 9207).
       const issuer = URL.parse(searchParams.get('iss') ?? authorizationEndpoint)?.origin
       const found = searchParams.get('code')
       const isGranted = found !== null && issuer === new URL(authorizationEndpoint).origin

@@ -6,7 +6,7 @@ import { SignInFault } from './fault.ts'
 const patienceMs = 10_000
 
 /**
- * Makes a key for an agent that cannot run a command for a token. The key belongs to the person of the session, with
+ * Makes a key for an agent that cannot run a command to get tokens. The key belongs to the person of the session, with
  * the same limits and end. It is paused if the identity provider has not confirmed the person for seven days.
  * @param agent the name of the agent, which becomes part of the key's name
  * @throws SignInFault with the gateway's reason

@@ -4,11 +4,11 @@ import { BlockList, isIP } from 'node:net'
 import { environmentProxy, parseProxy } from '../../config/egress.ts'
 
 /*
- * Claude Code signs in by itself only at gateways on private networks. It refuses a host if any of its addresses is
- * public, and a proxy with a public address (observed with 2.1.332 on 27 November 2026).
+ * Claude Code signs in by itself only at gateways in private networks. It refuses hosts and proxies that have a
+ * public address (observed with 2.1.332 on 27 November 2026).
  */
 
-/** The addresses that Claude Code considers private. An IPv4 address mapped into IPv6 counts as that IPv4 address. */
+/** The addresses that Claude Code considers private. An IPv4 address inside an IPv6 address counts as IPv4. */
 const privateRanges: readonly [address: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
   ['10.0.0.0', 8, 'ipv4'],
   ['172.16.0.0', 12, 'ipv4'],
@@ -29,11 +29,11 @@ export function isPrivateAddress(address: string): boolean {
   return privateList.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Whether a gateway's network is private. `reason` completes a sentence after "since" with the deciding address. */
+/** Whether a gateway's network is private. `reason` follows the word "since", and names the address that decides. */
 type NetworkOfGateway = { isPrivate: boolean; reason: string }
 
 /**
- * Looks up the addresses of a gateway, and of its proxy in the environment if there is one.
+ * Looks up the addresses of a gateway, and of the environment's proxy if it is used.
  * @param find looks up a host; a test passes its own
  * @throws the system's error if the host does not exist
  */

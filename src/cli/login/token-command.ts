@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The command with which an agent gets a token, and a note for the person if the command may stop working. */
+/** The command with which an agent gets a token. `note` tells the person why it may stop working. */
 type TokenCommand = { words: readonly string[]; note?: string }
 
 const names = process.platform === 'win32' ? ['triwire.cmd', 'triwire.exe'] : ['triwire']
 
-/** Matches folders that npm adds to PATH for programs that it runs, from a project or a temporary download. */
+/** Matches folders that npm adds to PATH while it runs a program, in a project or a temporary download. */
 const ofNpm = /[\\/](?:_npx|node_modules)[\\/]/
 
-/** Returns the command for `triwire token`: by name if PATH has it, so that updates apply, or else by this path. */
+/** Returns the command for `triwire token`: the name if PATH has it, so that updates apply, or else the path. */
 export function findTokenCommand(url: string, env: NodeJS.ProcessEnv = process.env): TokenCommand {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '' && !ofNpm.test(`${folder}/`))
   const isInstalled = folders.some((folder) => names.some((name) => existsSync(join(folder, name))))

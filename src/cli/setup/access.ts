@@ -17,12 +17,12 @@ import type { Access, Program } from '../../programs/program.ts'
 import type { FetchResponse } from '../../upstream/http-fetch.ts'
 import { ask, explainFailure, readModelIds } from '../ask.ts'
 
-/** The options of `setup` that define the access. Each is valid by itself. */
+/** The options of `setup` about access. Each has been checked on its own. */
 export type AccessOptions = {
   /** The URL without `/v1`. */
   url?: string
   key?: string
-  /** A token to request the list of models with, if there is no key. */
+  /** A token for requesting the list of models if there is no key. */
   bearer?: string
   model?: string
   smallModel?: string
@@ -34,7 +34,7 @@ const unwritable = 'The id of the model has quotes or control characters: give i
 const keyPlaceholder = 'sk-tri-YOUR-KEY'
 
 /**
- * Finds the gateway's address, and the model with its limits: from the gateway with `url`, or else from the
+ * Finds the gateway's address, the model and its limits. With `url` they come from the gateway, and otherwise from the
  * configuration.
  * @throws Error for an unknown model
  */
@@ -42,7 +42,7 @@ export async function findAccess(program: Program, options: AccessOptions, comma
   const { glanceAtConfig } = await import('../../config/load.ts')
   const notes: string[] = []
   const config = () => glanceAtConfig(command.optsWithGlobals())
-  // With `url`, the configuration in this folder may be for another gateway, so its mistakes are ignored.
+  // With `url`, the configuration in this folder may belong to another gateway, so its mistakes are ignored.
   const own = options.url === undefined ? config() : ifReadable(config)
   const isOperator = own !== undefined && !own.isBuiltIn
   const catalog = options.url === undefined || isOperator ? own?.catalog : undefined
@@ -80,7 +80,7 @@ function ifReadable<T>(read: () => T): T | undefined {
   }
 }
 
-/** Requests the gateway's models. If it cannot be reached, the named models are used without a check. */
+/** Requests the gateway's models. If it cannot be reached, the models that the person named are not checked. */
 async function askOr(
   url: string,
   { key, bearer, model, smallModel }: AccessOptions,
@@ -110,17 +110,17 @@ function some(ids: readonly string[]): string {
   return ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
 }
 
-/** The longest wait for the gateway's list, in ms. */
+/** The longest wait for the gateway's list of models, in ms. */
 const timeoutMs = 10_000
 
 /**
- * Returns the model ids that a gateway lists, in its order. The key is sent if there is one.
- * @throws Error with the reason for people, if there is no list
+ * Returns the ids of the models that a gateway lists, in its order. A key is sent if there is one.
+ * @throws Error with a message for people if there is no list
  */
 async function askModels(origin: string, key: string | undefined): Promise<string[]> {
   const url = `${origin}/v1/models`
   const headers: Record<string, string> = { accept: 'application/json' }
-  // Servers read the key from one of these headers.
+  // Each server reads the key from one of these two headers.
   if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
   let response: FetchResponse
   try {

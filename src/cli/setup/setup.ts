@@ -18,7 +18,7 @@ type SetupOptions = AccessOptions & {
   yes?: boolean
 }
 
-/** Shorter names of programs that people may type. */
+/** Shorter names that people may type for programs. */
 const aliases = new Map([
   ['openai', 'openai-node'],
   ['anthropic', 'anthropic-node'],
@@ -31,7 +31,7 @@ const aliases = new Map([
   ['code', 'vscode'],
 ])
 
-/** Adds `setup`, which prints settings for using the gateway from a client: an agent, an editor or an SDK. */
+/** Adds `setup`, which prints the settings with which an agent, an editor or an SDK uses the gateway. */
 export function addSetupCommand(root: Command): void {
   root
     .command('setup')
@@ -136,7 +136,7 @@ async function signInFor(
   return findSignIn(client, login, url ?? glanceAtConfig(command.optsWithGlobals()).apiUrl, command)
 }
 
-/** Returns the key to write. A dry run does not make a new one. */
+/** Returns the key to write. A dry run makes no new key. */
 async function keyOf(signedIn: SetupSignIn | undefined, { dryRun }: SetupOptions, key: string): Promise<string> {
   return signedIn?.makeKey && !dryRun ? signedIn.makeKey() : key
 }
@@ -165,10 +165,10 @@ function readUrl(text: string): string {
   return readClientUrl(text)
 }
 
-/** Checks the characters of a key, because it is written into files, programs and headers. */
+/** Checks the characters of a key, because the key is written into files, programs and headers. */
 function readKey(text: string): string {
   if (/^[!-~]+$/.test(text) && !/['"`\\]/.test(text)) return text
-  // The error is made here, because that of the option parser would quote the key.
+  // The error is made here, because the option parser's error would quote the key.
   throw usage('the value of --key is not a key: a key is one word without quotes')
 }
 

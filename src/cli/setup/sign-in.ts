@@ -11,21 +11,21 @@ import { findTokenCommand } from '../login/token-command.ts'
 import { usage } from '../options.ts'
 import { note } from '../print.ts'
 
-/** How a client authenticates: it signs in itself, runs a command for tokens, or has a key of the person. */
+/** How a client authenticates: it signs in by itself, runs a command for tokens, or stores a key of the person. */
 type SignInWay = 'itself' | 'command' | 'key'
 
-/** How a client authenticates. @property bearer for the list of models; undefined if nobody is signed in yet */
+/** How a client authenticates. @property bearer for requesting models; undefined if nobody is signed in yet */
 export type SetupSignIn = {
   url: string
   way: SignInWay
   bearer: string | undefined
   tokenCommand?: readonly string[]
-  /** Makes the key. Called just before the settings are shown or written. */
+  /** Makes the key for the client. It is called just before the settings are shown or written. */
   makeKey?: () => Promise<string>
 }
 
 /**
- * Decides how a client authenticates, and signs the person in if the client needs a session of this machine.
+ * Decides how a client authenticates, and signs the person in if the client uses a session of this machine.
  * @param asked the way that the person chose; true chooses by the network and the client
  * @throws SignInFault if the gateway offers no sign-in, or refuses the person
  */
@@ -54,7 +54,7 @@ export async function findSignIn(
   return { url, way, bearer, tokenCommand: words }
 }
 
-/** Chooses the first way that can work, and prints why. */
+/** Chooses the first way that can work, and prints the reason. */
 async function chooseWay(
   name: string,
   possible: readonly SignInWay[],
@@ -77,7 +77,7 @@ async function chooseWay(
 const ofKey =
   'gets a key that is yours, ends with you, and pauses after seven days without an answer of the identity provider'
 
-/** @returns undefined if a person must sign in for a token */
+/** Returns a token of the person. @returns undefined if the person must sign in for one */
 async function ifSignedIn(url: string): Promise<string | undefined> {
   try {
     return await readBearer(url, () => {})

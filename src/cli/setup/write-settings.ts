@@ -11,17 +11,17 @@ import { editSettings } from './edit/edit.ts'
 /** A planned change of a file. `before` is undefined if the file does not exist yet. */
 type FileChange = { path: string; before: string | undefined; after: string }
 
-/** Folders of programs, and the variable with which a person can move each elsewhere. */
+/** Folders of programs, each with the variable that can move the folder elsewhere. */
 const movable: readonly (readonly [string, string])[] = [
   ['~/.claude/', 'CLAUDE_CONFIG_DIR'],
   ['~/.codex/', 'CODEX_HOME'],
   ['~/.config/', 'XDG_CONFIG_HOME'],
 ]
 
-/** The largest file that is edited. The parser of TOML takes some 400 bytes of memory for each byte. */
+/** The largest file that is edited, in bytes. The TOML parser needs about 400 bytes of memory for each byte. */
 const settingsBytesMax = 1_048_576
 
-/** Plans the changes of files, and writes nothing. @throws Error that says which file cannot be edited, and why */
+/** Plans the changes of files without writing. @throws Error that says which file cannot be edited, and why */
 export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): FileChange[] {
   return files.map((file) => {
     const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
@@ -45,7 +45,7 @@ function placeOf(path: string, env: NodeJS.ProcessEnv): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path
 }
 
-/** Describes a change by the lines that differ. Only the beginning of a key is shown. */
+/** Describes a change by the lines that differ. Of keys it shows only the beginning. */
 export function describePlan({ path, before, after }: FileChange): string {
   if (before === after) return `${path} has these settings already.`
   const lines = diffLines(before ?? '', after)
@@ -61,7 +61,7 @@ function shorten(line: string): string {
   return `${line.slice(0, lineCharactersMax)}… (${line.length - lineCharactersMax} more characters)`
 }
 
-/** Matches the name of a secret with a value that may be one, and not the name of a variable. */
+/** Matches the name of a secret and a value that may be one, but not the name of a variable. */
 const keyValue = /((?:key|token|secret|password)["']?\s*[:=]\s*["']?)(?![A-Z0-9_]+["']?(?:$|,))([^\s"',{}$]{8,})/gi
 
 function hideKeys(line: string): string {
@@ -69,9 +69,9 @@ function hideKeys(line: string): string {
 }
 
 /**
- * Writes planned changes, with a backup of each file beside it.
- * @returns one sentence for each file
- * @throws Error if the person declines, or nobody can be asked
+ * Writes planned changes, with a backup beside each file.
+ * @returns a sentence for each file
+ * @throws Error if the person declines, or if nobody can be asked
  */
 export async function writePlans(plans: readonly FileChange[], isSure: boolean, command: Command): Promise<string[]> {
   const changed = plans.filter(({ before, after }) => before !== after)
@@ -91,7 +91,7 @@ export async function writePlans(plans: readonly FileChange[], isSure: boolean, 
   })
 }
 
-/** Returns a name for a backup at which no file exists. */
+/** Returns a free file name for a backup. */
 function freeName(path: string): string {
   const names = Array.from({ length: 1_000 }, (_, index) => `${path}.before-triwire${index === 0 ? '' : `-${index}`}`)
   return names.find((name) => !existsSync(name)) ?? join(dirname(path), `before-triwire-${Date.now()}`)

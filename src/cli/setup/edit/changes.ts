@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asObject } from '../../../bytes/json.ts'
 
-/** The path to a value: keys of objects, indexes of lists. */
+/** The path to a value: keys of objects, and indexes of lists. */
 export type ValuePath = readonly (string | number)[]
 
-/** A value to insert or replace; undefined removes it. An index at the end of a list appends. */
+/** A value to insert or to replace; undefined removes the old one. An index after the last appends to the list. */
 export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
-  /** The key that identifies entries of a list, by the path of the list (`a.b`). Any other list is one value. */
+  /** The key that identifies the entries of a list, by the list's path (`a.b`). Other lists are one value. */
   lists?: Readonly<Record<string, string>>
-  /** Paths that are removed, unless `ours` has them. */
+  /** Paths that are removed, except those that `ours` contains. */
   without?: readonly (readonly string[])[]
 }
 
-/** Finds the changes after which `theirs` contains all of `ours` and is otherwise the same. */
+/** Finds the changes that make `theirs` contain all of `ours` and leave the rest as it is. */
 export function findChanges(theirs: unknown, ours: unknown, { lists = {}, without = [] }: Wishes): ValueChange[] {
   return [
     ...without
@@ -54,7 +54,7 @@ function valueAt(value: unknown, place: ValuePath): unknown {
   )
 }
 
-/** Applies the changes to parsed values. The edited text is compared with the result. */
+/** Applies the changes to parsed values. `editSettings` compares the edited text with the result. */
 export function applyChanges(value: unknown, changes: readonly ValueChange[]): unknown {
   const copy = structuredClone(value) ?? {}
   const root = { root: copy } as Record<string, unknown>

@@ -13,7 +13,7 @@ const formats = {
 const byteOrderMark = '\ufeff'
 
 /**
- * Inserts our settings into the text of a person's file. All other characters stay. The result is parsed again and
+ * Inserts our settings into the text of a person's file. All other characters stay. The new text is parsed again and
  * compared with the intended values.
  * @throws Error with the reason if the text cannot be edited safely; the person must then edit it by hand
  */
@@ -35,7 +35,7 @@ export function editSettings(before: string, file: SettingsFile): string {
   return mark + after
 }
 
-/** Copies tables as plain objects, because those of the TOML parser have no prototype. Dates are not copied. */
+/** Copies tables as plain objects, because those of the TOML parser have no prototype. Dates are kept as they are. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   const object = asObject(value)

@@ -9,7 +9,7 @@ import {
 } from 'jsonc-parser'
 import type { ValueChange, ValuePath } from './changes.ts'
 
-/** @throws Error with the line, if the text is neither JSON nor JSON with comments */
+/** Reads JSON with comments. @throws Error with the line if the text is neither this nor JSON */
 export function readJsonc(text: string): unknown {
   const errors: ParseError[] = []
   const value: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
@@ -21,7 +21,7 @@ export function readJsonc(text: string): unknown {
   return value ?? {}
 }
 
-/** Applies changes to the text. Comments, blank lines and the order of keys stay. */
+/** Applies changes to the text. Comments, blank lines and the order of keys stay the same. */
 export function editJsonc(text: string, changes: readonly ValueChange[]): string {
   const formattingOptions = {
     insertSpaces: !/^\t/m.test(text),
@@ -30,7 +30,7 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
   }
   let edited = text
   for (const { place, value } of changes) {
-    // Removes undefined members, which the library would write as an empty text.
+    // Removes members that are undefined, because the library would write them as an empty text.
     const plain: unknown = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
     const put = (into: string) => applyEdits(into, modify(into, [...place], plain, { formattingOptions }))
     edited = putBehindComment(edited, place, put) ?? put(edited)
@@ -39,8 +39,8 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
 }
 
 /**
- * The library inserts a new member directly after the last one, before a comment on its line. So that comment is
- * removed and put back. Returns undefined without such a comment or a new member.
+ * Inserts a new member after a comment on the last member's line. The library would insert it before the comment, so
+ * the comment is removed and put back. Returns undefined without such a comment or a new member.
  */
 function putBehindComment(text: string, place: ValuePath, put: (text: string) => string): string | undefined {
   const root = parseTree(text, [], { allowTrailingComma: true })

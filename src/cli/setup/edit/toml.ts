@@ -2,7 +2,7 @@ import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint
 import { asObject } from '../../../bytes/json.ts'
 import type { ValueChange, ValuePath } from './changes.ts'
 
-/** @throws Error with the line, if the text is not TOML */
+/** Reads TOML. @throws Error with the line if the text is not TOML */
 export function readToml(text: string): unknown {
   try {
     return getStaticTOMLValue(parseTOML(text))
@@ -13,8 +13,8 @@ export function readToml(text: string): unknown {
 }
 
 /**
- * Applies changes to the text. All other characters stay, comments and blank lines included.
- * @throws Error if a path leads into a list, or a value to remove is in an inline table
+ * Applies changes to the text. All other characters stay, including comments and blank lines.
+ * @throws Error if a path leads into a list, or if a value to remove is in an inline table
  */
 export function editToml(text: string, changes: readonly ValueChange[]): string {
   let edited = text
@@ -49,7 +49,7 @@ function set(text: string, place: ValuePath, value: string): string {
   const table = place.slice(0, -1)
   const inline = entries.find(({ node, place: at }) => node.value.type === 'TOMLInlineTable' && isBelow(place, at))
   if (inline) return setInline(text, inline, place, value)
-  // A table of dotted keys has no header, so a new key follows its last one.
+  // A table made of dotted keys has no header, so a new key follows its last key.
   const dotted = entries.findLast(({ place: at, parent }) => isBelow(at, table) && !isWithin(parent.place, table))
   if (dotted && table.length > 0) {
     const line = `${writeKey(place.slice(dotted.parent.place.length))} = ${value}`
@@ -63,11 +63,11 @@ function set(text: string, place: ValuePath, value: string): string {
   return `${text}${gap}[${writeKey(table)}]${eol}${line}${eol}`
 }
 
-/** Adds a top-level key, which must precede the first table. */
+/** Adds a top-level key. It must come before the first table. */
 function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: string): string {
   const last = top.body.findLast((node) => node.type === 'TOMLKeyValue')
   if (last) return insertBehind(text, last.range[1], line, eol)
-  // The key follows a comment at the head, unless no blank line follows the comment: then it belongs to the next line.
+  // The key follows a comment at the head, unless the comment belongs to the next line: no blank line separates them.
   const head = /^(?:[ \t]*#[^\n]*\n)+(?=[ \t]*\r?\n)/.exec(text)?.[0] ?? ''
   const rest = text.slice(head.length)
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
@@ -111,7 +111,7 @@ function tablesOf(top: AST.TOMLTopLevelTable): AST.TOMLTable[] {
   return top.body.filter((node) => node.type === 'TOMLTable')
 }
 
-/** Inserts a line after the one that contains an offset, and so after a comment on that line. */
+/** Inserts a line after the line that contains an offset, and so after a comment on that line. */
 function insertBehind(text: string, offset: number, line: string, eol: string): string {
   const end = text.indexOf('\n', offset)
   if (end < 0) return `${text}${eol}${line}${eol}`
@@ -149,7 +149,7 @@ function writeValue(value: unknown): string {
   throw new Error('it cannot take a value of this kind')
 }
 
-/** Writes a basic string of TOML. TOML has all escapes of JSON, and also requires one for DEL. */
+/** Writes a basic string of TOML. TOML has the escapes of JSON, but also requires one for DEL. */
 function writeText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', String.raw`\u007F`)
 }
