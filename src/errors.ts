@@ -2,7 +2,7 @@
 export const errorTable = {
   invalid_body: { status: 400, type: 'invalid_request_error' },
   invalid_cache_key: { status: 400, type: 'invalid_request_error' },
-  /** The model's own refusal, passed on. The status is 400 unless the model's was 404 or 422. */
+  /** The model refused the request. The status is the model's own if it is 404 or 422, and otherwise 400. */
   invalid_request: { status: 400, type: 'invalid_request_error' },
   unsupported_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'invalid_request_error' },
@@ -21,9 +21,9 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable
 
 /**
- * The texts for failures that may pass. Clients look for certain words to decide whether to retry, agents more than
- * SDKs (ruling U10). So a text for lack of capacity has "overloaded" and "rate limit". One for a 5xx or a broken answer
- * has "server error". A connection that failed or broke adds "connection". Each text has "try again".
+ * The texts for failures that may pass. Clients, and agents more than SDKs, search the text for words that decide
+ * whether they retry (ruling U10). A text for lack of capacity has "overloaded" and "rate limit". A text for a 5xx or a
+ * broken answer has "server error", and for a lost connection also "connection". Each text has "try again".
  */
 export const failureTexts = {
   modelFull: 'The model is overloaded right now (rate limit): try again in a moment.',
@@ -51,21 +51,21 @@ export const failureTexts = {
 } as const
 
 export type ErrorDetail = {
-  /** A fixed word for metrics, if one code has several reasons. It is not sent to clients. */
+  /** A fixed word for metrics, which separates several reasons for the same code. It is not sent to clients. */
   reason?: string
-  /** The offending top-level field of the body, or the header (spec 7.3). */
+  /** The field at the top level of the body, or the header, that caused the error (spec 7.3). */
   param?: string
-  /** Overrides the table: a model's 404 or 422, or a refusal below HTTP (ruling R11). */
+  /** Overrides the status of the table: for a model's 404 or 422, or for malformed HTTP (ruling R11). */
   status?: number
-  /** Whole seconds until another try makes sense; clamped to 1…60 when sent (ruling R6). */
+  /** Whole seconds until a retry can succeed. The constructor limits them to 1…60 (ruling R6). */
   retryAfterSeconds?: number
-  /** Data that SDKs read beside the message, if the wire's envelope has a place for it (ruling T22). */
+  /** Data that SDKs read beside the message. Not every wire's error format has a place for it (ruling T22). */
   details?: Readonly<Record<string, unknown>>
-  /** Overrides what `x-should-retry` says by status (rulings R1, R6). */
+  /** Overrides the value of the header `x-should-retry`, which otherwise follows from the status (rulings R1, R6). */
   shouldRetry?: boolean
 }
 
-/** A refusal that is sent to the client as it is. Anything else that is thrown is our bug and becomes `internal_error`. */
+/** An error that the client gets as it is. Any other thrown error is our bug and becomes `internal_error`. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -82,13 +82,12 @@ export class GatewayError extends Error {
     this.param = detail.param ?? null
     this.details = detail.details
     this.reason = detail.reason
-    // A 429 without a wait makes an agent give up, and SDKs ignore more than a minute (ruling R6).
+    // After a 429 without `retry-after` an agent gives up, and SDKs ignore a wait of more than a minute (ruling R6).
     const wait = this.status === 429 ? (detail.retryAfterSeconds ?? 5) : detail.retryAfterSeconds
     this.retryAfterSeconds = wait === undefined ? undefined : Math.min(60, Math.max(1, Math.ceil(wait)))
     this.shouldRetry = detail.shouldRetry ?? (this.status === 429 || this.status >= 500)
   }
 
-  /** Returns the same error with one more sentence. */
   withMore(sentence: string): GatewayError {
     const { code, param, ...rest } = this
     return new GatewayError(code, `${this.message} ${sentence}`, {

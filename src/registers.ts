@@ -1,11 +1,10 @@
 /*
- * Containers for objects that live as long as a request; thousands come and go in a second.
- *
- * They use no Map or Set for long. When the table of one of those is full, V8 replaces it. The old table then points to the new
- * one and keeps its entries. A table may reach the old generation in a quiet minute. From then on it keeps all later tables
- * alive, with everything they held, until a full collection. Every request then stays in memory for seconds after its
- * end, is copied twice by the collector, and costs a sixth more. A Map of lasting objects, or of numbers and strings,
- * has no such problem.
+ * Containers for objects that live only as long as a request. Thousands of these objects are added and removed each
+ * second, so they are not kept in one Map or Set for long. When the table of a Map is full, V8 replaces the table. The
+ * old table then points to the new one and keeps its entries. In a quiet minute, a table may move to the old generation
+ * of the heap. From then on it keeps all later tables and their entries alive until a full collection. Every request
+ * then stays in memory for seconds after its end, is copied twice by the collector, and costs a sixth more. A Map of
+ * lasting objects, or of numbers and strings, has no such problem.
  */
 
 /** Values by id, in the order in which they were added. */
@@ -27,7 +26,7 @@ export class Register<Value> {
   }
 
   set(id: string, value: Value): void {
-    // No old table points to a new Map.
+    // A new Map has no old table that points to it.
     if (++this.#added > addedMax && this.#added > 2 * this.size) {
       this.#values = new Map(this.#values)
       this.#added = 0
@@ -45,10 +44,10 @@ export class Register<Value> {
   }
 }
 
-/** After about this many additions, a new Map takes over the values. */
+/** After about this many additions, the values move to a new Map. */
 const addedMax = 64
 
-/** An item that stores its index in a roster; undefined while it is in none. An item is in at most one roster. */
+/** An item that stores its own index in a roster, or undefined outside one. It is in at most one roster. */
 export interface Listed {
   place: number | undefined
 }
@@ -77,7 +76,7 @@ export class Roster<Item extends Listed> implements Iterable<Item> {
     last.place = place
   }
 
-  /** Yields the items present at the beginning, except those that are removed before their turn. */
+  /** Yields the items that are present when the loop begins. An item that is removed before its turn is skipped. */
   *[Symbol.iterator](): IterableIterator<Item> {
     for (const item of [...this.#items]) if (item.place !== undefined) yield item
   }

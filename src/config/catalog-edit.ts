@@ -21,19 +21,19 @@ export type CatalogEntry = {
 type EntryFigures = Partial<Pick<CatalogEntry, 'max_output_tokens' | 'context_window' | 'prices'>>
 
 export type CatalogChange = {
-  /** The date for `pinned`, which becomes `created` in every row of the models list (spec 9.4). */
+  /** The new value of `pinned`: the date that each row of the models list shows as `created` (spec 9.4). */
   pinned: string
-  /** An upstream to add, unless one has this name already. */
+  /** An upstream to add. If an upstream with this name exists, nothing is added. */
   upstream?: { name: string } & PresetUpstream
-  /** Calendars that prices name, by name. Each is added unless one has this name already. */
+  /** Calendars that the prices refer to, by name. Each is added unless a calendar with this name exists. */
   calendars?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Models to add after the existing ones, each below a comment. */
   added: readonly { entry: CatalogEntry; comment: string }[]
-  /** New figures of existing models. `place` is the index in the list. */
+  /** New figures for existing models. `place` is the index of the model in `catalog.models`. */
   updated: readonly { place: number; figures: EntryFigures }[]
 }
 
-/** Lists the models in the text of a file, unchecked. */
+/** Lists the models in the text of a file, without checking them. */
 export function listEntries(source: string): Record<string, unknown>[] {
   const value = parseDocument(source).toJS() as { catalog?: { models?: unknown } } | null
   const models = value?.catalog?.models
@@ -41,7 +41,7 @@ export function listEntries(source: string): Record<string, unknown>[] {
 }
 
 /**
- * Returns the text of the file with the change. All other characters stay, comments and blank lines included.
+ * Returns the text of the file with the change. All other characters stay the same, including comments and blank lines.
  * @throws Error if the text is not YAML, or has a form that cannot be edited
  */
 export function editCatalog(
@@ -64,7 +64,7 @@ export function editCatalog(
     if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
     for (const { place, figures } of updated) update(edits, models, place, figures)
     if (entries.length > 0) edits.addItems(models, entries)
-    // A new `pinned` is added after the new models.
+    // `pinned` is added after the new models if the catalog lacks it.
     edits.setIn(catalog, 'pinned', pinned)
   }
   if (upstream) {

@@ -2,7 +2,7 @@ import { asObject } from '../bytes/json.ts'
 import type { ChainOfIds } from '../catalog/model.ts'
 import type { ChainEntry, ConfigFile, ModelEntry } from './schema.ts'
 
-/* Chains of the catalog: entries that list models, which are tried one after the other (ruling Y23). */
+/* Chains of the catalog. A chain lists models that are asked in turn until one answers (ruling Y23). */
 
 type AtPath = { path: PropertyKey[]; message: string }
 
@@ -39,7 +39,7 @@ export function* chainMistakes(models: readonly unknown[]): Iterable<AtPath> {
   }
 }
 
-/** Warns of chains whose later models cost much more, have a smaller window, or fail together with the first. */
+/** Warns of chains whose later models cost much more or have a smaller window, and of chains with only one provider. */
 export function warnOfChains({ catalog, upstreams }: ConfigFile): AtPath[] {
   const models = new Map(modelsOf(catalog).map(({ entry }) => [entry.id, entry]))
   return (catalog?.models ?? []).flatMap((entry, index) => {

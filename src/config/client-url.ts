@@ -1,8 +1,11 @@
 import type { Address } from './values.ts'
 
-/* The address at which clients reach the gateway: `api_url`, or one that is used instead of it (ruling Y19). */
+/*
+ * The address at which clients reach the gateway: `api_url`, or the listening address if `api_url` is not set (ruling
+ * Y19).
+ */
 
-/** Returns the cure for a URL that clients cannot use, or that cannot be written into all formats of settings. */
+/** Returns what to change if clients cannot use a URL, or if it cannot be written into all formats of settings. */
 export function clientUrlMistake(text: string): string | undefined {
   const url = URL.parse(text)
   const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
@@ -12,7 +15,7 @@ export function clientUrlMistake(text: string): string | undefined {
   return undefined
 }
 
-/** Returns the origin and path without a final `/v1`, because the settings of each program add it if needed. */
+/** Returns the origin and path without a final `/v1`, which the settings of each program add if needed. */
 export function readClientUrl(text: string): string {
   const { origin, pathname } = new URL(text)
   return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
@@ -29,7 +32,7 @@ export function findClientUrl({ apiUrl, listen, tls }: ClientUrlChoice) {
   return { url: originOf(listen, tls ? 'https' : 'http'), from: 'listen' as const }
 }
 
-/** Returns the origin for clients on this machine. For a listener on all addresses it has the loopback address. */
+/** Returns the origin for clients on this machine. A listener on all addresses gets the loopback address. */
 export function originOf({ host, port }: Address, scheme: 'http' | 'https' = 'http'): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`

@@ -3,9 +3,7 @@ import { filled, oneOf, text } from '../catalog/kinds.ts'
 import type { SigningPlace } from '../clouds/sigv4.ts'
 import * as field from './fields.ts'
 
-/*
- * The settings of accounts with credentials of a cloud. For AWS, the host of an upstream may name region and service.
- */
+/* Settings of accounts that use a cloud's credentials instead of a key. A host on AWS may name region and service. */
 
 const regionCure = 'must be a region such as eu-central-1'
 
@@ -77,7 +75,7 @@ const azure = z
       field.complain(context, 'is set beside `secret`: leave one out', ['secret_file'])
   })
 
-/** The settings of an account for clouds. One of them replaces its key. */
+/** The settings of an account for clouds. Each of them replaces the key of the account. */
 export const cloudKeys = {
   aws: aws
     .optional()
@@ -90,7 +88,7 @@ export const cloudKeys = {
 
 export type CloudEntries = { [Name in keyof typeof cloudKeys]?: z.output<(typeof cloudKeys)[Name]> | undefined }
 
-/** Names of services in signatures, by those in hosts (botocore 1.44.8, and Anthropic's SDKs, November 2026). */
+/** The names of services in signatures, by their names in hosts (botocore 1.44.8, Anthropic's SDKs, November 2026). */
 const services = new Map([
   ['bedrock-runtime', 'bedrock'],
   ['bedrock-mantle', 'bedrock-mantle'],
@@ -115,7 +113,7 @@ export function placeFor(baseUrl: string, { region, service }: Partial<SigningPl
 
 type PlaceMistake = { key: keyof SigningPlace; message: string }
 
-/** Finds a region or service that neither the account nor the host names, and a region in which they differ. */
+/** Finds a region or service that neither account nor host names, and a region that they name differently. */
 export function placeMistakes(
   baseUrl: string,
   entry: { region?: string | undefined; service?: string | undefined },

@@ -16,32 +16,32 @@ export type { SignInSettings } from './sign-in.ts'
 export type { StorePlace } from './store-place.ts'
 export { type Address, Secret } from './values.ts'
 
-/** An account of ours at a provider, which we pay with; never a client's. */
+/** An account of the operator at a provider, with which the gateway pays. It is not an account of a client. */
 export type UpstreamAccount = {
   name: string
-  /** Wrapped, so that no log line can contain it. Empty if a command or a cloud gives the key. */
+  /** Wrapped, so that no log line can contain it. It is empty if a command or a cloud supplies the key. */
   key: Secret
-  /** The source of the key, if the configuration does not contain it. */
+  /** The source of a key that the configuration does not contain. */
   renewal?: KeyRenewal
   /** If false, the account gets no requests. */
   isEnabled: boolean
-  /** The accounts that this one is reserved for, by name or id (ruling Y18). Undefined: it serves all. */
+  /** The clients' accounts that it is reserved for, by name or id (ruling Y18). Undefined: it serves all. */
   isolation?: ReadonlySet<string>
 }
 
 /** The source of a key that can change while the gateway runs: a file (absolute path), a command, or a cloud. */
 export type KeyRenewal =
   | { file: string }
-  /** The program and its arguments, without a shell. It runs again when its key is `lifetimeMs` old. */
+  /** A program and its arguments, run without a shell. The program runs again when its key is `lifetimeMs` old. */
   | { command: readonly string[]; lifetimeMs: number }
   | { cloud: CloudAccount }
 
-/** An account at a cloud. Its credentials are found by the cloud's own rules, and expire. */
+/** An account at a cloud. Its credentials expire, and are found by the cloud's own rules. */
 export type CloudAccount = AwsAccount | GoogleAccount | AzureAccount
 
 export type AwsAccount = {
   kind: 'aws'
-  /** The region and the service in signatures. */
+  /** The AWS region for signatures, and below it the service. */
   region: string
   service: string
   /** `request`: each request is signed. `bearer`: a short-term key is made and sent with requests. */
@@ -56,7 +56,7 @@ export type AwsAccount = {
 
 export type GoogleAccount = {
   kind: 'google'
-  /** Absolute. */
+  /** An absolute path. */
   credentialsFile?: string
 }
 
@@ -65,7 +65,7 @@ export type AzureAccount = {
   tenant?: string
   client?: string
   secret?: Secret
-  /** Absolute. */
+  /** An absolute path. */
   secretFile?: string
   scope: string
 }
@@ -76,16 +76,16 @@ export type Upstream = {
   baseUrl: string
   /** The paths of requests with their query, by wire (ruling P8). */
   endpoints: Endpoints
-  /** The header for the key, in lower case. Undefined: that of the wire. */
+  /** The header for the key, in lower case. Undefined: the header of the wire. */
   keyHeader: string | undefined
-  /** Undefined: connections are direct. */
+  /** Undefined: connections use no proxy. */
   proxy: EgressProxy | undefined
   /** Certificates in PEM that are trusted instead of the system's. */
   ca: string | undefined
   accounts: readonly UpstreamAccount[]
   /** The spelling of the version and beta headers of the messages wire (ruling N3). */
   messagesHeaders: 'anthropic' | 'msgwire'
-  /** Headers that are sent with every request, names in lower case. */
+  /** Headers that are sent with every request. Their names are in lower case. */
   headers: ReadonlyMap<string, string>
   /** Whether a connection serves more than one request (ruling Y14). */
   reuses: boolean
@@ -94,7 +94,7 @@ export type Upstream = {
 /** A certificate with its chain, and its key, both in PEM. */
 export type TlsPair = { cert: string; key: Secret }
 
-/** The endpoint of a collector for one signal, which is traces or metrics. */
+/** The endpoint of an OpenTelemetry collector for the traces or for the metrics. */
 export type OtlpTarget = {
   url: string
   /** Header names in lower case. */
@@ -105,7 +105,7 @@ export type OtlpTarget = {
 /** The text of a configuration, its name in messages, and its file if there is one. */
 export type ConfigSource = { readonly text: Secret; readonly name: string; readonly file?: string }
 
-/** All settings, checked, frozen and with defaults. Times are in ms, sizes in bytes. `schema.ts` describes each. */
+/** All settings, checked, frozen and with defaults. Times are in ms, sizes in bytes. `schema.ts` describes them. */
 export type Config = {
   /** The absolute path of the file that was read. Undefined without a file. */
   file: string | undefined
@@ -113,35 +113,35 @@ export type Config = {
   /** The certificate of the public listener. Undefined: it speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
-  /** The URL at which clients reach the gateway, with its path and without `/v1` (Y19). Undefined if it is not set. */
+  /** The URL at which clients reach the gateway, with path and without `/v1` (Y19). Undefined if not set. */
   apiUrl: string | undefined
   /** Whether the public listener serves pages for owners of keys and sessions (ruling Y19). */
   ownPages: boolean
-  /** The address of those pages for error messages. Undefined without pages or without `apiUrl`. */
+  /** The address of the pages for owners of keys, for error messages. Undefined without pages or `apiUrl`. */
   ownPage: string | undefined
   /** The values of labels, by dimension (ruling Y21). */
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
-  /** 3: entries always record the cost that an answer reports, in form 3. Undefined: only if a feature needs form 3. */
+  /** 3: entries always record the cost that an answer reports. Undefined: only if a feature needs form 3. */
   ledgerForm: 3 | undefined
-  /** Whether `explain` shows operators the provider's error text, scrubbed (CON-4). */
+  /** Whether `explain` shows operators the provider's error text, without secrets (CON-4). */
   explainUpstreamText: boolean
   /** The public URL of the admin listener, with its path and without a final slash. */
   adminUrl: string | undefined
   /** The URL at which servers of the same store on other machines reach the admin listener (ruling X9). */
   adminReplicaUrl: string | undefined
   /** The certificate of the admin listener. Undefined: it speaks plain HTTP. */
-  adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
+  adminTls: (TlsPair & { /** An absolute path. */ certFile: string }) | undefined
   /** The settings of sign-in (ruling Y19). Undefined: people cannot sign in. */
   signIn: SignInSettings | undefined
-  /** The default is relative to the working folder (ruling X8). */
+  /** The place of the store. The default is relative to the working folder (ruling X8). */
   store: StorePlace
-  /** The default store of releases before 0.2.0, beside the configuration, if it differs from today's (ruling X8). */
+  /** The default store before 0.2.0, beside the configuration; set if it differs from today's (ruling X8). */
   earlierStore: string | undefined
-  /** The absolute path of the folder for spool and lock. With SQLite it is the folder of the store (ruling X13). */
+  /** The absolute path of the folder for lock and spool. With SQLite it is the store's folder (ruling X13). */
   stateDir: string
-  /** The digest of the settings that replicas share. It does not depend on the order of keys or on our version. */
+  /** A digest of the settings that replicas share. The order of keys and the version do not change it. */
   digest: string
   catalog: Catalog
   upstreams: ReadonlyMap<string, Upstream>
@@ -151,15 +151,15 @@ export type Config = {
   billing: {
     /** Whether an answer is billed if the upstream fails after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
-    /** How long a stream is read on for its figures after the client has left (ruling C12). 0: not at all. */
+    /** How long a stream is read for its token counts after its client has left (ruling C12). 0: not at all. */
     readOnMs: number
-    /** The most output tokens that a hold assumes (ruling C2). `cap`: the maximum of the request (ruling C16). */
+    /** The most output tokens that a hold sets credit aside for (C2). `cap`: the request's maximum (C16). */
     holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is trusted. */
   trustedProxies: readonly string[]
   timeouts: SettingsInCode<ConfigFile['timeouts'], 'Ms'>
-  /** The key of sealed signatures (ruling T7): 32 bytes in base64. Undefined: made once, beside the store. */
+  /** The key that seals signatures in answers (T7): 32 bytes in base64. Undefined: one made beside the store. */
   sealKey: Secret | undefined
   /** Response headers that the specification does not have (ruling R13). */
   headers: { balance: boolean }
@@ -172,18 +172,18 @@ export type Config = {
     metricsEveryMs: number
     /** The most requests that wait for export. Further ones are dropped and counted. */
     queueMax: number
-    /** The share of traces to export among those that begin here, 0 to 1. */
+    /** The share of traces to export, 0 to 1. It applies to traces that begin in the gateway. */
     sampleShare: number
     /** Further resource attributes of this process. */
     resource: ReadonlyMap<string, string>
-    /** `compat` also exports the former histogram of tokens. */
+    /** `compat` also exports the older histogram of tokens. */
     genai: 'standard' | 'compat'
     /** Whether requests to upstreams have the trace header. */
     propagate: boolean
   }
   /** The name and the seller of credits, for statements. */
   credits: CreditWords
-  /** The time zone of budgets and reports, and for how many whole months figures are kept. */
+  /** The time zone of budgets and reports, and the number of whole months for which figures are kept. */
   reporting: Zone & { keepMonths: number }
   /** The receivers of webhook messages (ruling X15). */
   webhooks: readonly Webhook[]
@@ -195,11 +195,11 @@ export type Config = {
 export type Webhook = {
   /** The whole URL. It is secret, because its path or query may contain a secret of the receiver. */
   url: Secret
-  /** The URL as it may be shown: without query and fragment, and with long parts of the path shortened. */
+  /** The URL in a form that may be shown: without query and fragment, and with long parts of the path shortened. */
   shown: string
   /** The secret for signatures. */
   secret: Secret
   events: ReadonlySet<WebhookEvent>
-  /** In nano-credits. `credit_low` is sent when the balance of an account falls below this. */
+  /** In nano-credits. `credit_low` is sent when the balance of an account falls below this amount. */
   belowNanos: bigint | undefined
 }

@@ -5,7 +5,7 @@ import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
 /**
- * Lists the keys that differ and that a reload does not change, so that they need a restart (ruling X10).
+ * Lists the keys that differ but that a reload cannot change. They need a restart (ruling X10).
  * @param before the configuration at the start
  */
 export function needsRestart(before: Config, next: Config): string[] {
@@ -40,17 +40,17 @@ function spellWebhooks({ webhooks }: Config): string {
     .join('\n')
 }
 
-/** Returns the address of the store, with the password, because a new password needs a restart too. */
+/** Returns the address of the store with its password, because a new password needs a restart too. */
 function nameOf({ store }: Config): string {
   return store.engine === 'sqlite' ? store.path : store.url.reveal()
 }
 
-/** Keys that replicas may set differently, or that are compared separately. All others must be the same. */
+/** Keys that replicas may set differently, and keys that are compared elsewhere. All other keys must be the same. */
 const own = ['listen', 'admin_listen', 'admin', 'state_dir', 'store', 'seal_key', 'log', 'metrics', 'telemetry']
 
 /**
- * Makes a digest of a configuration, by which replicas detect different ones. It covers the written keys and not the
- * defaults. So a newer version with more settings makes the same digest of the same file. Secrets are included.
+ * Makes a digest of a configuration, by which replicas notice that theirs differ. It covers the keys that the file has,
+ * secrets included, but not the defaults. So a newer version with more settings makes the same digest of the same file.
  */
 export function digestConfig(written: Readonly<Record<string, unknown>>): string {
   const shared = Object.entries(written).filter(([key]) => !own.includes(key))

@@ -20,11 +20,11 @@ export type Document = {
   value: unknown
   /** Mistakes in the YAML and in `${…}` references. */
   problems: ConfigProblem[]
-  /** Returns the 1-based line of a value, or else of its key or of the innermost map or list around it. */
+  /** Returns the 1-based line of a value, or of its key or the nearest map or list around it if it is missing. */
   lineOf(path: Path): number
 }
 
-/** Returns a replacement for an unset variable, or undefined if that is a mistake. `isWhole`: it is the whole value. */
+/** Returns a text for an unset variable; undefined makes it a mistake. `isWhole`: the value has nothing else. */
 type StandIn = (path: string, isWhole: boolean) => string | undefined
 
 /** Reads YAML 1.2, and replaces `${NAME}` and `${NAME:-default}` in values but not in keys. `$${` means `${`. */
@@ -87,7 +87,7 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
   }
 }
 
-/** Matches a reference without quotes within braces or brackets. YAML reads the braces of such a reference as a map. */
+/** Matches a reference without quotes in braces or brackets. YAML reads the braces of the reference as a map. */
 const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
 
 /** Describes the first YAML error as the end of a sentence. It quotes nothing, because a value may be a key. */
@@ -142,7 +142,7 @@ function interpolate(
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
-  // A value that is only a reference, without quotes, becomes a number or a boolean if its text is one.
+  // A value that consists of one reference without quotes becomes a number or a boolean if the variable's text is one.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
   if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (isBare && (text === 'true' || text === 'false')) return text === 'true'

@@ -1,23 +1,23 @@
 import { BlockList, isIP } from 'node:net'
 import { isDecodable, isLoopback, type Secret } from './values.ts'
 
-/** A proxy between us and an upstream. */
+/** A proxy between the gateway and an upstream. */
 export type EgressProxy = {
-  /** With the credentials, if it has any. */
+  /** The URL, with credentials if the proxy needs them. */
   url: Secret
-  /** The key of the configuration or the environment variable that sets it. */
+  /** The key of the configuration or the environment variable that names the proxy. */
   source: string
 }
 
-/** A proxy as written, and the key or the variable that sets it. */
+/** A proxy as the operator wrote it, and the key or the variable that names it. */
 type ProxySetting = { value: string; source: string }
 
 /** The value of `proxy` for a direct connection, even if the environment sets a proxy. */
 export const noProxy = 'none'
 
 /**
- * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless
- * `NO_PROXY` names its host. As in other programs, lower-case names have priority. For this machine there is no proxy.
+ * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY`, by its scheme. `NO_PROXY`
+ * exempts hosts, and this machine is always exempt. Lower-case names have priority, as in other programs.
  */
 export function environmentProxy(baseUrl: string, env: NodeJS.ProcessEnv): ProxySetting | undefined {
   const { protocol, hostname, port } = new URL(baseUrl)
@@ -39,7 +39,7 @@ function findVariable(name: string, env: NodeJS.ProcessEnv): ProxySetting | unde
 }
 
 /**
- * Whether an entry of `NO_PROXY` matches: `*`, a host and its subdomains, an address or a range. It may have a port.
+ * Whether an entry of `NO_PROXY` matches: `*`, a host with its subdomains, an address or a range. It may have a port.
  */
 function isSpared(entry: string, host: string, port: string): boolean {
   if (entry === '') return false
@@ -62,7 +62,7 @@ function isWithin(range: string, host: string, family: 'ipv4' | 'ipv6'): boolean
   return list.check(host, family)
 }
 
-/** Returns the cure for an invalid address of a proxy, as the end of a sentence. */
+/** Returns what to change in an invalid address of a proxy, as the end of a sentence. */
 export function proxyMistake(value: string): string | undefined {
   const url = URL.parse(parseProxy(value))
   const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== ''
@@ -82,9 +82,9 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether an error response comes from the proxy and not from the server behind it (N-F4). With an absolute target,
- * either may report an unknown host or wrong credentials. A proxy adds itself to `via` of responses that it forwards
- * (RFC 9110 §7.6.3). Its own responses are HTML, while models send JSON.
+ * Whether the proxy itself sent an error response, and not the server behind it (N-F4). If requests have an absolute
+ * target, both may report an unknown host or wrong credentials. A proxy adds itself to `via` of responses that it
+ * forwards (RFC 9110 §7.6.3). Its own responses are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {

@@ -1,15 +1,15 @@
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 
-/** The paths of requests to an upstream, by wire, with the query. They begin at the host's root. */
+/** The paths of requests to an upstream with their query, by wire. Each begins at the root of the host. */
 export type Endpoints = Readonly<Record<ModelWire, readonly [path: string, streamPath: string]>>
 
-/** A path for all requests of a wire, or one for JSON and one for streams. */
+/** One path for all requests of a wire, or one path for JSON answers and one for streams. */
 type OwnPath = string | { whole: string; stream: string }
 
 export type EndpointSettings = {
   /** The URL without a final slash. */
   baseUrl: string
-  /** Paths by wire that replace both the path of the base URL and that of the wire. */
+  /** Paths by wire. Each replaces the path of the base URL together with the path of the wire. */
   paths?: Partial<Record<ModelWire, OwnPath>>
   query?: Readonly<Record<string, string>>
 }
@@ -29,7 +29,7 @@ export function endpointsOf({ baseUrl, paths = {}, query = {} }: EndpointSetting
   return Object.fromEntries(entries) as unknown as Endpoints
 }
 
-/** Appends a wire's path to a base path. A version such as `/v1` is not repeated. @param base has no final slash */
+/** Appends a wire's path to a base path without repeating a version such as `/v1`. @param base no final slash */
 function joinPath(base: string, path: string, keepsVersion: boolean): string {
   const isWhole = base === '' || (keepsVersion && !base.endsWith(versionOf(path)))
   return base + (isWhole ? path : path.slice(versionOf(path).length))
@@ -45,13 +45,13 @@ function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether this wire uses a base path unchanged although it has no version such as `/v1` or `/v1beta`. */
+/** Whether this wire uses a base path as it is although the path has no version such as `/v1` or `/v1beta`. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   const { keepsVersion } = wirePlaces[wire]
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)
 }
 
-/** Returns the end of a path if it is a wire's path, with or without its version. */
+/** Returns the end of a path if that end is the path of a wire, with or without its version. */
 export function wireEndOf(path: string): string | undefined {
   const ends = Object.values(wirePlaces).flatMap(({ path: own }) => [own, own.slice(versionOf(own).length)])
   return ends.find((end) => path.endsWith(end))

@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
-/** Reports an issue of the schema as messages that follow the key in a sentence. Each unknown key is one message. */
+/** Reports an issue of the schema as messages that follow the key in a sentence, one for each unknown key. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {
@@ -16,8 +16,8 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       return
     }
     case 'invalid_union': {
-      // The branch whose type matches the value is probably the intended one. Of several maps it is the one that has
-      // more of the keys.
+      // The value may match several forms of the schema. The form whose type fits is probably the intended one. Of
+      // several maps, it is the map with the fewest unknown keys.
       const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
       const [meant] = issue.errors
         .filter((branch) => branch.some(isMeant))
@@ -36,7 +36,7 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       }
   }
   if (valueAt(raw, path) !== undefined) report(path, issue.message)
-  // A missing value gets our message instead of the library's. Messages of our own checks are kept.
+  // A missing value gets a message of ours instead of the library's. Messages of our own checks are kept.
   else
     report(
       path,
@@ -79,7 +79,7 @@ function knownKeys(path: Path): string[] {
   return map?.propertyNames?.enum ?? Object.keys(map?.properties ?? {})
 }
 
-/** If the schema allows several forms, returns the one that is a list or a map with named keys. */
+/** If the schema allows several forms of a value, returns the form that is a list or a map with named keys. */
 function branchOf(node: SchemaNode | undefined, kind: 'items' | 'properties'): SchemaNode | undefined {
   return node?.anyOf?.find((branch) => branch[kind]) ?? node
 }

@@ -9,16 +9,16 @@ import { storeMistake } from './store-place.ts'
 import * as values from './values.ts'
 
 /*
- * The kinds of values in the configuration file. `schema.ts` describes each setting. Messages name what is valid. They
+ * The kinds of values in the configuration file; `schema.ts` describes each setting. Messages say what is valid. They
  * never quote the value, which may be a key.
  */
 
-/** Reports a mistake, if there is one. @param path the path of the field, relative to the checked value */
+/** Reports a mistake, unless it is undefined. @param path the path of the field, relative to the checked value */
 export function complain(context: z.RefinementCtx, mistake: string | undefined, path: PropertyKey[] = []): void {
   if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
 }
 
-/** Makes a text field with a check that returns the mistake. */
+/** Makes a text field. @param mistakeOf returns the mistake in a value, or undefined */
 const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) =>
   kind.superRefine((value, context) => complain(context, mistakeOf(value)))
 
@@ -61,11 +61,11 @@ const headersBut = (taken?: ReadonlySet<string>) =>
 export const headers = headersBut()
 export const headersToCollector = headersBut(values.collectorHeaders)
 
-/** The header for a key. */
+/** The name of the header in which a key is sent. */
 export const keyHeader = sound(values.keyHeaderMistake).transform((value) => value.toLowerCase())
 
 export const providerKey = sound(
-  // An empty key is reported by the check for empty texts.
+  // The check for empty texts reports an empty key.
   (value) => (value === '' ? undefined : values.keyMistake(value)),
   filled('must not be empty; where the upstream asks for none, write any text'),
 )
@@ -86,7 +86,7 @@ export const baseUrl = sound(values.baseUrlMistake).transform((value, context) =
 )
 /** A path from a host's root. */
 const requestPath = sound(values.pathMistake)
-/** A path, or one for JSON answers and one for streams. */
+/** One path, or a path for JSON answers and a path for streams. */
 export const requestPaths = z.union(
   [
     requestPath,

@@ -4,16 +4,16 @@ import type { Band, PriceList, PriceRow, PriceSet } from '../catalog/model.ts'
 import { longestRequestMs, setAt, setKey } from '../catalog/price-list.ts'
 
 /*
- * The ledger keeps the text of each price list, so that the choice of prices can always be verified (ruling C11). The
- * text is JSON with all rows, bands and sets. Factors are applied, and amounts are texts of decimal digits.
+ * The text of a price list, kept in the ledger so that each choice of prices can be verified later (ruling C11). It is
+ * JSON with all rows, bands and sets. Factors are applied, and amounts are texts of decimal digits.
  */
 
 type KeptBand = Omit<Band, 'offsetAt' | 'daysOff'> & { daysOff: readonly number[] }
 type KeptRow = { fromMs: number | null; bands: readonly KeptBand[]; sets: readonly (readonly KeptSet[])[] }
-/** The version identifies the prices. The prices themselves are only for people. */
+/** The version identifies a set of prices. The prices themselves are kept only for people. */
 type KeptSet = Pick<PriceSet, 'tier' | 'geo' | 'version' | 'prices'>
 
-/** Returns the text and its digest. A list without bands, tiers and geographies has none, because it has no choice. */
+/** Returns a list's text and digest; undefined without bands, tiers and geographies, which leaves no choice. */
 export function keepList(rows: readonly PriceRow[], counts: PriceList['counts']): PriceList['kept'] {
   if (rows.every(({ bands, sets }) => bands.length === 0 && sets[0]!.size === 1)) return undefined
   const written = rows.map(
@@ -37,13 +37,13 @@ function digestList(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, 22)
 }
 
-/** The facts of an entry by which its prices were chosen. */
+/** The facts in an entry of the ledger that decided its prices. */
 type ChosenFacts = { createdMs: number; band: string | null; tier: string | null; geo: string | null }
 
 /**
  * Reads a kept list for `ledger verify`.
  * @returns a function that returns the price versions with which an entry may have been billed. There are none if the
- * list lacks that band, tier and geography. With `counts: start`, each row counts in which the request may have begun.
+ * list lacks the entry's band, tier or geography. With `counts: start`, several rows may apply.
  * @throws RangeError if the text does not match the digest
  */
 export function readKeptList(digest: string, text: string): (facts: ChosenFacts) => ReadonlySet<string> {

@@ -38,14 +38,14 @@ const litellmKeys: Readonly<Record<string, string>> = {
   database_url: 'write `store`',
 }
 
-/** Returns the cure for a key of LiteLLM's as the end of a sentence. Any other key gives undefined. */
+/** Returns what to write instead of a key of LiteLLM's, as the end of a sentence. Undefined for any other key. */
 export function litellmKeyCure(key: string): string | undefined {
   return Object.hasOwn(litellmKeys, key) ? `it is LiteLLM's: ${litellmKeys[key]}` : undefined
 }
 
 /**
- * Finds texts that name a variable as LiteLLM does (`os.environ/NAME`). Keys of accounts and keys of LiteLLM's are
- * skipped, because they have messages of their own.
+ * Finds texts that name a variable as LiteLLM does (`os.environ/NAME`). It skips keys of accounts, and keys of
+ * LiteLLM's, because other checks report them.
  */
 export function* litellmReferences(
   value: unknown,

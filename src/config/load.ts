@@ -44,15 +44,15 @@ export type ConfigOptions = {
   listen?: string
   adminListen?: string
   store?: string
-  /** Skips the files that the configuration names, so that a user without access to them can see other settings. */
+  /** Skips the files that the configuration names, so that a user without access sees other settings. */
   isWithoutFiles?: boolean
-  /** Whether secrets of upstreams may refer to unset variables, because no upstream is contacted. */
+  /** If set, secrets of upstreams may refer to unset variables, because no upstream is contacted. */
   isWithoutKeys?: boolean
-  /** Whether the store, whose URL may have a password, may refer to unset variables, because it is not opened. */
+  /** If set, the store may refer to unset variables, because it is not opened. Its URL may contain a password. */
   isWithoutStore?: boolean
 }
 
-/** The variable with the text of a configuration, for systems without files (ruling X13). */
+/** The variable that contains the text of a configuration, for systems without files (ruling X13). */
 const textVariable = 'TRIWIRE_CONFIG_YAML'
 
 /** The settings that a flag or a variable can override, by their key in the file. */
@@ -67,30 +67,29 @@ const overrides: readonly Override[] = [
 type Override = { key: string; flag?: 'listen' | 'adminListen' | 'store'; flagName?: string; variable: string }
 
 /**
- * Loads the configuration from flags, environment, file and defaults; the first in this order has priority (ruling X4).
- * The file is `--config`, else `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` if it
- * exists. Paths in the file are relative to it. Paths in flags, in variables and in that text are relative to the
- * working folder, like the default of the store (ruling X8).
+ * Loads the configuration. Flags override the environment, which overrides the file and its defaults (ruling X4). The
+ * file is `--config`, or else `TRIWIRE_CONFIG`, or else the text in `TRIWIRE_CONFIG_YAML`, or else `./triwire.yaml`.
+ * Paths in the file are relative to it. All others, and the store's default, are relative to the working folder (X8).
  * @throws ConfigError with all mistakes
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
   return load(findSource(options, env, cwd), options, env, cwd)
 }
 
-/** Loads it for a command without store and upstreams, so that secrets may be unset. @throws ConfigError */
+/** Loads the configuration for a command that uses no secrets, which may then be unset. @throws ConfigError */
 export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }
 
-/** Loads the configuration from a text, as if it were a file in the working folder. @throws ConfigError */
+/** Loads a configuration from a text, as if the text were a file in the working folder. @throws ConfigError */
 export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
   return load({ text: new Secret(text), name }, options, env, process.cwd())
 }
 
 /**
- * Loads the configuration again, from the same file as at the start, or again without a file (ruling X10).
- * @throws ConfigError with all mistakes. One is a file that did not exist at the start. Another is a file without a
- * catalog, such as a truncated one, which would bring in the built-in catalog.
+ * Loads the configuration again. It reads the same file as at the start, or no file if there was none (ruling X10).
+ * @throws ConfigError with all mistakes. It is a mistake if a file exists now and none existed at the start. A file
+ * without a catalog, such as a truncated one, is a mistake too, because it would bring in the built-in catalog.
  */
 export function reloadConfig(
   { file, isBuiltIn }: Config,
@@ -111,7 +110,7 @@ export function reloadConfig(
   return next
 }
 
-/** Returns the mistakes of a text for this file. An unset variable is not one, because the server may have it. */
+/** Returns the mistakes of a text for this file. A variable may be unset, because the server may have it. */
 export function findProblems(
   file: string,
   text: string,
@@ -133,7 +132,7 @@ export function findProblems(
 }
 
 /**
- * Returns the file that `loadConfig` reads, even if it does not exist yet, so that a command can write it.
+ * Returns the path that `loadConfig` reads, so that a command can write the file. It may not exist yet.
  * @throws ConfigError if the configuration is in a variable
  */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
@@ -172,7 +171,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   const reported = new Set(problems.map(({ path }) => path))
   const report = (path: readonly PropertyKey[], message: string) => {
     const key = formatPath(path)
-    // Each value gets only one message. Unset variables were reported before.
+    // Each value gets only one message. References to unset variables were reported before.
     if (reported.has(key)) return
     reported.add(key)
     const source = path.length === 1 ? sources.get(key) : undefined
@@ -221,7 +220,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   })
 }
 
-/** A pattern for paths of secrets. `standIn` replaces a value that is not known. */
+/** A pattern for the paths of secrets. `standIn` replaces a secret whose variable is not set. */
 type SecretPlace = readonly [place: RegExp, standIn: string]
 
 const keyPlaces: readonly SecretPlace[] = [
@@ -234,7 +233,7 @@ const keyPlaces: readonly SecretPlace[] = [
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
 
-/** Returns the replacement for an unset variable. @param isWhole whether the variable is the whole value */
+/** Returns the text that replaces an unset variable. @param isWhole whether the variable is the whole value */
 function standInFor(
   { isWithoutKeys, isWithoutStore }: ConfigOptions,
   path: string,
@@ -245,7 +244,7 @@ function standInFor(
   return found && (isWhole ? found[1] : 'unset')
 }
 
-/** Reports settings that a server needs if a shared store leaves it without a store folder (rulings T7, X13). */
+/** Reports settings that a server with a shared database lacks, as it has no store folder (rulings T7, X13). */
 function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], message: string) => void): void {
   if (!isDatabaseUrl(file.store)) return
   if (file.state_dir === undefined)
@@ -260,17 +259,17 @@ function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], 
     )
 }
 
-/** Names that people give the file by mistake. */
+/** File names that people use by mistake. */
 const nearNames = ['triwire.yml', 'triwire.json']
 
-/** Warns if no configuration was found, but a file with a similar name is there. */
+/** Warns if no configuration was found but the folder has a file with a similar name. */
 function warnOfNames(cwd: string): ConfigProblem[] {
   const found = nearNames.filter((name) => existsSync(resolve(cwd, name)))
   const message = 'lies in the working folder and is not read: call it triwire.yaml, or name it with --config'
   return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
-/** Returns the proxies of upstreams, from the file or the environment. Mistakes count only if the proxy is used. */
+/** Returns the proxies of upstreams, from file or environment. Mistakes in unused ones are not reported. */
 function readProxies(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
@@ -322,7 +321,7 @@ function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string)
 function readFile(file: string): ConfigSource {
   try {
     const bytes = readFileSync(file)
-    // The reader of the text recognizes UTF-16 and reports it.
+    // A file with zero bytes may be UTF-16, which `readDocument` reports.
     if (!isUtf8(bytes) && !bytes.includes(0))
       throw new ConfigError([{ path: '', line: 1, message: 'the file is not UTF-8: save it as UTF-8' }], file)
     return { text: new Secret(bytes.toString('utf8')), name: file, file }
@@ -452,7 +451,7 @@ function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][numb
   }
 }
 
-/** Shows only the beginning of each long part of the path, because many receivers have a secret there. */
+/** Shows only the beginning of each long part of the path, because these parts often contain a secret. */
 function showWebhook(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
@@ -484,7 +483,7 @@ function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'end
   return { baseUrl: settings.baseUrl, endpoints: endpointsOf(settings) }
 }
 
-/** The default of `lifetimeMs` for the key of a command, in ms. */
+/** The default of `key_lifetime`, in ms: how long a key from `key_command` is used. */
 const keyLifetimeMs = 600_000
 
 function readAccount(

@@ -9,7 +9,7 @@ import { rowsOf } from './price-list.ts'
 
 /**
  * Finds mistakes that involve several keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It
- * reads the raw file, so that these are reported together with the mistakes that the schema finds.
+ * reads the raw file, so these mistakes are reported together with those of the schema.
  */
 export function* modelMistakes(raw: unknown): Mistakes {
   const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
@@ -43,7 +43,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
 
 type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
 
-/** Ids and aliases together must be unique, because each names one model in the models list (ruling R14). */
+/** Finds repeated ids and aliases. Each must be unique, because it names one model in the list (ruling R14). */
 function* repeatedIds(models: readonly unknown[]): Mistakes {
   const seen = new Map<string, string>()
   for (const [index, model] of models.entries()) {
@@ -67,7 +67,7 @@ function* repeatedIds(models: readonly unknown[]): Mistakes {
 
 const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h']
 
-/** Finds steps that do not rise or lack a price of the base, and a context window smaller than the maximum output. */
+/** Finds steps that do not rise or lack a price, and context windows smaller than the maximum output. */
 function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
   if (typeof output === 'number' && typeof window === 'number' && window < output) {
@@ -88,7 +88,7 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   }
 }
 
-/** Finds prices of the base that written-out prices lack, although they must replace all of them. */
+/** Finds written-out prices that lack a price of the base, because they must replace all prices of the base. */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}
   for (const kind of [...kinds, 'steps']) {
@@ -115,7 +115,7 @@ function* stepMistakes({ steps, ...base }: Record<string, unknown>, path: Proper
   }
 }
 
-/** Finds an `implicit_key` that cannot be sent, so that customers would share caches (ruling Y18). */
+/** Finds an `implicit_key` that cannot be sent to the upstream. Customers would then share caches (ruling Y18). */
 function* implicitKeyMistakes(wire: ModelWire, model: Record<string, unknown>, path: PropertyKey[]): Mistakes {
   const { implicit_key: key, upstream, profile } = model
   if (key !== 'account' && key !== 'conversation') return
@@ -154,7 +154,7 @@ function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: Property
   }
 }
 
-/** Finds upstreams that are listed twice for a model. A retry would use the same account again (ruling U1). */
+/** Finds upstreams listed twice for a model. A retry would use the same account again (ruling U1). */
 function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
   const seen = new Map<string, number>()
   for (const [place, route] of routes.entries()) {

@@ -10,7 +10,7 @@ import type { ProfileMap } from './fields.ts'
 import { readPlans, readPriceList } from './price-list.ts'
 import type { ConfigFile, ModelEntry, RouteEntry } from './schema.ts'
 
-/** The parts of the file, other than the catalog, on which prices depend. */
+/** The parts of the file, besides the catalog, that decide prices. */
 type PricedBy = Partial<Pick<ConfigFile, 'calendars' | 'upstreams' | 'plans'>>
 
 /** Makes a model from an entry of the file, with all defaults. */
@@ -40,7 +40,7 @@ function expectedTiers(routes: readonly Route[], upstreams: ConfigFile['upstream
   return [...new Set(accounts.flatMap(({ expected_tiers: tiers = [] }) => tiers))]
 }
 
-/** Returns the routes, sorted by priority. Settings that a route lacks are those of the model. */
+/** Returns a model's routes (upstreams with settings) by priority. They inherit the model's settings. */
 function readRoutes(entry: ModelEntry, { calendars }: PricedBy): Route[] {
   /** Routes with the same settings share a profile object, so that a request is encoded once for all of them. */
   const profiles = new Map<string, Profile>()
@@ -78,8 +78,8 @@ export function readHeaders(headers: Readonly<Record<string, string>>): Readonly
 }
 
 /**
- * Returns the raw file with the keys of profile maps in snake_case. A profile may also have the names of the code and
- * of the translation rules (`maxField`), and two short forms (`replayThought: all`, `thinkTags: off`).
+ * Returns the raw file with the keys of profile maps in snake_case. The file may also use the names of the code
+ * (`maxField`) and two short forms (`replayThought: all`, `thinkTags: off`).
  */
 export function spellProfiles(raw: Record<string, unknown>): Record<string, unknown> {
   const catalog = asObject(raw['catalog'])
@@ -107,7 +107,7 @@ function spellProfile(profile: Record<string, unknown>): Record<string, unknown>
   return spelled
 }
 
-/** Converts the keys of a map, and of the maps in it. */
+/** Converts the keys of a map, and of the maps in it, by `spell`. */
 function spellKeys(map: object, spell: (key: string) => string): Record<string, unknown> {
   const entries = Object.entries(map).map(([key, value]) => {
     const inner = asObject(value)
@@ -116,7 +116,7 @@ function spellKeys(map: object, spell: (key: string) => string): Record<string, 
   return Object.fromEntries(entries)
 }
 
-/** Converts a profile map to the form of the code: camelCase on two levels, and some lists as sets. */
+/** Converts a profile map to the form of the code: camelCase on two levels, and sets instead of some lists. */
 export function readProfile(profile: string | ProfileMap | undefined): ProfileSetting | string | undefined {
   if (profile === undefined || typeof profile === 'string') return profile
   const setting: Record<string, unknown> = spellKeys(profile, camelCase)
@@ -141,7 +141,7 @@ export function builtInCatalog(): Catalog {
       upstream_model: entry.upstreamModel,
       max_output_tokens: 8192,
       context_window: 128_000,
-      // Prices like those of a real model, so that even the debit of a short answer is visible.
+      // Prices like those of a real model, so that even a short answer makes a visible debit.
       prices: {
         input: parseCredits('3'),
         cache_read: parseCredits('0.3'),

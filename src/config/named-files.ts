@@ -75,7 +75,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
 
 function readText(path: string): string {
   const stat = statSync(path)
-  // A read from a pipe could block, and works only once.
+  // A read from a pipe could block, and a pipe can be read only once.
   if (!stat.isFile()) throw new Error('no regular file')
   if (stat.size > fileBytesMax) throw new Error('too large')
   return readFileSync(path, 'utf8')

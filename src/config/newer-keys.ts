@@ -5,10 +5,10 @@ export const olderReleases = ['0.2'] as const
 
 export type OlderRelease = (typeof olderReleases)[number]
 
-/** Keys and values that a release refuses. In a path, `*` matches any name, and `[]` any item of a list. */
+/** Keys and values that an older release refuses. In a path, `*` matches any name, and `[]` any item of a list. */
 type Unknowns = { keys: readonly string[]; profiles: RegExp; events: RegExp }
 
-/** Keys in a map of prices that the release refuses. It refuses a list of rows as a whole. */
+/** Keys in a map of prices that the older release refuses. It refuses a list of rows altogether. */
 const priceKeys = ['bands', 'counts', 'from', 'geos', 'tiers']
 const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls']
 const modelKeys = ['affinity', 'chain', 'chain_return', 'cost', 'prices[]', 'when', 'upstream[].cost']
@@ -32,7 +32,7 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
 }
 
 /**
- * Finds the outermost keys and the values in a configuration that an older release refuses.
+ * Finds keys and values that an older release refuses; of nested keys, only the outermost.
  * @param value the parsed file
  * @returns paths such as `catalog.models[2].chain`
  */

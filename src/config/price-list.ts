@@ -19,13 +19,13 @@ import {
   windowsOf,
 } from './price-schema.ts'
 
-/** Returns the rows of prices, each with its path. Prices are one row, or a list of rows by date. */
+/** Returns the rows of prices, each with its path. The file has either one row, or a list of rows by date. */
 export function rowsOf<Row>(prices: Row | readonly Row[]): { row: Row; path: PropertyKey[] }[] {
   if (!Array.isArray(prices)) return [{ row: prices as Row, path: ['prices'] }]
   return prices.map((row: Row, index) => ({ row, path: ['prices', index] }))
 }
 
-/** Makes the price list of an entry, with all sets and their versions. The entry must have no mistakes. */
+/** Makes the price list of an entry, with all sets of prices and their versions. The entry must have no mistakes. */
 export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): PriceList {
   return createPriceList(
     rowsOf<PriceRowEntry>(entry).map(({ row }, index) => readRow(row, index, calendars, () => {})),
@@ -35,7 +35,7 @@ export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): Pr
 
 /**
  * Makes a price list from complete rows.
- * @param counts whether the start of the request or the end of the answer determines the row
+ * @param counts whether the start of the request or the end of the answer decides which row applies
  */
 export function createPriceList(rows: readonly PriceRow[], counts: PriceList['counts'] = 'end'): PriceList {
   const sets = rows.flatMap((row) => row.sets.flatMap((ofBand) => [...ofBand.values()]))
@@ -55,7 +55,7 @@ export function createPriceList(rows: readonly PriceRow[], counts: PriceList['co
   }
 }
 
-/** Makes the price lists of a model for all plans. A plan has a factor for all sets, or its own prices (ruling C11). */
+/** Makes a model's price lists for all plans. A plan has a factor for all prices, or its own (ruling C11). */
 export function readPlans(
   { id, prices }: { id: string; prices: PricesEntry },
   { plans = {}, calendars = {} }: { plans?: PlanEntries; calendars?: Calendars },
@@ -89,7 +89,7 @@ function planRow(row: PriceRow, times: bigint, report: ReportMistake): PriceRow 
   return { ...row, sets: row.sets.map((ofBand) => new Map(Array.from(ofBand, ([key, set]) => [key, planSet(set)]))) }
 }
 
-/** Finds mistakes in plans: prices that are not exact, and unknown models. @param file must have no other mistakes */
+/** Finds mistakes in plans: prices that are not exact, and unknown models. @param file a file without other mistakes */
 export function* planMistakes(file: {
   plans: PlanEntries
   calendars: Calendars
@@ -228,10 +228,10 @@ function checkCalendar(
     report([...at, 'zone'], `must be the zone of its calendar ${name}, ${calendar.zone}: whose days are meant?`)
 }
 
-/** The searched time is two years, which contain all clock changes of all zones. */
+/** Two years, in which every time zone changes its clocks in every way. */
 const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
 
-/** Whether two bands overlap in any minute. Bands of one zone are compared over a week, others at all bounds. */
+/** Whether two bands overlap in any minute. Bands of one zone are compared over a week, others over two years. */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
   // Days off are ignored, because after the end of the calendar both bands apply on all days.
@@ -259,10 +259,10 @@ function readBand(entry: BandEntry, calendars: Calendars): Band {
   }
 }
 
-/** A factor in units of 10⁻⁹, or prices that replace the previous ones. */
+/** A factor in units of 10⁻⁹, or prices that replace all earlier ones. */
 type Modifier = { path: PropertyKey[]; change: bigint | WrittenRates }
 
-/** Makes all sets of a row. A factor without an exact result is reported. */
+/** Makes all sets of prices of a row. A factor whose result is not exact is reported. */
 function readRow(row: PriceRowEntry, index: number, calendars: Calendars, report: ReportMistake): PriceRow {
   const { bands = [], tiers = {}, geos = {}, calls = {}, steps, from = Number.NEGATIVE_INFINITY } = row
   const base = readRates({ ...row, steps })
@@ -303,7 +303,7 @@ function factorsOf(changes: Readonly<Record<'band' | 'tier' | 'geo', readonly Mo
 function bandModifier({ times, ...band }: BandEntry, index: number): Modifier {
   const path = ['bands', index]
   if (times !== undefined) return { path: [...path, 'times'], change: times }
-  // The schema requires both, so the defaults are never used.
+  // The schema requires `input` and `output` here, so the defaults are never used.
   return { path, change: { ...band, input: band.input ?? 0n, output: band.output ?? 0n } }
 }
 
@@ -350,7 +350,7 @@ function applyAll(base: Prices, modifiers: readonly Modifier[], report: ReportMi
   return scaled
 }
 
-/** Converts prices, with the defaults of ruling C1. `steps` is set only if there are steps (C11). */
+/** Converts prices, with the defaults of ruling C1. `steps` is set only if the prices have steps (ruling C11). */
 function readRates({ steps = [], ...rates }: WrittenRates): Prices {
   return {
     ...readOwnRates(rates),
@@ -365,7 +365,7 @@ function readOwnRates(rates: Omit<WrittenRates, 'steps'>): Rates {
     inputNanos: rates.input,
     cacheReadNanos: rates.cache_read ?? rates.input,
     cacheWriteNanos,
-    // One counter has the tokens of both lifetimes, so the higher price is taken. No known provider offers both.
+    // One counter holds the tokens of both cache lifetimes, so the higher price applies. No known provider offers both.
     cacheWrite1hNanos: longWrites.reduce(
       (most, nanos) => (nanos > most ? nanos : most),
       longWrites[0] ?? cacheWriteNanos,

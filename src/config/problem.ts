@@ -1,14 +1,14 @@
 /** A mistake in the configuration. */
 export type ConfigProblem = {
-  /** The key, such as `catalog.models[0].id`, or the flag or the variable. Empty for the whole file. */
+  /** The key, such as `catalog.models[0].id`, or the flag or variable that sets it. Empty for the whole file. */
   path: string
   /** The 1-based line in the file. */
   line?: number
-  /** A sentence with the key and the cure. It never has the value, which may be a secret. */
+  /** A sentence that names the key and the cure. It never quotes the value, which may be a secret. */
   message: string
 }
 
-/** The configuration is invalid. Contains all mistakes, in the order of the file. */
+/** The configuration is invalid. The error contains all mistakes, in the order of the file. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
 

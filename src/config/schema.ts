@@ -68,7 +68,7 @@ const modelId = filled('must not be empty')
 
 const allowCure = `must be one of ${costFieldNames.join(', ')}, a field that chooses another model, provider, host or price, or a beta with its day`
 
-/** Matches a beta, a request field that chooses another model, or a member of such a field that a profile names. */
+/** Matches what `allow` may name: a beta, a field that chooses another model, or a member of such a field. */
 const routingNames = compile(routingFields).source.replaceAll('.*', '\\w*')
 const allowedName = new RegExp(`^[a-z][a-z0-9-]*-\\d{4}-\\d{2}-\\d{2}$|${routingNames}|^\\w+\\.\\w+$`)
 
@@ -684,7 +684,7 @@ export const configSchema = z.strictObject({
 
 /** The file after checks and with defaults. Its keys are those of the file. */
 export type ConfigFile = z.output<typeof configSchema>
-/** The settings of a map with the names of the code: camelCase, with the unit at the end. */
+/** The settings of a map, with names as in the code: camelCase, with the unit at the end. */
 export type SettingsInCode<Settings, Unit extends string = ''> = {
   [Key in keyof Settings as `${CamelCase<Key & string>}${Unit}`]: Settings[Key]
 }
@@ -698,7 +698,7 @@ export function jsonSchema(): Record<string, unknown> {
   return withTitle(z.toJSONSchema(configSchema, { io: 'input' }))
 }
 
-/** The alternative for values that are not free text: a text with a variable in it. */
+/** A text with a variable in it. Editors accept it wherever a value is not free text. */
 const reference = { type: 'string', pattern: '\\$\\{', description: 'Text with a variable that is replaced.' }
 
 /** Returns the JSON Schema of the file as people write it, with variables. Editors use it. */

@@ -9,7 +9,7 @@ import { isLoopback, Secret } from './values.ts'
 
 /* The settings of `sign_in`: sign-in at an organisation's identity provider (rulings Y19, Y20, Y22). */
 
-/** Roles that need no account, because they only use the console. */
+/** Roles that need no account, because people with them only use the console. */
 const operatorRoles: ReadonlySet<SignInRole> = new Set<SignInRole>(['admin', 'finance', 'viewer'])
 
 const words = (what: string) =>
@@ -17,7 +17,7 @@ const words = (what: string) =>
     .array(filled('must not be empty'), { error: `must be a list of ${what}` })
     .min(1, { error: `must name one of the ${what}; leave it out to ask for none` })
 
-/** Makes a text field with a parser of `src/accounts`. The parser's error becomes the message. */
+/** Makes a text field that is read by a parser of `src/accounts`. The parser's error becomes the message. */
 const parsed = <T>(
   example: string,
   parse: (text: string) => T,
@@ -34,7 +34,7 @@ const parsed = <T>(
 
 const modelsCure = 'must be a list of ids, or a text such as "large,small-*"'
 
-/** Models as a list, or as a text with commas as in commands. */
+/** Models as a list, or as one text with commas, as in commands. */
 const modelList = z
   .union([text(), z.array(text()).min(1, { error: modelsCure })], { error: modelsCure })
   .transform((models) => [models].flat().join())
@@ -165,9 +165,9 @@ type SignInEntry = z.output<typeof signInSchema>
 /** A rule: the people to whom it applies, and what it grants them. */
 type SignInRule = {
   groups: readonly string[] | undefined
-  /** In lower case. */
+  /** Domains in lower case. */
   emailDomains: readonly string[] | undefined
-  /** Name or id; undefined for operators only. */
+  /** Name or id. Undefined only for operators. */
   account: string | undefined
   role: SignInRole
   models: readonly string[] | undefined
@@ -191,7 +191,7 @@ export type SignInSettings = {
   accessMs: number
   idleMs: number
   absoluteMs: number
-  /** The most attempts of an address in 600 s. */
+  /** The most attempts from one address in 600 s. */
   limits: { codes: number; grants: number }
   showBalance: boolean
 }
@@ -228,7 +228,7 @@ export function readSignIn(
   }
 }
 
-/** Returns the settings that need a restart as a text, for comparison. It contains a secret. */
+/** Returns the settings that need a restart as one text, for comparison. The text contains a secret. */
 export function spellSignIn(settings: SignInSettings | undefined): string {
   const { issuer, clientId, clientSecret, proxy, ca, groupsClaim } = settings ?? {}
   const way = typeof proxy === 'string' ? proxy : proxy?.reveal()
@@ -243,13 +243,13 @@ function issuerMistake(value: string): string | undefined {
   return isSecured(value) ? undefined : 'must begin with https://: plain http:// is for loopback only'
 }
 
-/** Whether nobody on the network can read what is sent to a URL: it is https:, or on this machine. */
+/** Whether nobody on the network can read what is sent to a URL, because it is https: or on this machine. */
 function isSecured(value: string): boolean {
   const { protocol, hostname } = new URL(value)
   return protocol === 'https:' || isLoopback({ host: hostname.replace(/^\[|\]$/g, ''), port: 0 })
 }
 
-/** Returns the cure for an address of clients at which people cannot sign in, or undefined. */
+/** Returns what to change if people cannot sign in at the address of clients, or undefined. */
 export function signInAddressMistake(apiUrl: string | undefined, listenHost: string): string | undefined {
   if (apiUrl === undefined)
     return isLoopback({ host: listenHost, port: 0 })

@@ -34,8 +34,8 @@ const noDatabase = `must name a database behind the host, and nothing else there
 const parameters = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation', 'uselibpqcompat']
 
 /**
- * Returns the cure for an invalid store, or undefined. It never quotes the text, which may contain a password. A
- * password with `/`, `?`, `#` or `@` is refused, because a part of it would be shown as the host or the database.
+ * Returns what to change in an invalid store, or undefined. It never quotes the text, which may contain a password. A
+ * password with `/`, `?`, `#` or `@` is refused, because a part of it would be shown as host or database.
  */
 export function storeMistake(store: string): string | undefined {
   if (store === '') return 'must be the path of a file, or the URL of a database in PostgreSQL'
@@ -54,7 +54,7 @@ export function storeMistake(store: string): string | undefined {
   return undefined
 }
 
-/** Formats the URL of a database without its password (ruling X13), and with the parameters that locate it. */
+/** Formats a database's URL without its password, and with the parameters that locate it (ruling X13). */
 function showUrl(store: string): string {
   const url = parseUrl(store)
   if (!url || storeMistake(store)) return 'postgres://…'
@@ -67,18 +67,18 @@ function showUrl(store: string): string {
   return `postgres://${user}${host}${url.pathname}${told.length ? `?${told.join('&')}` : ''}`
 }
 
-/** Replaces a missing host after a user, because `URL` requires one. A parameter or a variable names the real host. */
+/** Stands in for a host that a parameter or a variable names, because `URL` requires one after a user. */
 const noHost = 'no-host.invalid'
 
 function parseUrl(store: string): URL | null {
   const url = URL.parse(store.replace('@/', `@${noHost}/`))
-  // Without this check, an invalid escape would be found only when the database is opened.
+  // Without this check, an invalid percent-escape would be noticed only when the database is opened.
   for (const part of [url?.username, url?.password, url?.hostname, url?.pathname])
     if (!isDecodable(part ?? '')) return null
   return url
 }
 
-/** @property earlierStore the default of releases before 0.2.0, if it differs */
+/** @property earlierStore the default store of releases before 0.2.0; set if it differs from today's */
 type StoreChoice = { store: StorePlace; earlierStore: string | undefined }
 
 /**

@@ -8,12 +8,12 @@ import { collectorHeaders, endpointMistake, headerMistake } from './values.ts'
 type TelemetrySettings = Config['telemetry']
 type Signal = 'traces' | 'metrics'
 
-/** The defaults of OpenTelemetry. */
+/** The defaults of OpenTelemetry's SDKs. */
 const timeoutMs = 10_000
 const queueMax = 2_048
 
 /**
- * Reads the settings. An invalid variable, which may be set for all programs of a machine, does not prevent the start.
+ * Reads the settings. An invalid variable, which may be set for the whole machine, does not prevent the start.
  * @param warnings receives the mistakes in variables, by name
  */
 export function readTelemetry(
@@ -89,7 +89,7 @@ function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined
       name,
       'is not used: it is for gRPC; name the one for OTLP over HTTP, often at port 4318, as telemetry.otlp.endpoint',
     )
-  // The variable of a single signal has the complete URL, so no path is added.
+  // A variable for one signal contains the complete URL, so no path is added.
   else return name === own ? said : withPath(said, signal)
   return undefined
 }
@@ -121,7 +121,7 @@ function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   return attributes
 }
 
-/** Returns the share of traces to sample among those that begin here. For other traces the caller has decided. */
+/** Returns the share of traces to sample. It applies to traces that begin here; for others the caller has decided. */
 function readShare({ env, warn }: Reader): number {
   const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0

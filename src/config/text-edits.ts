@@ -21,7 +21,7 @@ export class TextEdits {
     else this.#putBehind(map, indented(`${key}: ${text}\n`, this.#columnOf(map)))
   }
 
-  /** Adds keys at the end of a map. @param value the same keys and values, for a map in flow style */
+  /** Adds keys at the end of a map. @param value the same keys and values, used if the map is in flow style */
   addLines(map: YAMLMap, text: string, value: Record<string, unknown>): void {
     if (!map.flow && map.items.length > 0) this.#putBehind(map, indented(text, this.#columnOf(map)))
     else if (map.items.length > 0) this.#putIntoFlow(map, flowOf(value).slice(2, -2))
@@ -42,7 +42,7 @@ export class TextEdits {
 
   apply(): string {
     let text = this.#source
-    // Several edits at one position keep the order of their calls.
+    // Edits at the same position are applied in the order in which they were requested.
     const order = this.#edits.map((edit, at) => ({ ...edit, at })).sort((a, b) => b.start - a.start || b.at - a.at)
     for (const { start, end, text: put } of order) text = text.slice(0, start) + this.#native(put) + text.slice(end)
     if (this.#tail === '') return text
@@ -54,7 +54,7 @@ export class TextEdits {
     this.#edits.push({ start, end, text })
   }
 
-  /** Inserts lines after the last line of a collection, and so after a comment on that line. */
+  /** Inserts lines after the last line of a collection, and after a comment on that line. */
   #putBehind(collection: YAMLMap | YAMLSeq, text: string): void {
     const last = lastOf(collection)
     // The range of a block scalar includes its line break.
@@ -66,7 +66,7 @@ export class TextEdits {
   #putIntoFlow(map: YAMLMap, text: string): void {
     const [start = 0] = rangeOf(map) ?? []
     const last = map.items.at(-1)
-    // Inserted directly after the value, because a comment may follow.
+    // The text is inserted directly after the value, because a comment may follow on the line.
     const at = last ? lastOf(last.value ?? last.key) : start + 1
     this.#put(at, at, `${last ? ',' : ''} ${text}`)
   }
@@ -104,7 +104,7 @@ function lastOf(node: unknown): number {
   return rangeOf(node)?.[1] ?? 0
 }
 
-/** Writes a value in one line, with text in quotes, and keys if they need it. A decimal is text too, so that no reader rounds it. */
+/** Writes a value on one line, with texts in quotes. Decimals stay texts, so that no reader rounds them. */
 export function flowOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flowOf).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

@@ -4,13 +4,13 @@ import { didYouMean } from '../catalog/near-ids.ts'
 import { modelPlace } from '../catalog/wire-names.ts'
 import { pathOf, wireEndOf } from './endpoints.ts'
 
-/** A value that prints as `[secret]` if it is printed by accident. */
+/** A secret, which prints as `[secret]` if it is printed by accident. */
 export class Secret {
   readonly #value: string
   constructor(value: string) {
     this.#value = value
   }
-  /** Returns the value. Call it only to send or hash the value. */
+  /** Returns the value. Call it only to send the value or to hash it. */
   reveal(): string {
     return this.#value
   }
@@ -27,7 +27,7 @@ export class Secret {
 
 export type Address = { host: string; port: number }
 
-/** Each function `…Mistake` returns the cure for an invalid value, and undefined for a valid one. */
+/** A function named `…Mistake` returns what to change in an invalid value, or undefined for a valid value. */
 
 export function addressMistake(value: string): string | undefined {
   const { host, port } = parseAddress(value)
@@ -51,7 +51,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Checks the public URL of the admin listener. It must be https:, or anybody on the network could read the cookie. */
+/** Checks the admin listener's public URL. It must be https:, or anybody on the network could read the cookie. */
 export function publicUrlMistake(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined
   const isPlain = url?.protocol === 'https:' && url.username === '' && url.password === '' && !/[?#\\\s]/.test(value)
@@ -67,9 +67,9 @@ export function isLoopback({ host }: Address): boolean {
 }
 
 /**
- * Returns the loopback address for what an admin listener off loopback serves only over TLS. Workers use the ports
- * after it. If the port is taken, the server does not start, because commands send tokens there. A worker takes another
- * port.
+ * Returns the loopback address that serves what an admin listener without TLS does not serve on other addresses.
+ * Workers use the ports after it. If the port is taken, the server does not start, because commands send tokens to this
+ * port. A worker takes another port.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }
@@ -84,7 +84,7 @@ export function networkMistake(value: string): string | undefined {
     : 'must be an address or a CIDR range, such as 10.0.0.0/8'
 }
 
-/** Checks a URL. @param credentials the cure for credentials in it */
+/** Checks a URL. @param credentials what to do instead of writing credentials into the URL */
 function webUrlMistake(value: string, example: string, credentials: string): string | undefined {
   const url = URL.parse(value)
   if (!url || !/^https?:$/.test(url.protocol)) return `must be an http:// or https:// URL, such as ${example}`
@@ -166,7 +166,7 @@ export function keyMistake(text: string): string | undefined {
 /** Headers that the gateway always sets itself. */
 const fixedHeaders = ['connection', 'content-length', 'content-type', 'host', 'transfer-encoding', 'upgrade']
 
-/** Headers that the gateway sets itself, including those for credentials. */
+/** Headers that the gateway sets itself, including headers with credentials. */
 const ownHeaders = new Set([...fixedHeaders, 'authorization', 'proxy-authorization', 'x-api-key'])
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
@@ -178,7 +178,7 @@ export function keyHeaderMistake(name: string): string | undefined {
   return isOther ? 'must not be a header that means something else' : undefined
 }
 
-/** Headers of requests to a collector that the gateway sets itself. The operator sets those for credentials. */
+/** Headers that the gateway sets itself in requests to a collector. The operator sets the headers with credentials. */
 export const collectorHeaders: ReadonlySet<string> = new Set(fixedHeaders)
 
 /** Checks a header. @param taken names that the gateway sets itself */
@@ -208,7 +208,7 @@ export function timeZoneMistake(name: string): string | undefined {
   return `must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata${meant ? `; ${meant}` : ''}`
 }
 
-/** Whether the percent-escapes in a part of a URL are valid. A password with special characters has escapes. */
+/** Whether the percent-escapes in a part of a URL are valid. Passwords with special characters have some. */
 export function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text)

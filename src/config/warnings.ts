@@ -17,13 +17,13 @@ import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 import { formatAddress } from './values.ts'
 
-/** A valid setting that is probably a mistake. `message` follows the path in a sentence. */
+/** A valid setting that is probably a mistake. `message` follows the key in a sentence. */
 type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
- * Finds valid settings that may harm the operator. `check`, the start and a reload show them.
- * @param certificates PEM texts by the key that names the file
- * @returns sentences with the key and the cure, without values
+ * Finds valid settings that may harm the operator. `check`, the start of a server and a reload show them.
+ * @param certificates PEM texts, by the key that names the file
+ * @returns sentences that name the key and the cure, without values
  */
 export function findWarnings(
   file: ConfigFile,
@@ -63,7 +63,7 @@ export function findWarnings(
   ]
 }
 
-/** Warns of an unsuitable `api_url`. Clients' settings have this address, and keys are sent to it (CON-3). */
+/** Warns of an unsuitable `api_url`, because clients are set up with this address and send their keys to it (CON-3). */
 function warnOfApiUrl({ api_url: apiUrl, tls, admin, admin_listen: adminListen }: ConfigFile): ConfigWarning[] {
   if (apiUrl === undefined) return []
   const { protocol, hostname, host } = new URL(apiUrl)
@@ -116,10 +116,10 @@ function warnOfCertificate(key: string, pem: string | undefined): ConfigWarning[
   return [{ path: [...key.split('.'), 'cert'], message }]
 }
 
-/** Addresses of providers whose path has no version (docs/providers.md). */
+/** Addresses of providers whose paths have no version (docs/providers.md). */
 const versionless = ['models.github.ai/inference', '.cloud.databricks.com/serving-endpoints']
 
-/** Warns of a base URL whose path probably lacks `/v1`, because a path is used unchanged (ruling P8). */
+/** Warns of a base URL that probably lacks `/v1`, because the gateway uses a path as it is written (ruling P8). */
 function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
@@ -150,7 +150,7 @@ export function formatWarning({ line, message }: ConfigProblem): string {
   return line === undefined ? message : `line ${line}: ${message}`
 }
 
-/** Warns of upstreams in a private network that would fetch internal addresses for a client (ruling U12). */
+/** Warns of upstreams in a private network that would fetch internal addresses on behalf of a client (ruling U12). */
 function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile['upstreams']): ConfigWarning[] {
   const isReached = routes.some(({ upstream, serving }) => {
     const baseUrl = upstreams[upstream]?.base_url
@@ -191,7 +191,7 @@ function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined
   })
 }
 
-/** All prices of a row that are written out: its own, and those of bands, tiers and geographies, each with its steps. */
+/** Returns the written-out prices of a row: its own, and those of bands, tiers and geographies, with steps. */
 function ratesOf(
   row: PriceRowEntry,
   path: PropertyKey[],
@@ -221,10 +221,10 @@ function warnOfRules({ sign_in: signIn, catalog }: ConfigFile): ConfigWarning[] 
 
 const dayMs = 86_400_000
 
-/** How long before its end a calendar is warned of, in ms. Lists of holidays are published months ahead. */
+/** How long before the end of a calendar the warning begins, in ms. Lists of holidays are published months ahead. */
 const noticeMs = 45 * dayMs
 
-/** Warns of calendars that end. After the end every day is a working day, and bands apply wrong prices. */
+/** Warns of calendars that end soon. After the end every day counts as a working day, and bands apply wrong prices. */
 function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
   const rows = modelsOf(catalog).flatMap(({ entry: { prices } }) => [prices].flat())
   const used = new Set(rows.flatMap(({ bands = [] }) => bands.map(({ not_on: name }) => name)))
@@ -240,7 +240,7 @@ function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
   })
 }
 
-/** Warns of a future `pinned`, by which clients sort models wrongly. Tomorrow is allowed because of time zones. */
+/** Warns of a future `pinned`, because clients sort models by it. Tomorrow is allowed because of time zones. */
 function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
   if (!catalog || Date.parse(catalog.pinned) <= Date.now() + dayMs) return []
   return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
@@ -259,7 +259,7 @@ function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   return [...(isGrpc ? [{ path: ['telemetry', 'otlp', 'endpoint'], message }] : []), ...plain]
 }
 
-/** Warns of missing prices of cache writes, which are then sold as plain input although the provider charges more. */
+/** Warns of missing prices of cache writes. They are then billed as plain input although the provider charges more. */
 function warnOfWrites({ prices: list, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
   return rowsOf<PriceRowEntry>(list).flatMap(({ row, path }) => warnOfRowWrites(row, path, wire, routes))
 }
@@ -286,13 +286,13 @@ function warnOfRowWrites(
   })
 }
 
-/** Cache writes with a long lifetime. A model that has the price `beside` should have the price `kind` too. */
+/** Cache writes with a long lifetime. A model with the price `beside` should have the price `kind` too. */
 const longWrites = [
   { kind: 'cache_write_1h', beside: 'input', time: 'an hour', costs: 'twice the input' },
   { kind: 'cache_write_12h', beside: 'cache_write', time: 'twelve hours', costs: '2.5 times the input' },
 ] as const
 
-/** Warns once of all models that pass calls of hosted tools without a price (ruling C11). */
+/** Warns once of all models that allow calls of the provider's tools without having a price for them (ruling C11). */
 function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
   const silent = modelsOf(catalog).flatMap(({ entry, index }) =>
     isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],
