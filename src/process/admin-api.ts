@@ -16,20 +16,20 @@ import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
 type AdminApiParts = {
   config: Config
   operations: AdminOperations
-  /** Unix milliseconds. */
+  /** The time in Unix milliseconds. */
   nowMs: () => number
-  /** Monotonic. */
+  /** A monotonic clock, in ms. */
   clockMs: () => number
   isClockRight?: ApiParts['isClockRight']
   play: ApiParts['play']
   readAccess: ApiParts['readAccess']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
-  /** The demo, which has an API of its own. */
+  /** The demo: a store with invented requests, which has an API of its own. */
   demo: { books(): Promise<Books>; view: ApiParts['running'] }
 }
 
-/** The most wrong tokens of an address, requests of an operator, and requests of an owner in a minute. */
+/** Limits in a minute: wrong tokens of an address, requests of an operator, and requests of an owner of a key. */
 const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
 
 /** Returns the path below which people reach the admin listener. */
@@ -37,21 +37,21 @@ export function prefixOf({ adminUrl }: Config): string {
   return adminUrl === undefined ? '' : new URL(adminUrl).pathname.replace(/\/$/, '')
 }
 
-/** Returns the function that finds whether a listener's certificate is for a host; undefined without TLS. */
+/** Returns a function that tells whether a listener's certificate covers a host; undefined without TLS. */
 export function namesOf(tls: TlsPair | undefined): ((host: string) => boolean) | undefined {
   if (!tls) return undefined
   const certificate = new X509Certificate(tls.cert)
   return (host) => (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined
 }
 
-/** The table of operations is loaded with the first request, which makes the start of a server shorter. */
+/** Makes the API. Its table of operations is loaded by the first request, so that a server starts sooner. */
 export function openApi(parts: ApiParts): AdminHandler {
   const open = async () => (await import('../admin/api.ts')).createApi(parts)
   let opening: Promise<AdminHandler> | undefined
   return async (request: AdminRequest) => {
     opening ??= open()
     const answer = await opening.catch((error) => {
-      // The next request tries again: a file that cannot be opened now may be opened later.
+      // If opening failed, the next request tries again, because the file may be available by then.
       opening = undefined
       throw error
     })
@@ -90,10 +90,7 @@ export function createAdminApi(parts: AdminApiParts) {
   const demoApi = openApi({ ...apiParts, running: parts.demo.view, demoBooks: parts.demo.books })
   return { api: openApi(apiParts), demoApi, pages, books, adopt, close, apiParts }
 
-  /**
-   * Applies a reloaded configuration. From now on the listener presents the certificate of this configuration and
-   * follows its settings.
-   */
+  /** Applies a reloaded configuration: the listener uses its certificate and settings from now on. */
   function adopt(next: Config, listener: Edge): void {
     // Removing TLS needs a restart. Until then the listener keeps its certificate.
     if (next.adminTls) {

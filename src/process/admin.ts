@@ -38,37 +38,37 @@ type AdminSideParts = {
   events: Events
   traffic: Pick<TrafficWriter, 'write'>
   log: Log
-  /** Called for requests of operators, as for every request. */
+  /** The listeners that get the record of each request, also of operators' requests. */
   listeners: readonly RecordListener[]
   reportBug: (bug: Error) => void
   isReady: () => Readiness
   isDraining: () => boolean
-  /** The role of a worker; undefined in a server that serves alone. */
+  /** The role of this process if it is one of several workers; otherwise undefined. */
   role: WorkerRole | undefined
   /** The time limit of a webhook, in ms. */
   webhookMs: number | undefined
   families: readonly Family[]
-  /** Compares this machine's clock with upstreams (ruling Y15). */
+  /** Compares this machine's clock with the dates in answers of upstreams (ruling Y15). */
   dates: Pick<UpstreamDates, 'text'>
 }
 
 /**
- * @property ownAddress a loopback address of this process alone; for a worker, or if the listener is off loopback
- *   without TLS
+ * @property ownAddress a loopback address that only this process uses: set for a worker, and if the listener has no TLS
+ *  and is not on loopback
  */
 type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 
-/** The admin side of a server. @property playing the number of operators' requests under way */
+/** The admin side of a server. @property playing the number of operators' playground requests that run */
 export type AdminSide = {
   webhooks: Webhooks
-  /** The books of the store on behalf of triwire itself, opened at the first call. */
+  /** Returns the books of the store, for work of triwire itself. The first call opens them. */
   books(): Promise<Books>
-  /** Listens, and registers how other servers of the store reach this one. @throws the error of the system */
+  /** Starts to listen, and tells other servers of the store how to reach this one. @throws the system's error */
   begin(): Promise<AdminAddresses>
-  /** Sends live events and looks for needs; called a few times a second. */
+  /** Sends live events and looks for what needs an operator. It is called a few times a second. */
   tick(): void
   playing(): number
-  /** The pages of the public listener, for owners of keys. */
+  /** The pages on the public listener for owners of keys. */
   sideRoutes: readonly SideRoute[]
   /** Applies a reloaded configuration: the listener presents its certificate and follows its settings. */
   adopt(next: Config): void
@@ -87,7 +87,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     gateway,
     clock: store.clock,
     books: () => adminApi.books(),
-    // Servers that share cooldowns share the store.
+    // Servers that share cooldowns (pauses of failed upstream accounts) share the store too.
     isShared: store.cooldowns !== undefined,
     log: parts.log,
     waitMs: parts.webhookMs,
@@ -145,8 +145,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   let ownAddress: Address | undefined
   const besideOf = isInClear ? () => formatAddress(ownAddress ?? addressBeside(config.adminListen)) : undefined
   const edge = createAdmin({ ...adminParts, tls: config.adminTls, besideOf })
-  // The system chooses which worker gets a connection to the shared port. This second listener, on loopback, reaches
-  // this worker alone.
+  // The system chooses which worker gets a connection to the shared port. This second listener is on loopback and
+  // reaches only this worker.
   const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
     webhooks,
@@ -155,7 +155,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands send their tokens to loopback at the port of such a listener, so no other port may be used.
+      // Commands send their tokens to loopback at the next port, so no other port may be used.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
@@ -192,13 +192,13 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   }
 }
 
-/** Listens on loopback at this port, or at any free one if another process has it and the port is not fixed. */
+/** Listens on loopback at this port. If the port is taken and not fixed, any free port is used. */
 async function listenBeside(server: Edge['server'], port: number, isFixed: boolean): Promise<Address> {
   const listening = listen(server, { host: '127.0.0.1', port })
   return isFixed ? listening : listening.catch(() => listen(server, { host: '127.0.0.1', port: 0 }))
 }
 
-/** Creates the live events of a gateway, which may not exist yet. */
+/** Creates the live events. The gateway that they are about may not exist yet. */
 export function watchGateway(gateway: () => Gateway): Events {
   return new Events({
     clockMs: () => gateway().clockMs(),

@@ -6,7 +6,7 @@ import { openBooks } from '../store/open-books.ts'
 type AdminPlaces = { adminAddress: Address; ownAddress?: Address | undefined }
 
 /**
- * Finds the address at which operators open the console: the configured one, else one that this machine reaches.
+ * Finds the address at which operators open the console: the configured one, or else one that works on this machine.
  * @returns undefined if tokens would be sent unencrypted, or if the address is not known
  */
 export function findConsole(config: Config, { adminAddress, ownAddress }: AdminPlaces): string | undefined {
@@ -18,9 +18,9 @@ export function findConsole(config: Config, { adminAddress, ownAddress }: AdminP
 }
 
 /**
- * Makes a link that signs in one browser as an admin, once, within ten minutes. It is for the person who starts the server, so
- * it is made only for a terminal, or if it is asked for. A program that collects the output must not get the session of an admin.
- * @param url as `findConsole` returns it @returns the link, or the plain address if no token may be shown or made
+ * Makes a link that signs in one browser as an admin, once, within ten minutes. It is for the person who starts the
+ * server. So it is made only for a terminal or on request, and not for programs that collect the output.
+ * @param url the result of `findConsole` @returns the link; the plain address if no token may be shown or made
  */
 export async function makeConsoleLink(
   config: Config,
@@ -37,12 +37,12 @@ export async function makeConsoleLink(
       await close()
     }
   } catch {
-    // The start reports a store that does not answer. The console works without the link.
+    // The start reports that the store does not answer. The console works without the link.
     return url
   }
 }
 
-/** Whether requests to the address use TLS, or do not leave the machine. */
+/** Whether requests to the address use TLS or stay on this machine. */
 function isPrivate(url: string): boolean {
   const { protocol, hostname: host } = new URL(url)
   return protocol === 'https:' || isLoopback({ host: host.replace(/^\[|\]$/g, ''), port: 0 })

@@ -9,14 +9,14 @@ import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
 
 type DemoStoreParts = {
   config: Pick<Config, 'store' | 'stateDir' | 'reporting'>
-  /** Whether this process is one of several that share a folder. */
+  /** Whether this process is one of several workers that share a folder. */
   isWorker: boolean
-  /** The books of the real store, which are only read. */
+  /** Returns the books of the real store, which the demo only reads. */
   books(): Promise<Books>
   nowMs(): number
 }
 
-/** Opens the demo of a server: the operations on it, and the view of it. */
+/** Opens the demo of a server: the operations that make and remove it, and its view for the console. */
 export function openDemo({
   gateway,
   reportBug,
@@ -39,19 +39,19 @@ export function openDemo({
   }
 }
 
-/** The endings of the names of a store's files: the main file, and those that are kept beside it. */
+/** The endings of the file names of a store: that of the main file, and those of the files beside it. */
 const endings = ['', '-wal', '-shm', '.lock']
 
 /**
- * The demo of the console: a separate store, in a file in the state folder of the server. It is offered while no
- * request was billed in the real store. Leaving the demo removes the file.
+ * The demo of the console: a separate store with invented requests, in a file in the server's state folder. It is
+ * offered until the real store has billed a request. Leaving the demo removes the file.
  */
 class DemoStore implements DemoFile {
   readonly #parts: DemoStoreParts
   readonly #path: string
   #opened: Promise<OpenBooks> | undefined
   #making: Promise<boolean> | undefined
-  /** Whether this process has found that the file is a demo. */
+  /** Whether this process has checked that the file is a demo. */
   #isKnown = false
 
   constructor(parts: DemoStoreParts) {
@@ -103,7 +103,7 @@ class DemoStore implements DemoFile {
   async #make(): Promise<boolean> {
     const { offered, made } = await this.state()
     if (made || !offered) return made
-    // The demo is made under another name, so that a file with its name is always complete.
+    // The demo is written under another name first, so that a file with the right name is always complete.
     const path = `${this.#path}.new`
     const removeParts = () => {
       for (const ending of endings) rmSync(path + ending, { force: true })
@@ -119,10 +119,10 @@ class DemoStore implements DemoFile {
     }
   }
 
-  /** Whether the file is a demo. Any other store with that name is neither shown nor removed. */
+  /** Whether the file is a demo. Another store with this file name is neither shown nor removed. */
   async #isOurs(): Promise<boolean> {
     if (!existsSync(this.#path)) {
-      // Another worker may have removed it.
+      // Another worker may have removed the file.
       this.#isKnown = false
       await this.close()
       return false

@@ -10,10 +10,10 @@ import { openBooks } from '../store/open-books.ts'
 const demoAccount = 'demo'
 const demoCredit = '10'
 
-/** The demo account that a start with the built-in catalog made, with its new key. Stores with accounts get none. */
+/** The demo account, with its new key. A start with the built-in catalog makes it if the store has no account. */
 export type Demo = {
   key: string | undefined
-  /** The demo account, or else the first account of the store. */
+  /** The name of the demo account, or of the first account if the store has other accounts. */
   account: string
 }
 
@@ -21,9 +21,8 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Finds the demo account, unless it got other credit than that of a first start, which is not meant for real models
- * (N-F12).
- * @returns its id @throws StoreError
+ * Finds the demo account if its only credit is that of a first start, which is not meant for real models (N-F12).
+ * @returns its id, or undefined @throws StoreError
  */
 export async function findGift(books: Books): Promise<string | undefined> {
   try {
@@ -36,7 +35,7 @@ export async function findGift(books: Books): Promise<string | undefined> {
   }
 }
 
-/** Makes the demo account in a store that has no account yet; only ever on a first start. @throws StoreError */
+/** Makes the demo account in a store without accounts, which is so only at a first start. @throws StoreError */
 export async function createDemo(store: StorePlace): Promise<Demo> {
   const { books, close } = await openBooks(store)
   try {
@@ -53,14 +52,12 @@ export async function createDemo(store: StorePlace): Promise<Demo> {
   }
 }
 
-/** Returns the text for a start that failed after the key was made, because a key is shown only once. */
+/** Returns the text for a start that failed after the key was made: the key is shown now or never. */
 export function sayMade({ key, account }: Demo): string | undefined {
   return key && `The account "${account}" was made nevertheless. Its key is shown this once: ${key}`
 }
 
-/**
- * Returns the text of the start for stdout: the key, shown this once, with a call on each wire that works when pasted.
- */
+/** Returns the text of the start for stdout: the new key, and calls on each wire that work when pasted. */
 export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
   if (key === undefined) {
@@ -85,7 +82,7 @@ export function sayDemo({ key, account }: Demo, base: string): string {
   ].join('\n')
 }
 
-/** Returns the command that starts this program. npm sets a variable for programs that it runs. */
+/** Returns the command that starts this program. npm sets a variable for the programs that it runs. */
 function programName(): string {
   return process.env['npm_command'] === undefined ? 'triwire' : 'npx triwire'
 }
@@ -100,26 +97,26 @@ const retryMs = 1_000
 const nothing = { gift: undefined, planless: [] }
 
 /**
- * Keeps the demo account from real models, because its credit was for the simulator (N-F12). It also warns of accounts
- * whose plan is not in the configuration, because both need the books.
+ * Refuses the demo account for real models, because its credit was for the simulator (N-F12). Also warns of accounts
+ * whose plan the configuration lacks, because this needs the books too.
  */
 export class DemoBar {
-  /** The ids of refused accounts. The gateway reads this set. */
+  /** The ids of the accounts that are refused. The gateway reads this set. */
   readonly barred = new Set<string>()
   readonly #log: Log
   readonly #store: StorePlace
   #inForce: Config | undefined
 
-  /** @param store the store in use; another one in a later configuration needs a restart */
+  /** @param store the store in use. A configuration that names another store needs a restart. */
   constructor(log: Log, store: StorePlace) {
     this.#log = log
     this.#store = store
   }
 
   /**
-   * Finds the account that a configuration refuses. If the database cannot be reached, no request is served anyway, and
-   * it is asked again later.
-   * @returns a function that puts the result in force @throws StoreError
+   * Finds the account that must be refused with this configuration. If the database cannot be reached, no request is
+   * served anyway, and the database is asked again later.
+   * @returns a function that applies the result @throws StoreError
    */
   async look(config: Config): Promise<() => void> {
     try {

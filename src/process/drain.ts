@@ -3,28 +3,28 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Edge } from '../http/server.ts'
 import type { Log } from '../log/log.ts'
 
-/** The time in which answers that are cut at the deadline are settled and sent, in ms (faults F-P3). */
+/** How long answers that were cut at the deadline may take to be billed and sent, in ms (faults F-P3). */
 const cutMs = 4_000
 
-/** The time between two checks whether a drain is over, in ms. */
+/** The time between two checks whether the drain is over, in ms. */
 const lookMs = 20
 
 type Draining = {
   edge: Edge
-  /** The number of operators' requests whose answer is not complete. */
+  /** The number of operators' playground requests whose answers are not complete. */
   playing: () => number
   gateway: Gateway
-  /** Monotonic. Tests pass their own clock. */
+  /** A monotonic clock, in ms. Tests pass their own. */
   clockMs: () => number
   log: Log
-  /** Whether another signal has asked to end now. */
+  /** Whether another signal has asked the server to end at once. */
   isHurried: () => boolean
   /** Called when no more connections are accepted. */
   onClosing: () => void
 }
 
 /**
- * Accepts connections for the delay, then none. Lets streams run until the deadline, then cuts them (reliability §7).
+ * Accepts connections during the delay, then none. Streams run until the deadline and are then cut (reliability §7).
  */
 export async function drainEdge(
   { edge, playing, gateway, clockMs, log, isHurried, onClosing }: Draining,
@@ -32,7 +32,7 @@ export async function drainEdge(
 ): Promise<void> {
   const live = () => edge.running + playing()
   log.event('info', 'drain', { live: live(), delay_ms: delayMs })
-  // A load balancer needs a moment to learn that we are leaving.
+  // A load balancer needs a moment to notice that this server will stop.
   await waitUntil(isHurried, delayMs)
   onClosing()
   edge.server.close()
@@ -46,8 +46,8 @@ export async function drainEdge(
     return isHurried() || live() === 0
   }, deadlineMs)
   if (live() > 0) log.event('info', 'drain_cut', { live: live() })
-  // The ends of cut answers are being sent. A client that does not read gets no more time than this. Requests that pass
-  // their checks meanwhile are cut as well.
+  // The last bytes of cut answers are being sent. A client that does not read gets no more time than this. Requests
+  // that pass their checks now are cut as well.
   await waitUntil(() => {
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     return gateway.deliveries.size === 0 && live() === 0

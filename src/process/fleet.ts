@@ -5,7 +5,7 @@ import { roleVariable, type WorkerListening, type WorkerRole } from './worker-ro
 
 const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
 
-/** The pause before a dead worker is replaced, in ms: it doubles each time, until a worker has lived for `livedMs`. */
+/** The pause before a dead worker is replaced, in ms. It doubles each time, until a worker has lived for `livedMs`. */
 const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
 
 type WorkerSlot = {
@@ -14,14 +14,14 @@ type WorkerSlot = {
   sinceMs: number
   pauseMs: number
   listening: WorkerListening | undefined
-  /** A reload was asked for before this worker could take the signal. */
+  /** Whether a reload was requested before this worker could receive the signal. */
   mustReload: boolean
 }
 
 type FleetOptions = {
   role: Omit<WorkerRole, 'number'>
   log: Log
-  /** Whether a worker may replace a dead one now. @param isAlone whether no other worker lives */
+  /** Whether a worker may replace a dead one now. @param isAlone whether no worker lives */
   mayFill(isAlone: boolean): boolean
   /** Called with each worker that is started. */
   onWorker: (worker: ChildProcess) => void
@@ -31,10 +31,7 @@ type FleetOptions = {
 
 /** The workers of `--workers`. A worker that ends is replaced, until the fleet is stopped. */
 export class WorkerFleet {
-  /**
-   * Resolves with the first worker when all listen. Workers that ended are not waited for, because the next may end
-   * too.
-   */
+  /** Resolves when all workers listen, with the first one. It does not wait for workers that have ended. */
   readonly allListen: Promise<WorkerListening>
   readonly #options: FleetOptions
   readonly #slots = new Map<number, WorkerSlot>()
@@ -59,7 +56,7 @@ export class WorkerFleet {
     }
   }
 
-  /** Passes a signal on to all workers. A second signal hurries them, as it does a single server. */
+  /** Passes a signal on to all workers. As in a single server, a second signal makes them end at once. */
   stop(signal: NodeJS.Signals): void {
     this.#isStopping = true
     for (const { worker } of this.#slots.values()) worker.kill(signal)
@@ -77,7 +74,7 @@ export class WorkerFleet {
     worker.on('message', (message: WorkerListening) => this.#takeListening(slot, message))
     worker.on('exit', (code, signal) => this.#takeEnd(slot, code ?? 1, signal ? { signal } : { code }))
     worker.on('error', (error) => {
-      // The system could not start it. Other errors do not end a worker.
+      // The system could not start the process. Other errors do not end a worker.
       if (worker.pid === undefined) this.#takeEnd(slot, 1, { error: error.message })
     })
   }
@@ -103,7 +100,7 @@ export class WorkerFleet {
       return
     }
     this.#logEnd(number, why)
-    // If a worker ends before any has listened, the same fault would end all workers, so none is replaced.
+    // If a worker ends before any worker has listened, all would end by the same fault. So none is replaced.
     if (!this.#hasListened) {
       process.exitCode = code || 1
       this.stop('SIGTERM')
@@ -114,9 +111,7 @@ export class WorkerFleet {
     this.#fillLater(number, hasLived ? pauseMs : slot.pauseMs)
   }
 
-  /**
-   * Replaces a worker after a pause. While no worker lives, no process listens at the port, so the pause does not grow.
-   */
+  /** Replaces a worker after a pause. If no worker lives, nobody answers at the port, so the pause stays short. */
   #fillLater(number: number, waitMs: number): void {
     const isAlone = () => this.#slots.size === 0
     const nextPauseMs = Math.min(pauseMaxMs, waitMs * 2)

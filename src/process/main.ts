@@ -25,15 +25,15 @@ import type { ServeOptions } from './workers.ts'
 /** Signals within this time, in ms, count as one signal that came twice. */
 const oneSignalMs = 50
 
-/** The time that running answers get after an uncaught bug, in ms. Nothing can be relied on after one (ruling X10). */
+/** How long running answers may continue after an uncaught bug, in ms. The process can no longer be trusted (X10). */
 const uncaughtDrainMs = 3_000
 
 /**
- * Runs the gateway until a signal stops it: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.
- * @throws ConfigError for mistakes of the configuration; for any other failure an Error with the cause and the cure
+ * Runs the gateway until a signal stops it. SIGTERM and SIGINT end it after a drain; SIGHUP reloads the configuration.
+ * @throws ConfigError for mistakes in the configuration; for any other failure an Error with the cause and the cure
  */
 export async function serve(options: ServeOptions): Promise<void> {
-  // An output without a reader, or a full disk, must not end the server (B24).
+  // The server must not end if nobody reads its output or the disk is full (B24).
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
   try {
     const role = readWorkerRole()
@@ -44,7 +44,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     await run(options, role)
   } catch (error) {
     const isMistake = error instanceof ConfigError
-    // Neither a part that was opened before the failure nor the channel of a worker may keep the process alive.
+    // Parts that were opened before the failure, or the channel of a worker, must not keep the process alive.
     if (!isMistake || readWorkerRole()) setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
     if (isMistake) throw error
     throw new Error(explainStart(error), { cause: error })
@@ -71,7 +71,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     void stop('ledger_lost', 0)
   }
   const openStore = await prepareStoreOf(config, { clockMs, onFatal, log: log.event }, role)
-  // The ledger's thread starts while the server's many files are read.
+  // The thread of the ledger starts while the server's many files are read.
   const [{ store, demo }, { startServer }] = await Promise.all([openStore(), import('./server.ts')])
   const demoBar = new DemoBar(log, config.store)
   const simulator = config.isBuiltIn ? await startBuiltIn() : undefined
@@ -109,23 +109,23 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   announce(log, { started, server, accounts: store.countAccounts() }, { role, json: options.json })
   let reloading = Promise.resolve()
   const askReload = createReloads({
-    // Reloads run one after the other, so that the newest configuration is in force in the end.
+    // Reloads run one after the other, so that the newest configuration is used in the end.
     reload(asked) {
       reloading = reloading.then(() => reload(asked))
     },
     clockMs,
     after: (ms, act) => void setTimeout(act, ms),
   })
-  // Signals that came during the start are taken now (ruling X11).
+  // Signals that arrived during the start are handled now (ruling X11).
   takeSignals(heed)
-  // A worker stops without its supervisor: it would not be replaced, and would keep its folder from the next worker.
+  // A worker stops if its supervisor has ended. Nobody would replace it, and the next worker could not use its folder.
   if (role) process.on('disconnect', () => void stop('supervisor_gone', 0))
 
   function heed(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') askReload()
-    // A supervisor may signal the whole process group, and the launcher passes the signal on. Both count as one signal.
+    // A supervisor may send a signal to the whole process group, and the launcher passes it on. The two count as one.
     else if (stoppingMs !== undefined && clockMs() - stoppingMs > oneSignalMs) server?.hurry()
-    // Only SIGTERM gets the delay, which is for a load balancer. Ctrl-C, a SIGINT, comes from a person at a terminal.
+    // Only SIGTERM gets the delay, which helps load balancers. A SIGINT comes from a person who pressed Ctrl-C.
     else void stop(signal, signal === 'SIGTERM' ? config.timeouts.drainDelayMs : 0)
   }
 
@@ -140,7 +140,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   }
 
   async function reload(asked: number): Promise<void> {
-    // The log line has the number of signals, so that each of them is accounted for.
+    // The line has the number of signals that this reload answers.
     const together = asked > 1 ? { signals: asked } : {}
     try {
       let next = ownConfig(reloadConfig(config, options), role)
@@ -156,14 +156,14 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next, log)
     } catch (error) {
-      // The configuration in force is kept. Everything that was started for the rejected one ends.
+      // The configuration in use stays. Everything that was started for the rejected one is ended.
       server?.keep(config)
       log.event('error', 'config_rejected', { error: explainStart(error), ...together })
     }
   }
 }
 
-/** Ends parts one after the other. An error is logged, and does not keep the process from ending. */
+/** Ends parts one after the other. An error is logged, and the process still ends. */
 async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefined)[]): Promise<void> {
   try {
     for (const end of ends) await end()

@@ -13,7 +13,7 @@ type StoreParts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
 type OpenedStore = { store: ServerStore; demo: Demo | undefined }
 
 /**
- * Opens the store that a configuration names, for one server. With the built-in catalog, the demo account is made too.
+ * Opens the store of a configuration for one server. With the built-in catalog it also makes the demo account.
  * @throws StoreError, and the errors of making its folder
  */
 export async function openStoreOf(config: Config, parts: StoreParts): Promise<OpenedStore> {
@@ -22,8 +22,8 @@ export async function openStoreOf(config: Config, parts: StoreParts): Promise<Op
 }
 
 /**
- * Opens a store in two steps. A store with a thread of its own has begun to start it when this returns, so that the
- * caller can do something else meanwhile.
+ * Begins to open a store, and returns a function that completes it. A store with its own thread starts the thread in
+ * the meantime, while the caller does other work.
  */
 export async function prepareStoreOf(
   config: Config,
@@ -40,14 +40,14 @@ export async function prepareStoreOf(
   return async () => {
     const store = await openStore({
       stateDir,
-      // Other workers find the spool of an ended worker here.
+      // Workers settle the debits that an ended worker left in its spool, which they find in this folder.
       spoolsDir: role && dirname(stateDir),
       settleDeadlineMs,
       reporting,
       introduce: () => introduce(config, role),
       ...parts,
     })
-    // If the database cannot be reached, the server waits for it, and the next start makes the demo account.
+    // If the database cannot be reached, the server starts without the demo account, and the next start makes it.
     if (!isBuiltIn || isFile || store.ledger.whyBlocked()) return { store, demo }
     return { store, demo: await createDemo(place).catch(() => undefined) }
   }

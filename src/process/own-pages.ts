@@ -7,21 +7,19 @@ import type { Config } from '../config/config.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
-/**
- * The most wrong keys of an address and requests of an owner in a minute, and the most requests of all owners at once.
- */
+/** Limits: wrong keys of an address and requests of an owner in a minute, and requests of all owners at once. */
 const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
 
 type OwnPagesParts = {
-  /** Monotonic. */
+  /** A monotonic clock, in ms. */
   clockMs: () => number
-  /** Whether the process cannot keep up. Requests to models then go first. */
+  /** Whether the process is overloaded. Requests to models then come first, and these pages are refused. */
   isShedding: () => boolean
 }
 
 /**
- * Creates the pages on the clients' listener and the API that they use. The owner of a key sees their own use there
- * (rulings Y19, Y22). They have their own limits, so that requests to models do not wait for them.
+ * Creates the pages on the clients' listener and their API, where the owner of a key sees their own use (rulings Y19,
+ * Y22). The pages have limits of their own, so that requests to models do not wait for them.
  */
 export function createOwnPages(
   config: Config,
@@ -50,7 +48,7 @@ export function createOwnPages(
   ]
   return { routes, site, adopt }
 
-  /** Applies a reloaded configuration: hosts are checked by its `api_url` and certificate. */
+  /** Applies a reloaded configuration: its `api_url` and certificate decide which hosts are accepted. */
   function adopt({ apiUrl, tls }: Config): void {
     site.publicUrl = apiUrl === undefined ? undefined : new URL(apiUrl)
     site.names = namesOf(tls)

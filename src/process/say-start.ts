@@ -5,21 +5,21 @@ import { cureOf, explainMaking, StoreError } from '../store/files/store-error.ts
 import { type Demo, demoCure, sayDemo } from './demo.ts'
 
 export type Started = {
-  /** The origin for clients. */
+  /** The origin (scheme, host and port) for clients. */
   base: string
   admin: string
   config: Config
   /** Whether this start has made the store. */
   isStoreNew: boolean
-  /** The demo account; with the built-in catalog only. */
+  /** The demo account. Only the built-in catalog has one. */
   demo: Demo | undefined
-  /** Whether the demo account is refused. */
+  /** Whether requests of the demo account are refused. */
   isDemoBarred: boolean
-  /** The console's address, with the token of a link if there is one. */
+  /** The address of the console. It contains the token of a sign-in link, if one was made. */
   consoleUrl?: string | undefined
 }
 
-/** The origins of a server's listeners: for clients, and for operators. */
+/** Returns the origins of a server's listeners: the one for clients, and the one for operators. */
 export function originsOf({ tls, adminTls }: Config, listening: { address: Address; adminAddress: Address }) {
   return {
     base: `${tls ? 'https' : 'http'}://${formatAddress(listening.address)}`,
@@ -28,7 +28,7 @@ export function originsOf({ tls, adminTls }: Config, listening: { address: Addre
 }
 
 /**
- * Returns the text of a start for stdout: addresses, configuration, store and accounts, and what to do first.
+ * Returns the text that stdout gets at the start: addresses, configuration, store, accounts, and what to do first.
  * @param accounts the number of accounts; undefined if the store did not return it
  */
 export function sayStart(started: Started, accounts: number | undefined): string {
@@ -55,7 +55,7 @@ function sayConsole(url: string): string {
   return `console ${url}${url.includes('#') ? ' (signs in one browser, once, within 10 minutes)' : ''}`
 }
 
-/** Returns the facts of a start for programs, as one line of JSON. */
+/** Returns the same facts for programs, as one line of JSON. */
 export function startData(
   { base, admin, config, isStoreNew, demo, consoleUrl }: Started,
   accounts: number | undefined,
@@ -75,7 +75,7 @@ export function startData(
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
 
-/** Texts for a listener that could not be opened, by the code of the system: the cause and the cure. */
+/** The cause and the cure if a listener could not be opened, by the error code of the system. */
 const listenCures: Readonly<Record<string, (where: string) => string>> = {
   EADDRINUSE: (where) =>
     `address already in use ${where}: stop what listens there, or choose another address with --listen or --admin-listen`,
@@ -88,19 +88,19 @@ const listenCures: Readonly<Record<string, (where: string) => string>> = {
 const noSuchHost = (where: string) =>
   `${where} does not resolve to an address: check --listen and --admin-listen, or write the address itself`
 
-/** Explains to the operator why a start failed. An unknown error is a bug, and is shown with its stack. */
+/** Explains to the operator why a start failed. An unknown error is a bug and is shown with its stack. */
 export function explainStart(error: unknown): string {
   if (error instanceof StoreError || error instanceof ConfigError) return error.message
   const { code = '', syscall = '', message, stack, address, port } = error as SystemError
   if (/^E(NOTFOUND|AI_)/.test(code)) return noSuchHost((error as { hostname?: string }).hostname ?? message)
   if (syscall === 'listen' || syscall === 'bind') {
-    // If any free port was asked for, the error has no port.
+    // If the operator asked for any free port, the error names no port.
     const where = `${address?.includes(':') ? `[${address}]` : address}:${port ?? 0}`
     return (
       listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`
     )
   }
-  // A fault of SQLite, or of the disk below it, names no file.
+  // An error of SQLite, or of the disk that it uses, names no file.
   const cure = cureOf(error)
   return explainMaking(error) ?? (cure && `the store ${cure} (choose its place with --store)`) ?? stack ?? message
 }

@@ -42,11 +42,11 @@ const headerBytesMax = 16_384
 const headersMax = 100
 
 /**
- * The longest wait of a start or a reload for key commands, in ms. Accounts without a key are not used until it comes.
+ * The longest wait for key commands at a start or reload, in ms. An account without a key is not used until it comes.
  */
 const keysMaxMs = 10_000
 
-/** The longest wait of a start until the store has taken the warnings that webhooks want, in ms. */
+/** How long a start waits, in ms, for the store to record which warnings webhooks want. */
 const webhooksMaxMs = 5_000
 
 type ServerParts = {
@@ -57,63 +57,60 @@ type ServerParts = {
   nowMs?: () => number
   /** Monotonic milliseconds. Tests pass their own clock. */
   clockMs?: () => number
-  /** Measures whether the process can keep up, by the real time. A test may pass one that reports a slow process. */
+  /** Measures whether the process keeps up, in real time. A test may pass one that reports overload. */
   load?: LoadWatch
-  /** The clock of connections to upstreams, in monotonic milliseconds. The clock of a test may leap. */
+  /** The clock of connections to upstreams, in monotonic milliseconds; separate, as a test's clock may jump. */
   connectionsClockMs?: () => number
-  /** The state of upstream accounts. A test may pass one with its own clock. */
+  /** The memory of upstream accounts: failures and cooldowns. A test may pass one with its own clock. */
   memory?: PoolMemory
-  /** The last requests in memory; a test keeps fewer. */
+  /** The last requests, kept in memory. A test keeps fewer of them. */
   recents?: Recents
-  /** The bytes of request bodies that may be held; a test has its own limit. */
+  /** The most bytes of request bodies in memory. A test sets its own limit. */
   bodiesBytesMax?: number | undefined
   /**
-   * Ids of accounts that count as suspended: the demo account, if real models are served. The caller may change the
-   * set.
+   * Ids of accounts that count as suspended: the demo account, if real models are served. The caller may change them.
    */
   barred?: ReadonlySet<string> | undefined
-  /** The place of this process among workers that share its ports. */
+  /** The role of this process if it is one of several workers that share the ports. */
   role?: WorkerRole | undefined
-  /** The longest wait for key commands, in ms. Tests pass a short one. */
+  /** The longest wait for key commands, in ms. Tests use a short one. */
   keysMs?: number | undefined
   /** The environment variables, which may name cloud credentials; by default those of the process. */
   env?: Readonly<Record<string, string | undefined>> | undefined
-  /** The time limit of a webhook, in ms. Tests pass a short one. */
+  /** The time limit of a webhook, in ms. Tests use a short one. */
   webhookMs?: number | undefined
 }
 
-/** A gateway that listens. main makes one for the process; a test makes one for itself. */
+/** A gateway that listens. The program makes one, and a test makes its own. */
 export type RunningServer = {
   gateway: Gateway
   /** The address of the clients' listener, with its port. */
   address: Address
   adminAddress: Address
-  /** The loopback address of the admin side that no other process shares (see `AdminAddresses`). */
+  /** A loopback address of the admin side that only this process uses (see `AdminAddresses`). */
   ownAddress: Address | undefined
   /**
-   * Puts another catalog, other upstreams, prices and rate limits in force; requests under way keep theirs. Addresses,
-   * the store and the limits of the edge need a restart.
+   * Replaces the catalog, upstreams, prices and rate limits. Requests that run keep the old ones. Addresses, the store
+   * and the limits of connections need a restart.
    */
   reload(config: Config): void
-  /**
-   * Starts the key commands of a configuration before it is in force. Resolves when they have ended or took too long.
-   */
+  /** Starts the key commands of a configuration that is not used yet. Resolves when they end or take too long. */
   prepare(config: Config): Promise<void>
-  /** Keeps this configuration in force. Everything that was started for another one ends. */
+  /** Keeps this configuration in use. Everything that was started for another one ends. */
   keep(config: Config): void
-  /** Checks all deadlines; the ticker calls it four times a second. */
+  /** Checks all deadlines. The ticker calls it four times a second. */
   tick(): void
-  /** Stops accepting connections after the drain delay, then ends running streams at the deadline (reliability §7). */
+  /** Stops accepting connections after the delay. Streams that still run at the deadline are ended (reliability §7). */
   drain(delayMs: number, deadlineMs: number): Promise<void>
-  /** Ends the drain now. */
+  /** Ends a drain at once. */
   hurry(): void
   webhooks: Webhooks
 }
 
-/** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
+/** Builds all parts around a store and starts to listen on both addresses. @throws the errors of listening */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
-  // Steps that can fail come first: parts that were started would have to be ended again.
+  // Steps that can fail come first. If they came later, the parts that were started would have to be ended again.
   const sealKey = readSealKey(config.sealKey, config.store)
   const tokens = createTokens(sealKey)
   const memory = openMemory(parts, clockMs)
@@ -242,7 +239,7 @@ function openGranting({ config, store, log }: ServerParts, nowMs: () => number, 
   return createGranting({ books, directory: store.directory, nowMs, calendar, log: log.event })
 }
 
-/** Returns true, or why the server is not ready. It stays ready if only single accounts are blocked (ruling Y16). */
+/** Returns true, or why the server is not ready. It is ready even if single accounts are blocked (ruling Y16). */
 function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true | string {
   if (!isTaking) return 'it is being stopped'
   const block = ledger.whyBlocked()
@@ -250,7 +247,7 @@ function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true 
   return block === undefined || blockTexts[block]
 }
 
-/** Opens the state of upstream accounts, and shares cooldowns with other servers of the store. */
+/** Opens what is known of upstream accounts. Servers of one store share cooldowns (pauses of failed accounts). */
 function openMemory({ memory, store }: ServerParts, clockMs: () => number): PoolMemory {
   const own = memory ?? createPoolMemory(clockMs)
   if (store.cooldowns) own.share(store.cooldowns)
@@ -262,12 +259,12 @@ async function listenOnBoth({ config, role }: ServerParts, edge: Edge, admin: Pi
   return { address, ...(await admin.begin()) }
 }
 
-/** The clock of connections, which a test may move. */
+/** Returns the clock of connections, which a test may move. */
 function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<ConnectionWatch, 'clockMs'> {
   return { clockMs: connectionsClockMs }
 }
 
-/** The real time, as for the load watch, because turns share out the time of this process. */
+/** The real time, which the load watch uses too: fair turns divide the computing time of this process. */
 const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),

@@ -14,7 +14,7 @@ type SignInPathsParts = {
   sealKey: Uint8Array
   books(): Promise<Books>
   limits: SignInLimits
-  /** Asks the identity provider when a token is refreshed; undefined: it is not asked. */
+  /** Asks the identity provider when a token is refreshed. Undefined: it is never asked. */
   askAgain?: AskAgain | undefined
 }
 
@@ -37,12 +37,12 @@ export function createSignInPaths({
   return Object.entries({ ...oauth, ...agents }).map(([path, answer]) => ({ path, answer, isOn }))
 }
 
-/** A loopback name with a port, which only a program on this machine sends. */
+/** A loopback name with a port, which only programs on this machine send as their host. */
 const ownHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/
 
 /**
- * Finds the address at which this client reaches the gateway. Without `api_url`, only clients on this machine do (see
- * `signInAddressMistake`).
+ * Finds the address at which this client reaches the gateway. Without `api_url`, only clients on this machine can sign
+ * in (see `signInAddressMistake`).
  */
 function findBase(config: Config, { exchange }: SideRequest): string {
   const host = exchange.header('host') ?? ''

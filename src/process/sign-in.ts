@@ -11,27 +11,27 @@ import type { SignInPagesParts } from '../sign-in/pages.ts'
 import type { ProviderSettings } from '../sign-in/provider-client.ts'
 
 type SignInParts = {
-  /** The configuration in force. */
+  /** Returns the configuration in use. */
   config(): Config
   sealKey: Uint8Array
   books(): Promise<Books>
   api: Pick<ApiParts, 'peerOf' | 'nowMs' | 'isClockRight'>
-  /** Monotonic. */
+  /** A monotonic clock, in ms. */
   clockMs: () => number
   log: Pick<Log, 'event'>
   env?: NodeJS.ProcessEnv
 }
 
-/** Without `sign_in` nothing is limited, because nothing is served. */
+/** Stands in without `sign_in`, when there are no paths to limit. */
 const noLimits = { codes: 1, grants: 1 }
 
-/** The paths for signing in, on the clients' listener and on the operators'. */
+/** The paths of sign-in on the clients' listener, and those on the operators' listener. */
 const [publicNames, adminNames] = [
   ['device', 'authorize', 'callback', 'sign-in', 'sign-out', 'signed-out'],
   ['callback', 'sign-in', 'sign-out', 'signed-out'],
 ].map((names) => names.map((name) => `/console/${name}`)) as [string[], string[]]
 
-/** Signing in at the identity provider of the configuration. Its modules are loaded with the first request that needs them. */
+/** Sign-in at the identity provider of the configuration. The first request that needs its modules loads them. */
 export function createSignIn(parts: SignInParts) {
   const { config, sealKey, api, clockMs, log } = parts
   const { nowMs } = api
@@ -42,19 +42,18 @@ export function createSignIn(parts: SignInParts) {
   let opening: ReturnType<typeof open> | undefined
   return { routes, admin, askAgain, limits }
 
-  /** @param site of the public listener */
+  /** @param site the names of the public listener */
   function routes(site: KnownSite): SideRoute[] {
     const answer = pagesOf('public', site)
     return publicNames.map((path) => ({ path, answer, isOn: ({ signIn }) => signIn !== undefined }))
   }
 
-  /** Returns the handler of the operators' listener. It answers the paths for signing in; `rest` answers all others. */
+  /** Returns the handler of the operators' listener: the paths of sign-in, and `rest` for all other paths. */
   function admin(site: KnownSite, rest: AdminHandler): AdminHandler {
     const answer = pagesOf('admin', site)
     return (request) => (adminNames.includes(request.path) && config().signIn ? answer(request) : rest(request))
   }
 
-  /** See `createAskAgain`. */
   async function askAgain(...asked: Parameters<Awaited<ReturnType<typeof open>>['askAgain']>) {
     return (await opened()).askAgain(...asked)
   }
@@ -70,7 +69,7 @@ export function createSignIn(parts: SignInParts) {
 
   function opened(): ReturnType<typeof open> {
     opening ??= open().catch((error) => {
-      // The next request tries again.
+      // If opening failed, the next request tries again.
       opening = undefined
       throw error
     })
@@ -99,7 +98,7 @@ export function createSignIn(parts: SignInParts) {
   }
 }
 
-/** Returns the settings of the provider: the same object while the configuration is the same. */
+/** Returns the provider's settings. The object stays the same while the configuration does. */
 function createProviderSettings(settings: () => SignInSettings, env: NodeJS.ProcessEnv): () => ProviderSettings {
   let made: { of: SignInSettings; settings: ProviderSettings } | undefined
   return () => {

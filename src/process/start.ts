@@ -16,23 +16,23 @@ export { StoreError } from '../store/files/store-error.ts'
 
 /** Options for a gateway in another program's process. The package exports this file (docs/embedding.md). */
 export type GatewayOptions = {
-  /** The SQLite file of accounts and ledger. It is made, with its folder, if there is none. */
+  /** The SQLite file of accounts and ledger. If it does not exist, it is made together with its folder. */
   store: string
   /** The path of a configuration file, or its content as an object. Without it, the built-in simulator answers. */
   config?: string | Readonly<Record<string, unknown>>
-  /** The address for clients; default `127.0.0.1:0`, which is any free port. The configuration's own is ignored. */
+  /** The address for clients; default `127.0.0.1:0`, any free port. `listen` of the configuration is ignored. */
   listen?: string
   /** The address for health and readiness; default `127.0.0.1:0`. */
   adminListen?: string
-  /** Which lines go to stderr: `info` has one for each request; default `error`. */
+  /** Which lines stderr gets: with `info` one for each request. Default: `error`. */
   log?: 'info' | 'error'
   /**
-   * Called when the store is lost (its file was taken away, its thread died twice). The gateway has then closed itself.
+   * Called if the store is lost: its file was removed, or its thread died twice. The gateway has closed itself by then.
    */
   onLost?: (error: Error) => void
 }
 
-/** The names of all options. The compiler refuses a table that lacks one. */
+/** The names of all options. The compiler rejects the table if it lacks one. */
 const optionNames = Object.keys({
   store: true,
   config: true,
@@ -48,24 +48,24 @@ export type StartedGateway = {
   url: string
   /** The address for health and readiness. */
   adminUrl: string
-  /** A key with credit; set if the built-in simulator answers and the store had no account yet. */
+  /** A key with credit. Set if the built-in simulator answers and the store had no account. */
   demoKey: string | undefined
   /**
-   * Makes an account and a key for it, which works from the first request on.
-   * @param credit credits, as a decimal text such as `12.5`; default none.
-   * @throws an error with the code `name_taken` if an account has that name
+   * Makes an account and a key for it. The key works from the first request on.
+   * @param credit credits as a decimal text such as `12.5`; default none
+   * @throws an error with the code `name_taken` if another account has this name
    */
   createAccount(name: string, credit?: string): Promise<{ id: string; key: string }>
   /**
-   * Takes no more requests, and cuts and bills running answers after `graceMs`. Later calls return the same promise.
+   * Accepts no more requests. After `graceMs` it cuts and bills running answers. Later calls return the same promise.
    */
   close(graceMs?: number): Promise<void>
 }
 
 /**
- * Starts a complete gateway in this process, with its listeners, its ledger and a thread for the ledger. It handles no
- * signals. From the environment it takes only variables that the configuration names as `${NAME}`, and proxies.
- * @throws ConfigError, StoreError, and the errors of listening; then nothing is left running
+ * Starts a complete gateway in this process, with its listeners and its ledger, which has its own thread. It handles no
+ * signals. Of the environment it reads proxies, and variables that the configuration names as `${NAME}`.
+ * @throws ConfigError, StoreError, and the errors of listening; then nothing keeps running
  */
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
   refuseUnknown(options)
@@ -95,7 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     bar()
     server = await startServer({ config, store, log, barred: demoBar.barred })
     if (lost) {
-      // The store was lost before the server existed, so `close` has not ended the server.
+      // The store was lost before the server existed, so `close` could not end the server.
       await server.drain(0, 0)
       throw lost
     }
@@ -127,7 +127,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
   }
 }
 
-/** Refuses unknown options and a missing store, for callers without types. */
+/** Refuses unknown options and a missing store, for callers that do not use types. */
 function refuseUnknown(options: GatewayOptions): void {
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name))
   const mistake =
@@ -137,7 +137,7 @@ function refuseUnknown(options: GatewayOptions): void {
   if (mistake) throw new ConfigError([mistake])
 }
 
-/** Reads the configuration. Settings in the process's environment may be for another gateway, so they are left out. */
+/** Reads the configuration. Variables of triwire in the environment are ignored, as they may be for another gateway. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
   const own = ['TRIWIRE_SEAL_KEY', 'TRIWIRE_STATE_DIR']
   const isForUs = (name: string) => !own.includes(name) && !name.startsWith('OTEL_')

@@ -13,24 +13,24 @@ import type { Otlp } from '../telemetry/otlp/otlp.ts'
 import { passOn } from '../telemetry/trace-context.ts'
 import type { ConnectionWatch } from '../upstream/target.ts'
 
-/** The metrics and traces of a server, for its operator's monitoring. */
+/** The metrics and traces of a server, for the operator's monitoring. */
 export type Telemetry = {
-  /** Must be called for every request. */
+  /** The listeners that count. They must get the record of every request. */
   listeners: readonly RecordListener[]
   tracing: Tracing | undefined
   /** The 99th percentile of the event loop's delay in about the last minute, in ms. */
   readLagMs(): number
-  /** Begins to report on a gateway. @param more metrics that other modules count @returns the handler for scrapers */
+  /** Begins to report on a gateway. @param more metrics of other modules @returns the handler for `/metrics` */
   watch(gateway: Gateway, more: readonly Family[]): ReturnType<typeof createMetricsHandler>
-  /** Sends the rest, for two seconds at most. Nothing is counted any more. */
+  /** Sends what is left, for at most two seconds. Nothing is counted after that. */
   close(): Promise<void>
 }
 
 /**
  * Opens the metrics. The code that sends them is loaded only if the configuration names a receiver.
- * @param config as of the start
- * @param current the configuration in force
- * @param replica the name of this server among those of its store; undefined if it is alone
+ * @param config the configuration at the start
+ * @param current returns the configuration in use
+ * @param replica the name of this server among the servers of its store; undefined if it is the only one
  */
 export async function openTelemetry(
   config: Config,
@@ -78,10 +78,10 @@ export async function openTelemetry(
 const everyMs = 60_000
 
 /**
- * Counts each event of bytes that no request asked for (ruling Y14). At most one a minute is logged for each upstream,
- * because a broken upstream may send such bytes with each answer. `before` in a line is the number of events since the
+ * Counts bytes that an upstream sent without a request for them (ruling Y14). A broken upstream may do so with each
+ * answer, so each upstream gets at most one log line a minute. `before` in a line is the number of events since the
  * last line.
- * @param clockMs monotonic
+ * @param clockMs a monotonic clock
  */
 export function createUnaskedLog(log: Log['event'], clockMs: () => number) {
   const counter = new Counter(families.unasked)

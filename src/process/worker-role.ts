@@ -2,20 +2,20 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Address, Config } from '../config/config.ts'
 
-/** The place of this process among `--workers`. */
+/** The role of this process as one of the workers of `--workers`. */
 export type WorkerRole = {
-  /** Counts from 1. A worker that replaces another one has the same number. */
+  /** The number of the worker, from 1. A worker that replaces another one gets the number of that one. */
   number: number
-  /** The addresses that all workers share, with their ports. If the file names others by now, they need a restart. */
+  /** The addresses that all workers share, with ports. If the file has other addresses now, they need a restart. */
   listen: Address
   adminListen: Address
-  /** Whether the log of the supervisor is formatted for people. */
+  /** Whether the supervisor (the process that starts the workers) formats its log for people. */
   isPretty: boolean
 }
 
-/** The message of a worker to its supervisor when it takes requests. */
+/** The message that a worker sends to its supervisor when it accepts requests. */
 export type WorkerListening = {
-  /** Undefined while the store cannot be reached. */
+  /** Undefined if the store cannot be reached. */
   accounts: number | undefined
   isDemoBarred: boolean
 }
@@ -23,13 +23,13 @@ export type WorkerListening = {
 /** The environment variable that contains the role of a worker, as JSON. */
 export const roleVariable = 'TRIWIRE_WORKER'
 
-/** @returns undefined in a process that serves alone, or supervises workers */
+/** @returns undefined in a process that is not a worker */
 export function readWorkerRole(): WorkerRole | undefined {
   const text = process.env[roleVariable]
   return process.send && text !== undefined ? (JSON.parse(text) as WorkerRole) : undefined
 }
 
-/** Returns the configuration of a worker. Each worker has its own folder, for its lock and its spool. */
+/** Returns the configuration of a worker. Each has its own folder, for its lock and spooled debits. */
 export function ownConfig(config: Config, role: WorkerRole | undefined): Config {
   return role ? { ...config, stateDir: join(config.stateDir, `worker-${role.number}`) } : config
 }

@@ -15,20 +15,20 @@ import { WorkerFleet } from './fleet.ts'
 import { originsOf, sayStart, startData } from './say-start.ts'
 
 export type ServeOptions = ConfigOptions & {
-  /** Whether the start prints one line of JSON instead of words. */
+  /** Whether the start prints one line of JSON instead of a text. */
   json?: boolean
-  /** Whether the start prints a link that signs in even if its output is not a terminal. */
+  /** Whether the start prints a link that signs in to the console even if the output is not a terminal. */
   link?: boolean | undefined
   /** The number of processes that serve on one port (ruling X7). */
   workers?: number | undefined
 }
 
 /**
- * Runs several processes on one port. Each is an ordinary replica that listens itself, with its own folder below
- * `state_dir`. This process starts them, replaces those that end, and passes signals on. It has no part in any request
+ * Runs several processes on one port. Each is an ordinary replica with its own listeners and its own folder below
+ * `state_dir`. This process starts them, replaces those that end, and passes signals on. It handles no requests
  * (rulings X7, X9).
- * @returns false on a system that cannot share a port: nothing was started then
- * @throws StoreError with a store that only one process can serve, ConfigError, and the errors of listening
+ * @returns false if the system cannot share a port; then nothing was started
+ * @throws StoreError for a store that only one process can serve, ConfigError, and the errors of listening
  */
 export async function superviseWorkers(options: ServeOptions, count: number): Promise<boolean> {
   let config = loadConfig(options)
@@ -82,8 +82,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
 }
 
 /**
- * Reads the configuration for a worker that replaces another one. With changes that need a restart, the workers could
- * use two stores. A worker is then started only if no other lives.
+ * Reads the configuration for a worker that replaces another one. If it has changes that need a restart, the workers
+ * could use two stores. The worker is then started only if no other worker lives.
  * @returns undefined if no worker may be started
  */
 function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boolean): Config | undefined {
@@ -100,8 +100,8 @@ function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boo
 }
 
 /**
- * Finds the port that the workers share. It listens there for a moment, to see that no other process does.
- * @returns undefined if the system cannot share a port: macOS and Windows refuse `reusePort` (nodejs.org/api/net.html, 2026-11)
+ * Finds the port that the workers will share. It listens there for a moment, to see that no other process does.
+ * @returns undefined on macOS and Windows, which refuse `reusePort` (nodejs.org/api/net.html, 2026-11)
  * @throws the error of the system if another process listens there
  */
 async function findSharedPort(wanted: Address): Promise<Address | undefined> {
