@@ -11,29 +11,29 @@ export type AdminRequest = {
   exchange: HttpExchange
   /** The request id, which is also in the answer and in the log. */
   id: string
-  /** The path, without the listener's prefix. */
+  /** The path, without the prefix of the listener (see `prefixOf`). */
   path: string
   /** The query with its question mark, or an empty text. */
   query: string
-  /** Set for a request on the clients' listener. Its log line names the owner of the key. */
+  /** Set for a request on the clients' listener. The log line of the request then names the owner of the key. */
   record?: CallRecord
   /** Reads the whole body, at most `bytesMax` bytes. @throws the errors of `readBody` in `src/http` */
   readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>
 }
 
-/** @returns undefined if another part sends the answer, such as the playground */
+/** Handles a request. @returns undefined if another part sends the answer, as for the playground */
 export type AdminHandler = (request: AdminRequest) => Promise<ApiAnswer | undefined>
 
-/** An answer of the admin listener: a whole body, or pieces that are sent as the client reads them. */
+/** An answer of the admin listener: a whole body, or pieces that are produced while the client reads. */
 export type ApiAnswer = {
   status: number
-  /** `connection: close` closes the connection after the answer. */
+  /** With `connection: close`, the connection is closed after the answer. */
   headers: Readonly<Record<string, string>>
   body?: string | Uint8Array
   pieces?: AsyncIterable<string>
   /** With `latin1`, each character of the pieces is one byte. */
   encoding?: 'latin1'
-  /** Called once when the client has read the whole answer or has left, even if the pieces were never read. */
+  /** Called once, when the client has read the answer or has left, even if no piece was read. */
   onClose?: () => void
 }
 
@@ -77,7 +77,7 @@ export function guard(answer: ApiAnswer, id: string): ApiAnswer {
   return { ...answer, headers: { ...guardHeaders, 'x-request-id': id, ...type, vary: 'accept', ...answer.headers } }
 }
 
-/** Formats headers as lines. No value has a line break: they are our own, or checked parts of the request's head. */
+/** Formats headers as lines. Values have no line breaks, as they are our own or checked parts of a request's head. */
 export function linesOf(headers: ApiAnswer['headers']): string {
   let lines = ''
   for (const [name, value] of Object.entries(headers)) if (name !== 'connection') lines += `${name}: ${value}\r\n`
@@ -85,12 +85,12 @@ export function linesOf(headers: ApiAnswer['headers']): string {
 }
 
 /**
- * Limits of an answer, in ms. `lingerMs` is the time to read the rest of a request. After `stallMs` in which the client
- * reads nothing, the answer is cut. Waiting for a report or a model does not count.
+ * Limits of an answer, in ms. `lingerMs` is the time to read the rest of a request. If the client reads nothing for
+ * `stallMs`, the answer is cut. The time in which a report or a model is awaited does not count.
  */
 export const answerLimits = { lingerMs: 5_000, stallMs: 120_000 }
 
-/** Sends an answer. If its pieces end with an error, the connection is cut, so that the answer does not look complete. */
+/** Sends an answer. If its pieces end with an error, it cuts the connection, so that the client sees a gap. */
 export async function send(exchange: HttpExchange, answer: ApiAnswer, limits = answerLimits): Promise<void> {
   const { status, headers, body, pieces, onClose } = answer
   if (onClose) exchange.whenOver(onClose)
@@ -100,7 +100,7 @@ export async function send(exchange: HttpExchange, answer: ApiAnswer, limits = a
     return
   }
   if (exchange.isOver) return
-  // The rest of a body is not read while a stream is sent.
+  // While a stream is sent, the rest of the request's body is not read.
   if (!exchange.body.isComplete) exchange.keepsAlive = false
   exchange.begin(status, linesOf(headers))
   if (exchange.method === 'HEAD') exchange.end('')
@@ -117,7 +117,7 @@ async function sendPieces(
   exchange.listener = {
     clientReady: () => wake(),
     clientGone() {
-      // The next piece is no longer needed, so its errors are ignored.
+      // Nobody needs the next piece any more, so its errors are ignored.
       pieces.return?.().catch(() => {})
       wake()
     },

@@ -28,31 +28,31 @@ import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
   running: Running
-  /** The books of the demo, which are read-only. Operators are identified by `books`. */
+  /** Opens the books of the demo, which are read-only. Operators are identified by `books` even there. */
   demoBooks?: (() => Promise<Books>) | undefined
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
-  /** Whether the clock that dates entries is right (ruling Y15). Undefined if this process does not judge it. */
+  /** Whether the clock that dates entries is right (ruling Y15). Undefined if this process does not judge the clock. */
   isClockRight?: (() => boolean) | undefined
-  /** Returns the address of a client, which may be behind a trusted proxy. */
+  /** Returns the address of a client. A trusted proxy may stand before the client. */
   peerOf(peer: string, forwarded: string | undefined): string
   /** The calendar of the reporting zone. */
   calendar: Calendar
   version: string
-  /** The names of this listener in addition to loopback names. */
+  /** The names of this listener, besides loopback names. */
   site?: KnownSite
   play: PlayRequest
-  /** The memory for the bodies of all requests (ruling R18). */
+  /** The memory that the bodies of all requests share (ruling R18). */
   bodies: Pick<Bodies, 'enter'>
   /** The largest request of a client, in bytes. */
   bodyBytesMax(): number
 }
 
 /**
- * Serves a request that an operator sends on behalf of an account, like one of a client.
- * @param asked.requestId the id of the operator's request, which is also that of the served one
+ * Serves a request that an operator sends on behalf of an account, in the way of a client's request.
+ * @param asked.requestId the id of the operator's request, which the served one has too
  * @param asked.ip the operator's address
- * @param share counts the body until the served request counts it
+ * @param share counts the body until the served request counts it itself
  */
 export type PlayRequest = (
   exchange: HttpExchange,
@@ -62,8 +62,8 @@ export type PlayRequest = (
 ) => void
 
 /**
- * Creates the admin API, or that of the owners of keys. Checks run in this order: host name (421), token (401, 429),
- * operation (404, 405), role (403), fields (400 and others).
+ * Creates the API of operators, or the API of the owners of keys. Checks run in this order: host name (421), token
+ * (401, 429), operation (404, 405), role (403), fields (400 and others).
  */
 export function createApi(parts: ApiParts): AdminHandler {
   const { identify, failed } = createIdentity(parts)
@@ -91,14 +91,14 @@ export function createApi(parts: ApiParts): AdminHandler {
     if (!isSafe && shown.isCookie && isCrossSite(exchange, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
     if (parts.demoBooks) refuseInDemo(operation.operation)
-    // Sign-ins are limited, because each successful one is a commit.
+    // Sign-ins are limited, because each successful one commits to the store.
     const place = isOpen ? parts.ownerRates.take(address) : undefined
     if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
     const leave = enter(operation.operation, shown.who)
     try {
       return await answerOperation(request, operation, shown, { site, address })
     } catch (error) {
-      // A sign-in has a token, so a failure counts as an invalid token.
+      // The body of a sign-in contains a token. If it is wrong, the failure counts like an invalid token.
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
     } finally {
@@ -115,7 +115,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const { exchange, id: requestId } = request
     const actor = actorOf(who)
     const share = operation.isLarge ? parts.bodies.enter(actor) : undefined
-    // The answer may be as large as the body, and stays in memory until the client has read it.
+    // The answer may be as large as the body. It stays in memory until the client has read it.
     if (share) exchange.whenOver(() => share.release())
     const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, share }).catch(
       (error: unknown) => {
@@ -135,7 +135,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     }
     const openBooks = async () => (await (parts.demoBooks ?? parts.books)()).as(act)
     const context: Context = {
-      // Operations that only read memory work even if the store does not respond.
+      // Operations that read only memory work even if the store does not respond.
       books: operation.asks === undefined ? await openBooks() : (undefined as never),
       openBooks,
       running: parts.running,
@@ -199,7 +199,7 @@ function asProblem(error: unknown, reportBug: ApiParts['reportBug']): ProblemErr
   return new ProblemError('internal', 'A bug of ours: the log has it.')
 }
 
-/** Allows only reads of the demo's books: no changes, events or sign-ins. @throws ProblemError */
+/** Allows only reading in the demo: no changes, events or sign-ins. @throws ProblemError */
 function refuseInDemo({ method, role, id }: Operation): void {
   if (method !== 'GET' || role === 'anyone' || id === 'events')
     throw new ProblemError('forbidden', 'This is the demo, which is only read. Leave it to change something.')
@@ -207,10 +207,10 @@ function refuseInDemo({ method, role, id }: Operation): void {
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
-/** A caller without a token. Counts as a cookie, because a page of another site may have caused the request. */
+/** A caller without a token. It counts as having a cookie, because a page of another site may have sent the request. */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
-/** Adds a header with the servers that an answer for all servers lacks. Headers are ASCII, and so are host names. */
+/** Adds a header that names the servers whose part an answer lacks. Headers are ASCII, and so are host names. */
 function nameUnreached(answer: ApiAnswer, { isOfAll }: Operation, { running }: Pick<ApiParts, 'running'>): ApiAnswer {
   const names = isOfAll ? running.listUnreached() : []
   if (names.length === 0) return answer
@@ -239,11 +239,11 @@ function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefi
       'Say in If-Match which version is edited: the ETag it was read with.',
     )
   if (match.trim() === '*') return undefined
-  // A weak tag or a list matches no version, because the gateway sends neither.
+  // A weak tag or a list of tags matches no version, because the gateway sends neither.
   return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
 }
 
-/** Adds the current version to the refusal of an edit that is based on an old one. */
+/** Adds the current version to the refusal of an edit that was based on an older version. */
 async function withCurrent(
   problem: unknown,
   operation: Operation,
@@ -260,7 +260,7 @@ async function withCurrent(
   })
 }
 
-/** Makes an answer from a page or a file. A page may have its own styles, and no scripts. */
+/** Makes an answer from a page or a file. A page may contain styles, but no scripts. */
 function tellText({ text, type, name }: Extract<OperationResult<unknown>, { text: string }>): ApiAnswer {
   const headers = {
     'content-type': type,

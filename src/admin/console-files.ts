@@ -10,8 +10,8 @@ export type ConsoleFiles = {
   /**
    * Returns the page.
    * @param up the relative path from the requested page to the console, such as `../`
-   * @param api the path of the page's API, relative to that of the listener
-   * @param hasSignIn whether people can sign in at an identity provider, and not only with keys and tokens
+   * @param api the path of the page's API, relative to the path of the listener
+   * @param hasSignIn whether people can also sign in at an identity provider, besides with keys and tokens
    */
   page(up: string, api: string, hasSignIn?: boolean): string
   read(name: string): Promise<Asset | undefined>
@@ -19,7 +19,7 @@ export type ConsoleFiles = {
 
 type Asset = { type: string; plain: Buffer; brotli: Buffer }
 
-/** Called for each page. @returns the current files, or a text for people if there are none */
+/** Called for each page. @returns the current files, or a text for people if there are no files */
 export type OpenConsole = () => Promise<ConsoleFiles | string>
 
 /** The list of files that the build writes. */
@@ -34,8 +34,8 @@ const types: Readonly<Record<string, string>> = {
 const consoleFolder = fileURLToPath(new URL('../../console', import.meta.url))
 
 /**
- * Opens the built console. In a checkout, files older than their sources are built first, so that a reload shows a changed
- * page. A package has no sources and is never written to.
+ * Opens the built console. In a checkout, files that are older than their sources are built again first, so that a
+ * reload of the page shows a change. A package has no sources, and nothing is written there.
  */
 export function openConsole(folder = consoleFolder): OpenConsole {
   let building: Promise<string | undefined> | undefined
@@ -46,7 +46,7 @@ export function openConsole(folder = consoleFolder): OpenConsole {
         building = undefined
       })
       const failure = await building
-      // If the build fails, for example because the folder is read-only, the files of an earlier build are used.
+      // The build failed, for example because the folder is read-only. Files of an earlier build are then used.
       if (failure !== undefined && modifiedMs(join(folder, 'dist/manifest.json')) === undefined) return failure
     }
     const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
@@ -73,7 +73,7 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
   }
 }
 
-/** Makes the page. All paths are relative to it, so that the console works below any path of a proxy. */
+/** Makes the page. All its paths are relative, so that the console works below any path that a proxy adds. */
 function pageOf(
   { script, style, icon }: Manifest,
   up: string,
@@ -119,7 +119,7 @@ async function build(root: string): Promise<string | undefined> {
     await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })
     return undefined
   } catch (error) {
-    // The build's output has paths of this machine, so it is not sent. The same command shows it to a user of the machine.
+    // The build's output contains paths of this machine, so it is not sent. A user of the machine can run the command.
     const { stderr = '' } = error as Error & { stderr?: string }
     return stderr.includes('ERR_MODULE_NOT_FOUND')
       ? 'The console is built of packages that are not installed: run npm ci without --omit=dev, or use the package, which has it.\n'

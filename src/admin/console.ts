@@ -31,13 +31,13 @@ const guard = {
 /** Files of a page may be cached for ever, because their names are digests of their contents. */
 const immutable = 'public, max-age=31536000, immutable'
 
-/** Whether a browser requests a page, and not a program data. */
+/** Whether a browser requests a page. A program that requests data does not accept HTML. */
 export function isBrowsing(exchange: HttpExchange): boolean {
   return exchange.method === 'GET' && /\btext\/html\b/.test(exchange.header('accept') ?? '')
 }
 
 /**
- * The answer at `/` to people who type only the address (CON-16). The location is relative, because a proxy may add a
+ * The answer at `/`, for people who type only the address (CON-16). Its location is relative, because a proxy may add a
  * path before ours.
  */
 export const toConsole: ApiAnswer = {
@@ -48,13 +48,13 @@ export const toConsole: ApiAnswer = {
 type ConsoleParts = {
   /** The names under which people reach the listener. */
   site: KnownSite
-  /** Opens the files. A test passes its own. */
+  /** Opens the files. A test passes its own function. */
   open?: () => OpenConsole
 }
 
 /**
- * Serves the web console: its files, and the same page for every other path, which it shows by its URL. No file is read
- * before the first request. The page gets its data from the admin API, which checks permissions.
+ * Serves the web console: its files, and one page for every other path. The page shows what its URL names. No file is
+ * read before the first request. The page gets its data from the admin API, which checks permissions.
  */
 export function createConsole({ site: known, open }: ConsoleParts): AdminHandler {
   let opening: Promise<OpenConsole> | undefined
@@ -71,7 +71,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     }
     if (!isOurHost(exchange.header('host'), site)) return tell(421, 'Ask by the address of this listener.\n')
     if (method !== 'GET' && method !== 'HEAD') return tell(405, 'It is only read.\n', { allow: 'GET, HEAD' })
-    // The location is relative, because the path that a proxy adds before ours is not known here.
+    // The location is relative, because a proxy may add a path that is not known here.
     if (path === '/console') return tell(307, '', { location: `console/${query}` })
     const files = await openFiles()
     if (typeof files === 'string') return tell(503, files)
@@ -101,7 +101,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     try {
       return (await opening)()
     } catch (error) {
-      // The next request tries again.
+      // If opening failed, the next request tries again.
       opening = undefined
       throw error
     }

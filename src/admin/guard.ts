@@ -2,19 +2,19 @@ import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
- * Protects against requests that a page of another site makes a browser send. Tokens are not enough: if a site's name
- * resolves to this address, or its page posts a form, the browser adds the user's cookies.
+ * Protects against requests that a page of another site makes a browser send. Tokens do not prevent them. The browser
+ * adds the user's cookies if the site's name resolves to this address, or if its page posts a form here.
  */
 
 /** The part of a site that the configuration defines. */
 export type KnownSite = {
   /** The URL under which people reach the listener through a proxy. */
   publicUrl?: URL | undefined
-  /** Set for the clients' listener, whose cookie has another name: browsers send cookies to all ports of a host. */
+  /** Set for the clients' listener, whose cookie has a name of its own, because browsers send cookies to all ports. */
   isForOwners?: boolean
   /** Whether people can sign in there at an identity provider (ruling Y19). */
   hasSignIn?: boolean
-  /** Whether the certificate covers a host. It does not cover a name that an attacker makes resolve to this address. */
+  /** Whether the certificate covers a host. An attacker's name that resolves to this address is not covered. */
   names?: ((host: string) => boolean) | undefined
 }
 
@@ -38,7 +38,7 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
   return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
 }
 
-/** Whether a changing request comes from a page of another site. Programs that are no browsers send neither header. */
+/** Whether a request that changes something comes from another site's page. Only browsers send these headers. */
 export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site): boolean {
   const site = request.header('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'

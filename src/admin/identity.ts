@@ -11,9 +11,9 @@ import { cookieName, readCookie, type Site } from './guard.ts'
 import type { Matched } from './request.ts'
 
 export type IdentityParts = {
-  /** Returns the books, which the first call opens. @throws StoreSilent, or another error of the store */
+  /** Opens the books at the first call. @throws StoreSilent, or another error of the store */
   books(): Promise<Books>
-  /** Set for the clients' listener, which serves only owners of keys (ruling Y19). */
+  /** Set for the clients' listener, where only owners of keys are served (ruling Y19). */
   isForOwners?: boolean
   /** Unix milliseconds. */
   nowMs(): number
@@ -22,7 +22,7 @@ export type IdentityParts = {
   running: Pick<Running, 'hasForeignKeys'>
   /** Counts invalid tokens. */
   throttle: LocalThrottle
-  /** Counts the requests of each operator. `ownerRates` counts those of each owner of a key. */
+  /** Counts the requests of each operator; `ownerRates` below counts those of each owner of a key. */
   rates: Windows
   ownerRates: Windows
 }
@@ -57,8 +57,8 @@ export function createIdentity(parts: IdentityParts) {
     const kind = cookie === undefined ? 'bearer' : 'cookie'
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
     if (access && !who) throw sessionEnded()
-    // An invalid cookie is not a guess. All cookies of an office, which share an address, may expire overnight (issue
-    // 47).
+    // An invalid cookie does not count as a guess: all cookies of an office with one address may expire overnight
+    // (issue 47).
     if (parts.isForOwners && cookie !== undefined && digest !== undefined && !who) throw sessionEnded()
     if (digest === undefined || !who || (parts.isForOwners && who.kind !== 'owner')) throw failed(address)
     if (record && who.kind === 'owner') noteOwner(record, who)
@@ -66,7 +66,7 @@ export function createIdentity(parts: IdentityParts) {
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
-    /** Called again during a long answer. If the store does not respond, the answer goes on. */
+    /** Called again during a long answer. If the store does not respond, the answer continues. */
     async function isStillGood(): Promise<boolean> {
       try {
         return (await findPrincipal(digest!, kind)) !== undefined

@@ -27,22 +27,22 @@ export type AdminOperations = Running & {
 type AdminParts = {
   isReady: () => Promise<Readiness>
   api: AdminHandler
-  /** Serves the API of the demo, below `/demo`. */
+  /** Serves the API of the demo (invented data), below `/demo`. */
   demoApi?: AdminHandler
   metrics: AdminHandler
   /** The web console. */
   pages: AdminHandler
-  /** Serves requests of other servers of the store. */
+  /** Serves requests that other servers of the store send. */
   door?: { path: string; answer: AdminHandler }
-  /** Undefined for plain HTTP. */
+  /** Undefined: the listener speaks plain HTTP. */
   tls?: TlsPair | undefined
-  /** Set if other machines use plain HTTP. Returns the address on this machine that serves everything. */
+  /** Set if other machines can reach this listener without TLS. Returns the loopback address that serves everything. */
   besideOf?: (() => string) | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
   prefix?: string
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
-  /** Overrides limits, for a test. */
+  /** Overrides the limits in a test. */
   limits?: Partial<typeof adminLimits>
 }
 
@@ -50,7 +50,7 @@ const apiPrefix = '/api/v1/'
 /** The path of the demo, below which its API is. */
 const demoPath = '/demo'
 
-/** True, the reason why not, or a note if it is ready. Texts are fixed words, because anyone may read them. */
+/** Whether the server is ready: true, or the reason why not, or a note if it is. Anyone may read these fixed texts. */
 export type Readiness = boolean | string | { note: string }
 
 /** Limits for requests of operators, which are small and arrive quickly. Times are in ms, sizes in bytes. */
@@ -65,14 +65,14 @@ const adminLimits = {
   headersMax: 100,
 }
 
-/** Unlimited memory for small bodies, which are counted for no account. */
+/** Memory without a limit, for small bodies that belong to no account. */
 const ampleRoom = { take: () => true }
 
 /**
- * Creates the admin listener, for orchestrators and operators and never for clients (rulings X2 and X9). Health checks
+ * Creates the admin listener, which orchestrators and operators use, but not clients (rulings X2 and X9). Health checks
  * are open to anyone. The API requires a token, and its answers contain no text of requests (ruling U5). The console's
- * pages call the API. Other machines get only health and metrics over plain HTTP, because tokens and cookies could be
- * read on the network.
+ * pages call the API. Over plain HTTP, other machines get only health and metrics, because anybody on the network could
+ * read tokens and cookies.
  */
 export function createAdmin(parts: AdminParts): Edge {
   const { isReady, api, demoApi, metrics, pages, door, tls, besideOf, prefix = '', reportBug } = parts
@@ -96,7 +96,7 @@ export function createAdmin(parts: AdminParts): Edge {
     const queryAt = target.indexOf('?')
     return {
       ...{ exchange, id },
-      // Some proxies remove the prefix, and others do not.
+      // Some proxies remove the prefix, and some do not.
       path: prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path,
       query: queryAt < 0 ? '' : target.slice(queryAt),
       readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...limits, bodyBytesMax }, room),
@@ -126,7 +126,7 @@ export function createAdmin(parts: AdminParts): Edge {
     return tell(404, { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics', '/console/'] })
   }
 
-  /** Serves a health check without the reasons, which are for operators. */
+  /** Serves a health check. It leaves out the reasons, which only operators may see. */
   async function answerInAWord({ path }: AdminRequest): Promise<ApiAnswer> {
     const ready = path === '/healthz' || (await isReady())
     const [status, word] = ready === true || typeof ready === 'object' ? [200, 'ok'] : [503, 'unready']

@@ -7,7 +7,7 @@ import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 type ScrapedMetrics = {
   /** Whether the listener is on loopback. Then only this machine reaches it. */
   isLoopback: boolean
-  /** Returns the token of a scraper, which a reload may change. */
+  /** Returns the token that scrapers must send. A reload may change it. */
   token(): string | undefined
   contentType: string
   write(): Promise<string>
@@ -31,8 +31,8 @@ export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
 }
 
 /**
- * Decides whether a request may read the metrics (ruling X9). A scraper needs the token. If none is configured, any
- * program on this machine may read them, unless other machines reach the listener.
+ * Decides whether a request may read the metrics (ruling X9). A scraper needs the token. If no token is configured and
+ * only this machine reaches the listener, any program may read them.
  */
 export function judgeScrape(
   request: Pick<HttpExchange, 'method' | 'header'>,
@@ -41,7 +41,7 @@ export function judgeScrape(
   const wanted = token()
   if (wanted === undefined) {
     if (!isLoopback) return 'unauthenticated'
-    // The name of a site can resolve to this address. Requests of its pages from a browser here then have that name.
+    // A site's name can resolve to this address. Its pages in a browser of this machine then send that name as `Host`.
     if (!isNamedByAddress(request.header('host'))) return 'misdirected'
   } else {
     const [, brought] = /^Bearer +(\S+)$/i.exec(request.header('authorization') ?? '') ?? []

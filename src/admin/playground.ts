@@ -18,7 +18,7 @@ const formHeaders: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r
 
 /**
  * Serves a request of an operator on behalf of an account, or of the owner of a key at their own cost. It goes through
- * `infer` like any other. The account's window, credit, hold and debit apply, and the limits of a key.
+ * `infer` like a client's request. Limits, credit, hold and debit are those of the account, or of the key.
  * @param isDraining while it returns true, no request begins
  * @returns `playing`: the number of requests whose answer is not complete
  */

@@ -7,7 +7,7 @@ import { type Operation, ownRoles } from '../operations/operation.ts'
 import { ProblemError, pointerTo } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
-/** The largest body of an operation, in bytes, without a client's request in it. */
+/** The largest body of an operation, in bytes. A client's request that the body may contain is counted separately. */
 const ownBytesMax = 65_536
 
 export type Matched =
@@ -21,7 +21,7 @@ type ApiRoutes = readonly { operation: Operation; names: string[]; pattern: RegE
 /** The routes of all operations, below the path of the admin API. */
 export const adminRoutes: ApiRoutes = routesOf(`/api/v1`, allOperations)
 
-/** The routes of operations for owners of keys. All are about the owner, so `/me` is optional in the path. */
+/** The routes of operations for owners of keys. All are about the owner, so the path may leave `/me` out. */
 export const ownRoutes: ApiRoutes = routesOf(
   '/console/api(?:/me(?=/))?',
   allOperations
@@ -53,7 +53,7 @@ export function matchOperation(routes: ApiRoutes, method: string, path: string):
         inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])),
       }
     } catch {
-      // The percent-escapes are invalid, so the path matches nothing.
+      // A percent-escape in the path is invalid, so the path matches nothing.
       return undefined
     }
   }
@@ -63,7 +63,7 @@ export function matchOperation(routes: ApiRoutes, method: string, path: string):
 /**
  * Returns the fields in the path, the query and the body.
  * @param bounds.bytesMax the largest request of a client
- * @param bounds.share counts the bytes of a body that may contain such a request; the caller releases it
+ * @param bounds.share counts a body that may contain a client's request; the caller releases it
  * @throws ProblemError
  */
 export async function readFields(
@@ -71,7 +71,7 @@ export async function readFields(
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
   { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
-  // A quote within a JSON string takes two characters.
+  // A client's request is a JSON string in this body, where each quote takes two characters.
   const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : ownBytesMax
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
   const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)
@@ -110,7 +110,7 @@ async function readBody(
   }
 }
 
-/** A mark that some programs write at the beginning of a file. */
+/** The byte order mark, which some programs write at the beginning of a file. */
 const byteOrderMark = Buffer.from('\ufeff')
 
 function parse(bytes: Buffer): Record<string, unknown> {
@@ -120,7 +120,7 @@ function parse(bytes: Buffer): Record<string, unknown> {
     scanObject(text)
     return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
-    // Reported below.
+    // The error is thrown below.
   }
   throw new ProblemError('invalid_request', 'The body is not a JSON object.')
 }
@@ -131,7 +131,7 @@ function tooLarge(bytesMax: number): ProblemError {
   })
 }
 
-/** Makes the refusal if there is no memory for a body. Bodies of clients and operators share it (ruling R18). */
+/** Makes the refusal for a full memory. Bodies of clients and operators share the memory (ruling R18). */
 function noRoom(): ProblemError {
   return new ProblemError('rate_limited', 'The server holds as many bodies of requests as it can: ask again soon.', {
     headers: { 'retry-after': '1', connection: 'close' },

@@ -14,27 +14,25 @@ import {
   tellProblem,
 } from './answer.ts'
 
-/**
- * A request on the public listener that is for no model. `record` gets the account, the key and the code of an error.
- */
+/** A request on the public listener that asks for no model. `record` gets the account, the key and the error code. */
 export type SideRequest = AdminRequest & { record: CallRecord }
 
-/** @returns undefined if another part sends the answer */
+/** Handles a request. @returns undefined if another part sends the answer */
 type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
 
-/** A path of the public listener that is not one of models. */
+/** A path of the public listener that does not belong to models. */
 export type SideRoute = {
-  /** The whole path. A final slash includes all paths below it without a route of their own; `/` is only itself. */
+  /** The whole path. A final slash includes all paths below it without their own route; `/` is only itself. */
   path: string
   answer: SideHandler
   /** Whether the current configuration serves the path for this request. Otherwise the path is unknown. */
   isOn(config: Config, exchange: HttpExchange): boolean
 }
 
-/** Limits for the bodies of requests that are for no model, in ms. They are small and arrive quickly. */
+/** Time limits for bodies of requests that ask for no model, in ms. These bodies are small and arrive quickly. */
 const bodyLimits = { bodyMs: 30_000, bodyGapMs: 30_000 }
 
-/** Unlimited memory for small bodies, which are counted for no account. */
+/** Memory without a limit, for small bodies that belong to no account. */
 const ampleRoom = { take: () => true }
 
 /** Makes the handler of the routes. The longest matching path serves a request. */
@@ -66,7 +64,7 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
   }
 }
 
-/** Limits the concurrent requests of an API, and refuses all under overload, so that requests to models come first. */
+/** Limits how many requests of an API run at once, and refuses all under overload: requests to models come first. */
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
   let running = 0
   return async (request) => {

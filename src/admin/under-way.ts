@@ -7,21 +7,21 @@ import { tooMany } from './identity.ts'
 /** The most concurrent event streams of an operator. */
 const streamsMax = 20
 
-/** The most concurrent exports. Each keeps the thread of the books busy. */
+/** The most exports at the same time. Each keeps the thread of the books busy. */
 const exportsMax = 4
 
-/** The time between two checks that the token or cookie of a stream is still valid, in ms. */
+/** The time between two checks, in ms, that the token or cookie of a stream is still valid. */
 const lookMs = 5_000
 
 /**
- * Limits concurrent work for operators: costly operations, event streams and exports.
+ * Limits what operators may run at the same time: costly operations, event streams and exports.
  * @param nowMs Unix milliseconds
  */
 export function createUnderWay(nowMs: () => number) {
   const counts = new Map<string, number>()
   return { enter, openStream, exportRows }
 
-  /** @returns a function that releases the place @throws ProblemError if all places are taken */
+  /** Takes a place. @returns a function that frees it @throws ProblemError if all places are taken */
   function take(name: string, most: number, refusal: () => ProblemError): () => void {
     const count = counts.get(name) ?? 0
     if (count >= most) throw refusal()
@@ -33,7 +33,7 @@ export function createUnderWay(nowMs: () => number) {
     }
   }
 
-  /** @returns a function that ends the operation @throws ProblemError if the caller has too many running already */
+  /** Begins an operation. @returns a function that ends it @throws ProblemError if the caller runs too many */
   function enter({ id, atOnce }: Operation, who: Principal | undefined): () => void {
     if (atOnce === undefined || who === undefined) return () => {}
     const name = who.kind === 'operator' ? who.actor : who.key.id
@@ -41,8 +41,8 @@ export function createUnderWay(nowMs: () => number) {
   }
 
   /**
-   * Opens an event stream, which ends when its token or cookie becomes invalid. That is checked when events are sent,
-   * which happens each second.
+   * Opens an event stream. It ends if its token or cookie becomes invalid, which is checked when events are sent, each
+   * second.
    * @throws ProblemError if the operator reads too many streams
    */
   function openStream(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): ApiAnswer {
@@ -81,10 +81,10 @@ export function createUnderWay(nowMs: () => number) {
       throw error
     }
 
-    /** Closes the rows too, because a generator that was never started does not end by itself. */
+    /** Closes the rows too. A generator that was never started does not end by itself. */
     function onClose(): void {
       leave()
-      // The row that is being read is no longer needed, so its errors are ignored.
+      // Nobody needs the row that is being read, so its errors are ignored.
       rows.return?.()?.catch(() => {})
     }
   }

@@ -13,10 +13,7 @@ import { wires } from '../wires/wires.ts'
 import { oauthAnswer } from './oauth.ts'
 import { tellCapped, tellFree } from './usage.ts'
 
-/*
- * The paths that agents request beside those of models and tokens (ruling Y19): discovery, settings, telemetry,
- * spending.
- */
+/* Paths for agents beside those of models and tokens (ruling Y19): discovery, settings, telemetry and spending. */
 
 type AgentPathParts = {
   gateway: Gateway
@@ -38,14 +35,14 @@ const quarterMs = 900_000
 /** The most requests of a key per minute for its spending. Each may read the ledger. */
 const usagesMax = 30
 
-/** Makes the handlers, by path. */
+/** Makes the handlers of the paths, by path. */
 export function createAgentPaths(parts: AgentPathParts) {
   const { gateway, books, calendar, config, baseOf } = parts
   const asked = createWindows({ limit: usagesMax, windowMs: 60_000, clockMs: gateway.clockMs })
   return {
     '/.well-known/oauth-authorization-server': read(async (request) => oauthAnswer(200, discover(baseOf(request)))),
     '/.well-known/opencode': read(async (request) => oauthAnswer(200, setUpOpencode(config(), baseOf(request)))),
-    // With 404, a client uses no managed settings; 401 would end its sign-in. So no token is checked.
+    // After a 404, a client uses no managed settings. A 401 would end its sign-in, so no token is checked here.
     '/managed/settings': read(async () => {
       throw new GatewayError('unknown_url', 'This gateway manages no settings.')
     }),
@@ -64,7 +61,7 @@ export function createAgentPaths(parts: AgentPathParts) {
       })
   }
 
-  /** Accepts a client's telemetry without reading it, because it may contain prompts. */
+  /** Accepts a client's telemetry and discards it unread, because it may contain prompts. */
   function drained(request: SideRequest): Promise<ApiAnswer> {
     return enveloped(request, async () => {
       if (request.exchange.method !== 'POST') throw new GatewayError('unknown_url', 'Use POST here.')
@@ -74,7 +71,7 @@ export function createAgentPaths(parts: AgentPathParts) {
     })
   }
 
-  /** Identifies the client. @throws the error with which a request to a model would be refused */
+  /** Identifies the client. @throws the error that a request to a model would get */
   function identifyBearer({ exchange, record }: SideRequest) {
     return identify(gateway, { ip: record.ip, header: (name: string) => exchange.header(name) }, record)
   }
@@ -87,7 +84,7 @@ export function createAgentPaths(parts: AgentPathParts) {
       throw new GatewayError('rate_limit_exceeded', failureTexts.usageFull, { retryAfterSeconds })
     }
     const { credits, signIn } = config()
-    // Clients can show amounts only in a currency.
+    // Clients show amounts only in a currency, so the name of a credit must be a currency's code.
     if (!/^[A-Z]{3}$/.test(credits.name)) throw new GatewayError('unknown_url', 'No currency is configured here.')
     const own = await books()
     const nowMs = gateway.nowMs()
@@ -127,7 +124,7 @@ export function createAgentPaths(parts: AgentPathParts) {
   }
 }
 
-/** Returns the metadata of RFC 8414 and RFC 8628 §4, in the form that the vendor's clients read. */
+/** Returns the metadata of RFC 8414 and RFC 8628 §4, in the form that the clients of the vendor read. */
 function discover(base: string): object {
   return {
     issuer: base,
@@ -145,8 +142,8 @@ function discover(base: string): object {
 }
 
 /**
- * Returns settings for `opencode auth login URL`. It runs the command once and stores the output. So the command prints
- * a named key, and not a token that is valid for an hour.
+ * Returns settings for `opencode auth login URL`. opencode runs the command in them once and stores its output. So the
+ * command prints a key, and not a token that is valid for an hour.
  */
 function setUpOpencode({ catalog }: Config, base: string): object {
   const models = catalog.entries.map(({ id }) => [id, { name: id }])
@@ -162,7 +159,7 @@ function setUpOpencode({ catalog }: Config, base: string): object {
   }
 }
 
-/** Returns errors in the form of the messages wire, because its clients use these paths. */
+/** Returns errors in the form of the messages wire, because clients of that wire use these paths. */
 async function enveloped(request: SideRequest, answer: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
   const id = { 'x-request-id': request.id, 'request-id': request.id }
   try {

@@ -13,32 +13,33 @@ type ApprovalParts = {
   settings(): SignInSettings
   tickets: Tickets
   attempts: Attempts
-  /** Opens the books on behalf of a person at an address. */
+  /** Opens the books for a person. @param address the person's address, which the audit records */
   books(address: string): Promise<Books>
   addressOf(request: AdminRequest): string
-  /** Counts invalid codes by address. */
+  /** Counts the invalid codes of each address. */
   limits: Pick<SignInLimits, 'guess'>
   nowMs(): number
   note(event: string, fields: Record<string, unknown>): void
 }
 
-/** The purpose of a sign-in of a program. */
+/** The purpose of a sign-in that a program has begun. */
 type ProgramPurpose = Exclude<Purpose, { for: 'console' }>
 
-/** A person who has signed in and not decided yet. @property browser the digest of the browser's mark */
+/** A person who has signed in and must still decide. @property browser the digest of the browser's mark */
 type HeldPerson = { browser: string; identity: PersonIdentity; userCode?: string; state?: string }
 
-/** The largest form, in bytes. Forms have a few short fields and a ticket. */
+/** The largest form, in bytes. A form has a few short fields and a ticket (sealed data of ours). */
 const formBytesMax = 16_384
 
 const userCodeForm = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/
 
 /*
- * The pages on which a person allows a program to use the gateway in their name. The program gets a code (RFC 8628) or
- * a redirect on its machine (RFC 8252). Both ways show who will be signed in, and require a click in the same browser.
+ * The pages on which a person allows a program to use the gateway in their name. The program gets a code (RFC 8628), or
+ * a redirect on its own machine (RFC 8252). In both cases a page shows who will be signed in, and the person must click
+ * in the same browser.
  */
 
-/** Serves `/console/device`: the page for a code, and the posted decisions of both ways. */
+/** Serves `/console/device`: the page for entering a code, and the decisions that forms send. */
 export async function answerDevice(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
   const { exchange, query } = request
   if (exchange.method === 'POST') return decide(parts, request, base)
@@ -65,14 +66,14 @@ export async function answerAuthorize(parts: ApprovalParts, request: AdminReques
   return redirect(address.href, header)
 }
 
-/** Denies a program's code if the provider has refused the person, so that the program does not wait. */
+/** Denies a program's code if the provider has refused the person, so that the program stops waiting. */
 export async function denyProgram(parts: ApprovalParts, request: AdminRequest, purpose: Purpose): Promise<void> {
   if (purpose.for !== 'device') return
   const books = await parts.books(parts.addressOf(request))
   await books.decideGrant(purpose.grantId, 'denied')
 }
 
-/** Asks a person who has signed in at the provider for approval, and stores who they are with the grant. */
+/** Asks a person who has signed in at the provider for approval. The program's request records who they are. */
 export async function askPerson(
   parts: ApprovalParts,
   request: AdminRequest,
@@ -108,7 +109,7 @@ export async function askPerson(
   return approvePage({ ...grant, code: held.userCode }, nowMs(), approval, header)
 }
 
-/** Handles a click on Approve or Deny. */
+/** Handles a click on Approve or on Deny. */
 async function decide(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
   const { exchange } = request
   const { tickets } = parts
@@ -141,7 +142,7 @@ export function sayUnpaid({ role }: RuledPerson): string {
   return `Your role (${role}) opens the operators' console, and has no account that pays for requests.`
 }
 
-/** Denies a code. A person who has not signed in cannot approve it. */
+/** Denies a code. A person who has not signed in cannot approve a code. */
 async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: string, typed: string | null) {
   if (action === 'approve') return notePage('form')
   const found = await findByCode(parts, request, typed)
@@ -151,7 +152,7 @@ async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: s
   return notePage('denied')
 }
 
-/** Finds the grant of a typed code. @returns a pending grant and the formatted code, or a page with the reason */
+/** Finds the grant (the program's request) of a typed code. @returns it with the formatted code, or a page */
 async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: string | null) {
   const address = parts.addressOf(request)
   if (typed === null || typed.trim() === '') return codePage()
@@ -161,7 +162,7 @@ async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: st
   const find = async () =>
     userCodeForm.test(letters) ? await (await parts.books(address)).findGrant(letters) : undefined
   const grant = await find().catch((error: unknown) => {
-    // The store did not respond, so the attempt does not count.
+    // The store did not respond, so this attempt does not count as a wrong code.
     place.giveBack()
     throw error
   })
@@ -179,7 +180,7 @@ export function onlyMethods(allow: string): ApiAnswer {
   return { ...page, status: 405, headers: { ...page.headers, allow } }
 }
 
-/** Reads an authorization request of a program on the person's machine (RFC 6749 §4.1.1, RFC 7636, RFC 8252 §7.3). */
+/** Reads the authorization request of a program on the person's machine (RFC 6749 §4.1.1, RFC 7636, RFC 8252 §7.3). */
 function readAuthorization(
   asked: URLSearchParams,
 ): Extract<Purpose, { for: 'code' }> | { error: string; state: string; redirectUri: string } | { note: NoteName } {
@@ -193,20 +194,20 @@ function readAuthorization(
   return { for: 'code', redirectUri, challenge, state, agent: /^[\w.-]{1,40}$/.test(agent) ? agent : undefined }
 }
 
-/** Whether a URL is on the browser's machine. Names are refused, because they may resolve to another machine. */
+/** Whether a URL is on the machine of the browser. Names are refused, as they may resolve to another machine. */
 function isLoopbackUri(text: string): boolean {
   return (
     text.length <= 300 && /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/[\w./-]*$/.test(text) && URL.canParse(text)
   )
 }
 
-/** Returns the source for `form-action`. A policy cannot contain an IPv6 address (CSP 3 §2.3.1). */
+/** Returns the source for `form-action` of the policy, which cannot contain an IPv6 address (CSP 3 §2.3.1). */
 function targetOf(redirectUri: string): string {
   const { origin, hostname } = new URL(redirectUri)
   return hostname.startsWith('[') ? 'http:' : origin
 }
 
-/** Returns the redirect URI of a program with the outcome (RFC 6749 §4.1.2, RFC 9207). */
+/** Returns the redirect URI of a program, with the outcome added (RFC 6749 §4.1.2, RFC 9207). */
 export function answerUri(redirectUri: string, iss: string, state: string, outcome: Record<string, string>): string {
   return `${redirectUri}?${new URLSearchParams({ ...outcome, state, iss })}`
 }

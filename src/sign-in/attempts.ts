@@ -6,17 +6,17 @@ import type { PersonIdentity, Provider } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 
 /*
- * Attempts to sign in at the provider. They are not stored: an attempt is sealed in `state`, which the provider
- * returns. It includes the digest of a cookie, so that a response is accepted only from the browser that began.
+ * Attempts to sign in at the provider. They are not stored: each is sealed in `state`, which the provider returns. It
+ * contains the digest of a cookie, so that only the browser that began the attempt can complete it.
  */
 
-/** The purpose of an attempt: to approve a program, or to open the console. */
+/** The purpose of a sign-in: to approve a program, or to open the console. */
 export type Purpose =
   | { for: 'device'; grantId: string; userCode: string }
   | { for: 'code'; redirectUri: string; challenge: string; state: string; agent: string | undefined }
   | { for: 'console' }
 
-/** The listener on which an attempt began. */
+/** The listener on which an attempt began: the operators' or the clients'. */
 export type Place = 'admin' | 'public'
 
 type AttemptTicket = { purpose: Purpose; place: Place; browser: string; nonce: string; verifier: string }
@@ -26,14 +26,14 @@ export type Attempts = ReturnType<typeof createAttempts>
 /** How long an attempt is valid, in ms. */
 export const attemptMs = 600_000
 
-/** The prefix prevents other hosts of the domain from setting this cookie. It requires TLS, except on loopback. */
+/** Because of `__Host-`, other hosts of the domain cannot set this cookie. It needs TLS, except on loopback. */
 const cookie = '__Host-triwire-sign-in'
 
 /** @param place the listener on which the attempts begin and end */
 export function createAttempts(provider: Provider, tickets: Tickets, place: Place) {
   return { begin, finish }
 
-  /** @returns the URL at the provider, and the header that binds the attempt to the browser @throws ProviderError */
+  /** @returns the URL at the provider, and the header that ties the attempt to the browser @throws ProviderError */
   async function begin(purpose: Purpose, base: string) {
     const { browser, header } = bindBrowser()
     const [nonce, verifier] = [randomText(43), randomText(64)]
@@ -43,8 +43,8 @@ export function createAttempts(provider: Provider, tickets: Tickets, place: Plac
   }
 
   /**
-   * Checks the response that the browser brings. A foreign `state` counts as `late`.
-   * @returns the purpose, and a function that reads the identity or throws ProviderError; or the name of a page
+   * Checks the response that the browser brings from the provider. A `state` that is not ours counts as `late`.
+   * @returns the purpose, and a function that reads the identity or throws ProviderError; or the name of an error page
    */
   function finish(exchange: HttpExchange, query: string, base: string) {
     const parameters = new URLSearchParams(query)
@@ -75,7 +75,7 @@ export function isSameBrowser(exchange: HttpExchange, browser: string): boolean 
   return sha256Hex(readCookie(exchange, cookie) ?? '') === browser
 }
 
-/** Returns the listener's URL for a browser, without a final slash. Undefined if `Host` is not ours. */
+/** Returns the listener's URL as a browser sees it, without a final slash. Undefined if `Host` is not ours. */
 export function baseOf(exchange: HttpExchange, known: KnownSite): string | undefined {
   const site = siteOf(exchange, known)
   const host = exchange.header('host')
@@ -84,7 +84,7 @@ export function baseOf(exchange: HttpExchange, known: KnownSite): string | undef
   return `${site.isSecure ? 'https' : 'http'}://${host}`
 }
 
-/** Whether a changing request comes from one of our pages (CSRF). False if the browser does not say so. */
+/** Whether a request that changes something comes from one of our pages (CSRF). False if the browser does not say. */
 export function isOwnPage(exchange: HttpExchange, base: string): boolean {
   const site = exchange.header('sec-fetch-site')
   return site === undefined

@@ -15,7 +15,7 @@ import { isPaid, type RuledPerson, signInBy } from './signed-in.ts'
 import { notePage, refusalPage, signedOutPage } from './texts.ts'
 import type { Tickets } from './tickets.ts'
 
-/* Sign-in to a console and sign-out, on either listener. The session is a cookie. */
+/* Sign-in to a console and sign-out, on both listeners. The browser's session is a cookie. */
 
 type BrowserSessionParts = {
   settings(): SignInSettings
@@ -28,10 +28,10 @@ type BrowserSessionParts = {
   nowMs(): number
 }
 
-/** The session has one lifetime, which is that of the cookie. */
+/** The one lifetime that a browser's session has, which is that of its cookie. */
 const lives = { accessMs: sessionIdleMs, idleMs: sessionIdleMs, absoluteMs: sessionIdleMs }
 
-/** Gives the browser of a person who has signed in a session. It is always new, against session fixation. */
+/** Gives a session to the browser of a person who has signed in. The session is always new (session fixation). */
 export async function openBrowserSession(
   parts: BrowserSessionParts,
   request: AdminRequest,
@@ -49,7 +49,7 @@ export async function openBrowserSession(
   const { token, session } = await books.signInPerson({ ...whose, sealed })
   const lifeSeconds = (session.expiresMs - parts.nowMs()) / 1_000
   const site = siteOf(request.exchange, parts.site)
-  // The location is relative, because the path that a proxy adds before ours is not known here.
+  // The location is relative, because a proxy may add a path that is not known here.
   return redirect('./?signed-in=1', { 'set-cookie': formatCookie(site, token, lifeSeconds) })
 }
 
@@ -60,7 +60,7 @@ async function openOperator(books: Books, person: RuledPerson) {
   return { role, personId: (await books.identifyOperator(person)).personId }
 }
 
-/** Makes a session with a key for an owner, like that of a program. The secret of the key is discarded. */
+/** Makes a session with a key for an owner, as for a program. The secret of the key is discarded. */
 async function openOwner(books: Books, person: RuledPerson, address: string) {
   if (!isPaid(person)) return sayUnpaid(person)
   const verifier = randomText(43)
@@ -74,7 +74,7 @@ async function openOwner(books: Books, person: RuledPerson, address: string) {
   return { role: person.role === 'lead' ? ('lead' as const) : ('member' as const), personId, keyId }
 }
 
-/** Ends the session at the gateway, and offers to end the one at the provider. */
+/** Ends the session at the gateway, and offers to end the session at the provider too. */
 export async function closeBrowserSession(
   parts: BrowserSessionParts,
   request: AdminRequest,

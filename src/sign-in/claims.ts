@@ -6,13 +6,13 @@ export type Claims = Readonly<Record<string, unknown>>
 /**
  * Returns the groups in a claim. The claim is a name, such as `cognito:groups`, or else a path, such as
  * `realm_access.roles`.
- * @returns `too_many` if the provider sent a link instead of the list; undefined without information on groups
+ * @returns `too_many` if the provider sent a link instead of the list; undefined if it sent nothing about groups
  */
 export function readGroups(claims: Claims, claim: string): PersonFacts['groups'] | undefined {
   const found = Object.hasOwn(claims, claim) ? claims[claim] : claim.split('.').reduce<unknown>(memberOf, claims)
   if (Array.isArray(found)) return found.filter((one) => typeof one === 'string')
   if (typeof found === 'string') return [found]
-  // A link to the groups (OpenID Connect Core §5.6.2). In tokens that went through a browser, Entra has `hasgroups`.
+  // The provider sent a link to the groups (OpenID Connect Core §5.6.2); Entra may send `hasgroups` instead.
   const elsewhere = memberOf(claims['_claim_names'], claim) !== undefined
   return elsewhere || claims['hasgroups'] === true ? 'too_many' : undefined
 }

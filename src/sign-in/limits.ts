@@ -4,13 +4,13 @@ import { createWindows, ipKey, underLimit, type WindowPlace } from '../accounts/
 const windowMs = 600_000
 
 type LimitParts = {
-  /** Called at each use, because a reload may change the limits. */
+  /** Returns the limits. It is called at each use, because a reload may change them. */
   limits(): { codes: number; grants: number }
   /** A monotonic clock. */
   clockMs(): number
 }
 
-/** Limits invalid codes and unfinished sign-ins by address. IPv6 addresses count by their /64. */
+/** Limits invalid codes and unfinished sign-ins by address. IPv6 addresses count by their first 64 bits (/64). */
 export type SignInLimits = ReturnType<typeof createSignInLimits>
 
 /** Creates the limits. Sign-ins that are approved or denied do not count. */
@@ -21,12 +21,12 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
   const unfinished = new Map<string, { endsMs: number; giveBack(): void }>()
   return { begin, begun, finish, guess, fail }
 
-  /** Takes a place for a new sign-in. */
+  /** Counts a new sign-in of this address, if the limit allows it. */
   function begin(ip: string): WindowPlace {
     return grants().take(ipKey(ip))
   }
 
-  /** Records the place of a sign-in by its code. */
+  /** Records by its code which sign-in was counted, so that `finish` finds it. */
   function begun(code: string, { giveBack }: Extract<WindowPlace, { ok: true }>): void {
     for (const [old, { endsMs }] of unfinished) {
       if (clockMs() < endsMs) break
@@ -35,15 +35,15 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
     unfinished.set(code, { endsMs: clockMs() + windowMs, giveBack })
   }
 
-  /** Gives the place of an approved or denied sign-in back. */
+  /** Stops counting a sign-in that was approved or denied. */
   function finish(code: string): void {
     unfinished.get(code)?.giveBack()
     unfinished.delete(code)
   }
 
   /**
-   * Takes a place for a typed code before the code is checked, so that concurrent guesses count too. The caller gives
-   * it back if the code exists.
+   * Counts a typed code before the code is checked, so that concurrent guesses count too. The caller takes the count
+   * back if the code exists.
    */
   function guess(ip: string): WindowPlace {
     return codes().take(ipKey(ip))

@@ -1,19 +1,19 @@
 /*
- * Determines by `sign_in.rules` what a person who has signed in may do. The result depends only on the rules and on the
- * provider's facts. So `triwire sign-in explain` gives the same result without a sign-in.
+ * Decides by `sign_in.rules` what a person who has signed in may do. The result depends only on the rules and on the
+ * facts of the provider, so `triwire sign-in explain` can compute it without a sign-in.
  */
 
-/** The conditions of a rule. A missing list is no condition. If both are set, both must match. */
+/** The conditions of a rule. A missing list is no condition. If both lists are set, both must match. */
 type RuleConditions = {
   groups?: readonly string[] | undefined
-  /** In lower case. */
+  /** Domains in lower case. */
   emailDomains?: readonly string[] | undefined
 }
 
 /**
  * The facts about a person that rules use.
  * @property groups `too_many` if the provider sent a link instead of a list (Entra above about 200 groups)
- * @property email not marked as unverified
+ * @property email the address, unless the provider marked it as unverified
  */
 export type PersonFacts = {
   groups: readonly string[] | 'too_many'
@@ -23,10 +23,10 @@ export type PersonFacts = {
 /** Why no rule matches a person, with a text for them and their administrator. */
 type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
 
-/** The first matching rule and its number, from 1 on; or a refusal. */
+/** The first rule that matches, with its number from 1 on; or a refusal. */
 type Mapping<Rule extends RuleConditions> = { rule: Rule; number: number } | MappingRefusal
 
-/** Finds the first matching rule. Missing groups are a refusal only if a rule needs them. */
+/** Finds the first rule that matches. If groups are missing, the person is refused only if a rule needs them. */
 export function mapPerson<Rule extends RuleConditions>(
   rules: readonly Rule[],
   { groups, email }: PersonFacts,

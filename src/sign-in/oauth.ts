@@ -12,11 +12,11 @@ import type { SignInLimits } from './limits.ts'
 
 /*
  * The OAuth endpoints for programs: device codes (RFC 8628), authorization codes with PKCE (RFC 7636), refresh tokens,
- * and revocation (RFC 7009). Clients are public: there are no client ids and no secrets. Unknown fields are ignored.
- * Errors are JSON (RFC 6749 §5.2).
+ * and revocation (RFC 7009). Clients are public: they have no ids and no secrets. Unknown fields are ignored. Errors
+ * are JSON (RFC 6749 §5.2).
  */
 
-/** Asks the provider whether a person may continue. It takes at most a few seconds. */
+/** Asks the provider whether a person may continue. It answers within a few seconds. */
 export type AskAgain = (session: SignInRow, books: Books) => Promise<ProviderWord>
 
 type OAuthParts = {
@@ -27,14 +27,14 @@ type OAuthParts = {
   /** Returns the URL at which clients reach the gateway, without a final slash. */
   baseOf(request: SideRequest): string
   nowMs(): number
-  /** Undefined: the provider is not asked at a refresh. */
+  /** Undefined: the provider is not asked when a token is refreshed. */
   askAgain?: AskAgain | undefined
 }
 
 /** The largest form, in bytes (ruling Y19). */
 const formBytesMax = 16_384
 
-/** While another server asks the provider, the interval between two looks for the result in ms, and the most looks. */
+/** While another server asks the provider: how often this one looks for the result (in ms), and how many times. */
 const [lookMs, looksMax] = [150, 40]
 
 /** Makes a response to a program, which must not be cached. */
@@ -74,7 +74,7 @@ function refuse(error: keyof typeof errors, more: Record<string, string> = {}, t
   return oauthAnswer(status, { error: name, error_description: text ?? usual }, more)
 }
 
-/** Makes the error for a form that is too large or too slow (ruling Y19). The connection then closes. */
+/** Makes the error for a form that is too large or too slow (ruling Y19). The connection is closed after it. */
 function refuseForm({ status, code, message }: GatewayError, { record }: SideRequest): ApiAnswer {
   Object.assign(record, { code, message })
   const text = status === 413 ? `The form is larger than ${formBytesMax} bytes.` : message
@@ -100,7 +100,7 @@ export function createOAuth(parts: OAuthParts) {
     '/oauth/revoke': posted(revoke),
   }
 
-  /** Reads the form. If the store does not respond, the error tells programs to retry, not to sign in again. */
+  /** Reads the form. If the store does not respond, the error tells programs to retry and not to sign in again. */
   function posted(answer: (form: URLSearchParams, request: SideRequest) => Promise<ApiAnswer>) {
     return async (request: SideRequest): Promise<ApiAnswer> => {
       const answered = await read(request).catch((error) => {
@@ -130,7 +130,7 @@ export function createOAuth(parts: OAuthParts) {
     const agent = form.get('surface') || form.get('client_id') || request.exchange.header('user-agent')
     const begin = async () => (await booksFor(ip)).beginGrant({ kind: 'device', agent, address: ip })
     const grant = await begin().catch((error) => {
-      // No sign-in was begun, so it does not count.
+      // No sign-in was begun, so this one does not count.
       place.giveBack()
       throw error
     })
@@ -193,7 +193,7 @@ export function createOAuth(parts: OAuthParts) {
     return shown ? refresh(token, shown, record.ip) : wrong('invalid_grant', record.ip)
   }
 
-  /** Ends the session of an access or refresh token. The response is the same for any text (RFC 7009 §2.2). */
+  /** Ends the session of an access or refresh token. The response is the same for every text (RFC 7009 §2.2). */
   async function revoke(form: URLSearchParams, { record }: SideRequest): Promise<ApiAnswer> {
     const token = form.get('token') ?? ''
     const shown = tokens.readAccess(token) ?? tokens.readRefresh(token)
@@ -210,12 +210,12 @@ export function createOAuth(parts: OAuthParts) {
 
 type ShownRefresh = NonNullable<ReturnType<OAuthParts['tokens']['readRefresh']>>
 
-/** Makes the functions that refresh sessions and write tokens into a response. */
+/** Makes the functions that refresh sessions and that write tokens into a response. */
 function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthParts) {
   const refreshing = new Map<string, Promise<ApiAnswer>>()
   return { booksFor, refresh, tellTokens, lives }
 
-  /** Refreshes a session. Programs of one person may share a token, so concurrent refreshes get the same response. */
+  /** Refreshes a session. Programs of a person may share a token, so concurrent refreshes get the same response. */
   function refresh(token: string, shown: ShownRefresh, ip: string): Promise<ApiAnswer> {
     const running = refreshing.get(token) ?? askRefresh(shown, ip).finally(() => refreshing.delete(token))
     refreshing.set(token, running)

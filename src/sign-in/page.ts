@@ -7,7 +7,7 @@ import { guardHeaders } from '../admin/guard.ts'
 /** A piece of HTML, in which all texts are escaped. */
 export type Html = { html: string }
 
-/** Makes HTML from a template. Values are escaped unless they are `Html`. Undefined adds nothing. */
+/** Makes HTML from a template. Values are escaped unless they are `Html`; an undefined value adds nothing. */
 export function html(parts: TemplateStringsArray, ...values: (string | Html | readonly Html[] | undefined)[]): Html {
   return { html: parts.map((part, at) => part + (at < values.length ? show(values[at]) : '')).join('') }
 }
@@ -23,7 +23,7 @@ type PageParts = {
   title: string
   /** HTML below the title. */
   body: Html
-  /** Foreign origins to which a form of this page, or the response to it, may lead. */
+  /** Origins of others to which a form of this page, or the response to the form, may lead. */
   formTargets?: readonly string[]
   headers?: Readonly<Record<string, string>>
 }
@@ -75,7 +75,7 @@ export function redirect(location: string, headers: Readonly<Record<string, stri
   return { status: 303, headers: { ...pageHeaders, location, ...headers } }
 }
 
-/** Headers of all responses here: no frames, caches and referrers (RFC 9700 §4.2, §4.16). */
+/** Headers of all pages here: no frames, no caching, no referrer (RFC 9700 §4.2, §4.16). */
 const pageHeaders = { ...guardHeaders, 'x-frame-options': 'DENY' }
 
 const logo =

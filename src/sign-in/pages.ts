@@ -19,9 +19,9 @@ export type SignInPagesParts = {
   settings(): SignInSettings
   provider: Provider
   tickets: Tickets
-  /** Opens the books on behalf of a person at an address. */
+  /** Opens the books for a person. @param address the person's address, which the audit records */
   books(address: string): Promise<Books>
-  /** The listener of the pages. Programs are approved only on the public one. */
+  /** The listener of the pages. A program can be approved only on the public listener. */
   place: Place
   site: KnownSite
   addressOf(request: AdminRequest): string
@@ -57,7 +57,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     return redirect(address.href, header)
   }
 
-  /** Handles the browser that comes back from the provider. */
+  /** Handles the return of the browser from the provider. */
   async function callback(request: AdminRequest, base: string): Promise<ApiAnswer> {
     if (!isOf('GET', request)) return refuse('GET')
     const attempt = attempts.finish(request.exchange, request.query, base)
@@ -65,7 +65,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     const { purpose } = attempt
     const page = await answerAttempt(request, attempt).catch((error: unknown) => pageOf(error, request))
     if (purpose.for !== 'code' || page.status < 400) return page
-    // The program waits for a redirect of the browser. A link lets the person read the page first.
+    // The program waits until the browser is redirected. A link lets the person read this page first.
     const back = answerUri(purpose.redirectUri, base, purpose.state, { error: 'access_denied' })
     return addLink(page, back, 'Go back to your program')
   }
@@ -80,7 +80,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     return askPerson(parts, request, purpose, identity)
   }
 
-  /** Serves a page only if `Host` is ours. Errors of the provider and of the books become pages. */
+  /** Serves a page only if `Host` is ours. An error of the provider or of the books becomes a page. */
   function guarded(answer: (request: AdminRequest, base: string) => Promise<ApiAnswer>): PageHandler {
     return async (request) => {
       const base = baseOf(request.exchange, own.site)
@@ -110,7 +110,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
   }
 }
 
-/** Refusals of the books for which a person can start again, with the page for each. */
+/** The page for each refusal of the books after which a person can start again. */
 const bookNotes: Readonly<Partial<Record<BookError['code'], NoteName>>> = { no_grant: 'late', grant_decided: 'used' }
 
 function isOf(method: string, { exchange }: AdminRequest): boolean {

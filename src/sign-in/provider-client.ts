@@ -2,17 +2,20 @@ import type * as OpenId from 'openid-client'
 import type { DialRoute } from '../upstream/dial.ts'
 import { fetchHttp } from '../upstream/http-fetch.ts'
 
-/* Our use of the OpenID Connect library: trusted tokens, ways to the provider, meaning of errors (decision 64). */
+/*
+ * How the OpenID Connect library is used: which tokens are trusted, how the provider is reached, and what errors mean
+ * (decision 64).
+ */
 
-/** The identity provider of the configuration, and how it is reached. */
+/** The identity provider of the configuration, and how to reach it. */
 export type ProviderSettings = {
   /** The issuer, exactly as in its metadata. `http:` is only for loopback. */
   issuer: string
   clientId: string
   clientSecret: string | undefined
-  /** The claim with the groups. Undefined if no rule uses groups. */
+  /** The claim that contains the groups. Undefined if no rule uses groups. */
   groupsClaim: string | undefined
-  /** Returns the proxy and the certificates for a URL of the provider. */
+  /** Returns the proxy and the trusted certificates for a URL of the provider. */
   routeTo(url: URL): DialRoute
 }
 
@@ -32,13 +35,13 @@ export class ProviderError extends Error {
   }
 }
 
-/** Accepted algorithms of signatures. `none` and those with a shared secret are refused (RFC 8725 §3.1). */
+/** The accepted signature algorithms. `none` and algorithms with a shared secret are refused (RFC 8725 §3.1). */
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
-/** The accepted difference between the clocks, in s. */
+/** The largest accepted difference between the provider's clock and ours, in s. */
 export const skewSeconds = 60
 
-/** The limit for a request of a sign-in, in s. */
+/** The time limit for one request of a sign-in, in s. */
 const requestSeconds = 10
 
 /** The largest response of a provider, in bytes. Usual ones have a few KB. */
@@ -54,7 +57,7 @@ export async function discover(openid: typeof OpenId, settings: ProviderSettings
     timeout: requestSeconds,
   }
   const found = (await openid.discovery(new URL(issuer), clientId, undefined, openid.None(), options)).serverMetadata()
-  // The library accepts metadata for many tenants (Entra: `common`), with which people of any tenant could sign in.
+  // The library accepts metadata for many tenants (Entra: `common`). People of any tenant could then sign in.
   if (found.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
     throw new ProviderError('invalid', `the metadata is of ${found.issuer}: name that issuer, of one tenant`)
   const signed = found.id_token_signing_alg_values_supported ?? ['RS256']
@@ -80,7 +83,7 @@ function authenticate(openid: typeof OpenId, secret: string | undefined, methods
   return methods.includes('client_secret_basic') ? openid.ClientSecretBasic(secret) : openid.ClientSecretPost(secret)
 }
 
-/** Makes a `fetch` for the library from the gateway's own HTTP client. It follows no redirects. */
+/** Makes a `fetch` for the library that uses the gateway's own HTTP client. It follows no redirects. */
 function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   const ownHost = new URL(issuer).hostname
   return async (address, { method, headers, body, signal }) => {
@@ -105,14 +108,14 @@ function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   }
 }
 
-/** Converts an error of the library to a `ProviderError` without secrets. */
+/** Converts an error of the library into a `ProviderError` without secrets. */
 export function judge(openid: typeof OpenId, error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   const { cause } = error as Error
   if (cause instanceof ProviderError) return cause
   if (error instanceof openid.AuthorizationResponseError)
     return new ProviderError('declined', `it sent the browser back with ${word(error.error)}`)
-  // Other errors of the token endpoint are about our settings and not the person (RFC 6749 §5.2).
+  // Errors of the token endpoint except `invalid_grant` concern our settings, not the person (RFC 6749 §5.2).
   if (error instanceof openid.ResponseBodyError)
     return new ProviderError(
       error.error === 'invalid_grant' ? 'refused' : 'unreachable',

@@ -8,9 +8,9 @@ export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /** The source of the groups at the sign-in, which a refresh without groups needs. */
+  /** The source of the groups at the sign-in, for a refresh that brings no groups. */
   groupsFrom: 'id_token' | 'userinfo' | undefined
-  /** Never shown or sent to a client. */
+  /** The provider's refresh token. It is never shown or sent to a client. */
   refreshToken: string | undefined
   idToken: string | undefined
 }
@@ -18,30 +18,30 @@ export type PersonIdentity = PersonFacts & {
 /** The secrets of an attempt, which the response must match. */
 type AttemptSecrets = { state: string; nonce: string; verifier: string }
 
-/** @property clockMs a monotonic clock @property renewalMs the limit for a whole refresh */
+/** @property clockMs a monotonic clock @property renewalMs the time limit for a whole refresh */
 type ProviderLimits = { clockMs: () => number; renewalMs?: number }
 
 /**
- * The result of a refresh at the provider. `silent`: there was no reliable response.
- * @property late the response that comes after the limit; it may have another refresh token
+ * The result of a refresh at the provider. `silent`: no reliable response came in time.
+ * @property late a response that comes after the time limit; it may contain another refresh token
  */
 export type Renewal =
   | { kind: 'yes'; identity: PersonIdentity }
   | { kind: 'no'; why: string }
   | { kind: 'silent'; why: string; late?: Promise<Renewal> }
 
-/** The part of an identity that is stored for refreshes. */
+/** The part of an identity that is stored for later refreshes. */
 export type RenewalBase = Pick<PersonIdentity, 'subject' | 'groupsFrom'> & { refreshToken: string }
 
 /**
- * Times in ms. Metadata is read again after the first. After an invalid response it is read again if it is older than
- * the second. A provider that failed is not asked again within the third, because anybody can begin a sign-in.
+ * Times in ms. Metadata older than the first is read again. After an invalid response, metadata older than the second
+ * is read again. After a failure the provider is not asked within the third, because anybody can begin a sign-in.
  */
 const [metadataMs, pauseMs, retryMs] = [3_600_000, 30_000, 2_000]
 
 /**
  * Creates the client for OpenID Connect: authorization codes with PKCE, `state` and `nonce`, and refreshes (decision
- * 64). Metadata and keys are cached. Old ones are used while the provider is down.
+ * 64). Metadata and keys are cached; old ones are used while the provider is down.
  * @param settings called for each request, so that a reload takes effect at once
  */
 export function createProvider(settings: () => ProviderSettings, { clockMs, renewalMs = 3_000 }: ProviderLimits) {
@@ -57,7 +57,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     const offers = (scope: string) => scopes?.includes(scope) === true
     const wished = ['openid', 'profile', 'email']
     if (offers('groups') && settings().groupsClaim !== undefined) wished.push('groups')
-    // Google has its own parameter for refresh tokens (developers.google.com, OAuth 2.0 for Web Server Applications).
+    // Google has its own parameter to ask for refresh tokens (developers.google.com, Web Server Applications).
     const isOffline = scopes === undefined || offers('offline_access')
     if (isOffline) wished.push('offline_access')
     return openid.buildAuthorizationUrl(config, {
@@ -83,7 +83,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     })
   }
 
-  /** Asks whether a person may continue, within `renewalMs`. Never throws. */
+  /** Asks the provider whether a person may continue, within `renewalMs`. It never throws. */
   async function renew(base: RenewalBase): Promise<Renewal> {
     const limit = Promise.withResolvers<Renewal>()
     const late = ask(base)
@@ -124,19 +124,19 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     })
   }
 
-  /** Calls the library. @throws ProviderError for any error of it */
+  /** Calls the library. @throws ProviderError if the library throws */
   async function trust<T>(openid: typeof OpenId, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
     } catch (error) {
       const judged = judge(openid, error)
-      // The keys or endpoints of the provider may have changed since its metadata was read.
+      // The provider's keys or endpoints may have changed since its metadata was read.
       if (judged.problem === 'invalid' && known && clockMs() - known.sinceMs >= pauseMs) known = undefined
       throw judged
     }
   }
 
-  /** Returns the metadata; old ones at once while they are read again. Without any, all callers wait for one read. */
+  /** Returns the metadata. Old metadata is returned at once and renewed meanwhile; without any, callers wait. */
   async function open(): Promise<OpenProvider> {
     const openid = await import('openid-client')
     const by = settings()
@@ -168,8 +168,8 @@ export type Provider = ReturnType<typeof createProvider>
 type OpenProvider = { openid: typeof OpenId; config: OpenId.Configuration; groupsClaim: string | undefined }
 
 /**
- * Completes an identity: facts that the ID token lacks are requested from the userinfo endpoint.
- * @param before the source of the groups at the sign-in
+ * Completes an identity with facts from the userinfo endpoint that the ID token lacks.
+ * @param before where the groups came from at the sign-in
  */
 async function identify(
   { openid, config, groupsClaim }: OpenProvider,
@@ -185,7 +185,7 @@ async function identify(
   const more: Claims =
     lacks && endpoint !== undefined ? await openid.fetchUserInfo(config, tokens.access_token, subject) : {}
   const others = own ?? groupsIn(more)
-  // Some providers send groups only in the first ID token. So without an ID token, the groups are unknown.
+  // Some providers send groups only in the first ID token. If a refresh has no ID token, the groups are unknown.
   if (others === undefined && before === 'id_token' && claims['sub'] === undefined)
     throw new ProviderError('invalid', 'the refresh has no ID token, and userinfo has no groups')
   return {

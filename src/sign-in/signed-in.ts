@@ -5,12 +5,12 @@ import { mapPerson } from './mapping.ts'
 import type { PersonIdentity, Provider, Renewal, RenewalBase } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 
-/** A person who has signed in, with what their rule grants. @property account undefined for operators only */
+/** A person who has signed in, with what their rule grants. @property account undefined only for operators */
 export type RuledPerson = Omit<SignedIn, 'account'> & { account: string | undefined }
 
 const kind = 'provider'
 
-/** Applies the rules. @returns a text for the person if no rule matches */
+/** Applies the rules to a person. @returns a text for the person if no rule matches */
 export function signInBy({ rules }: SignInSettings, identity: PersonIdentity, tickets: Tickets): RuledPerson | string {
   const found = mapPerson(rules, identity)
   if ('why' in found) return found.text
@@ -26,7 +26,7 @@ export function isPaid(person: RuledPerson): person is SignedIn {
   return person.account !== undefined
 }
 
-/** Whether a session may continue, for `settleRefresh`. @property why for the log */
+/** Whether a session may continue. `settleRefresh` reads it. @property why for the log */
 type Permission =
   | { kind: 'yes'; signedIn: SignedIn }
   | { kind: 'no'; why: string; isUnasked?: boolean }
@@ -49,7 +49,7 @@ export function createAskAgain(
   ): Promise<Permission> => {
     const base = tickets.open<RenewalBase>(kind, sealed)
     if (!base) {
-      // The provider cannot be asked any more, so the person must sign in again at the end of `offline`.
+      // The provider cannot be asked any more. So the person must sign in again when `offline` has passed.
       const isOver = nowMs() >= askedMs + settings().offlineMs
       const why = 'there is no token of the provider, or seal_key is another one'
       return isOver ? { kind: 'no', why, isUnasked: true } : { kind: 'silent', why }

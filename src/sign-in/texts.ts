@@ -1,7 +1,7 @@
 import type { ApiAnswer } from '../admin/answer.ts'
 import { formPage, type Html, html } from './page.ts'
 
-/** The names of programs to show, by the names that the programs send. */
+/** The names of programs as pages show them, by the names that the programs send. */
 const programs: Readonly<Record<string, string>> = { claude_code: 'Claude Code', triwire: 'triwire login' }
 
 export function nameProgram(agent: string | undefined): string {
@@ -78,7 +78,7 @@ export function notePage(name: NoteName, more?: Html, headers: Readonly<Record<s
   return formPage({ status, title, headers, body: html`<p>${text}</p>${more}` })
 }
 
-/** Makes the page after a sign-out. @param there the URL at which the provider ends its session, if it has one */
+/** Makes the page after a sign-out. @param there the URL that ends the provider's session, if it has one */
 export function signedOutPage(there?: string, headers?: Readonly<Record<string, string>>): ApiAnswer {
   const provider = there && html`<p><a href="${there}">Sign out at your company as well</a></p>`
   return notePage('signed_out', html`${provider || undefined}<p><a href="./">Sign in again</a></p>`, headers)
@@ -103,7 +103,7 @@ export function codePage(wrong?: string): ApiAnswer {
   return formPage({ status: wrong === undefined ? 200 : 404, title: 'Sign in a program', body })
 }
 
-/** A sign-in of a program that waits for approval. */
+/** A program's sign-in that waits for approval. */
 type Waiting = {
   /** The formatted code, `XXXX-XXXX`. Undefined for a program on the same machine. */
   code: string | undefined
@@ -124,7 +124,7 @@ ${who}<dt>Program</dt><dd>${nameProgram(agent)}</dd>
 
 const warning = html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. A person who sends you a link with a code wants to use the gateway in your name.</p>`
 
-/** Makes the first page of a code, which shows the request. The person then signs in, and sees the second page. */
+/** Makes the first page for a code: it shows the request. Then the person signs in and sees the second page. */
 export function askPage(waiting: Waiting, nowMs: number, providerOrigin: string | undefined): ApiAnswer {
   const code = waiting.code ?? ''
   const body = html`<p>A program asks to use this gateway in your name. It shows this code:</p>

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /**
- * Seals data that leaves this server and comes back, and data of the provider that is stored. A ticket opens only if it
- * is unchanged and of the same kind, and on every server of the store.
+ * Makes and opens tickets: sealed data that leaves this server and comes back, or data of the provider that is stored.
+ * A ticket can be opened on every server of the store, if it is unchanged and of the expected kind.
  */
 export type Tickets = ReturnType<typeof createTickets>
 
@@ -17,8 +17,8 @@ export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
 
   /**
    * Makes a ticket.
-   * @param lifeMs undefined: it never expires
-   * @returns a text for a URL
+   * @param lifeMs how long it is valid; undefined: for ever
+   * @returns a text that can stand in a URL
    */
   function seal(kind: string, value: unknown, lifeMs?: number): string {
     const iv = randomBytes(ivBytes)
@@ -28,7 +28,7 @@ export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
     return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')
   }
 
-  /** Opens a ticket. @returns the value, or undefined if the ticket is foreign, changed, of another kind or expired */
+  /** Opens a ticket. @returns the value; undefined if the ticket is not ours, changed, of another kind or expired */
   function open<T>(kind: string, ticket: string | undefined | null): T | undefined {
     const bytes = Buffer.from(ticket ?? '', 'base64url')
     if (bytes.length <= ivBytes + tagBytes) return undefined

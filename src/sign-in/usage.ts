@@ -1,18 +1,18 @@
 import type { Budget } from '../accounts/budget.ts'
 
 /*
- * The spending of a person, as agents show it: the form of `GET /api/oauth/usage` for the vendor's clients. Amounts are
- * in hundredths of the currency.
+ * The spending of a person in the form of `GET /api/oauth/usage`, which agents of the vendor show. Amounts are in
+ * hundredths of the currency.
  */
 
 /**
- * Spending with a limit.
- * @property per undefined: in total
- * @property resetsMs undefined: never
+ * Spending that has a limit.
+ * @property per the period; undefined: the limit is for the total
+ * @property resetsMs when a new period begins; undefined: never
  */
 type CappedUse = { limitNanos: bigint; spentNanos: bigint; per: Budget['per']; resetsMs: number | undefined }
 
-/** Spending without a limit. */
+/** Spending that has no limit. */
 type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
 
 const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const
@@ -27,7 +27,7 @@ export function tellCapped({ limitNanos, spentNanos, per, resetsMs }: CappedUse,
     limits: [
       {
         kind: 'spend',
-        // For a limit that never renews, clients show neither a period nor a reset.
+        // If a limit never renews, clients show neither a period nor a reset.
         group: per === undefined ? 'credit' : groups[per],
         percent: Math.min(100, Math.floor(percent)),
         resets_at: resetsMs === undefined ? null : new Date(resetsMs).toISOString(),
@@ -49,7 +49,7 @@ export function tellFree({ dayNanos, weekNanos, monthNanos }: FreeUse, currency:
   }
 }
 
-/** Returns hundredths, rounded, and at least 0: clients refuse less, which returns of an earlier period can cause. */
+/** Returns rounded hundredths. They are at least 0, because clients refuse less and refunds could cause it. */
 function cents(nanos: bigint): number {
   return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))
 }
