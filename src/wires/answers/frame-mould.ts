@@ -4,7 +4,7 @@ import { ownCopy } from '../../bytes/own-copy.ts'
 
 /** A value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
 type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }
-/** `group`: which of several texts or usages the hole has. `isFirst`: whether no earlier hole has the same one. */
+/** `group`: the number of the hole's text or usage in the frame. `isFirst`: false if an earlier hole has the same text. */
 type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst: boolean }
 
 /** A parsed frame, with the edits made to it (rulings P2, P9). */

@@ -52,7 +52,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       for (const [place, choice] of choices.entries()) {
         const members = asObject(choice) ?? {}
         patch.set(['choices', `${place}`], withoutTelling(members))
-        // The answer's own usage has all counters of the choices (ruling P10).
+        // The answer's own usage covers all choices, so a usage inside a choice is removed (ruling P10).
         if (asObject(members['usage'])) patch.set(['choices', `${place}`], new Map([['usage', undefined]]))
         addMissing(patch, members, place, head)
       }

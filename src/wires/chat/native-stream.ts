@@ -56,7 +56,7 @@ export class ChatNativeStream extends NativeStream {
   #usageFrame: RawFrame = ''
   /** The usage that the upstream reported last, in any chunk. */
   #told: Record<string, unknown> | undefined
-  /** The counters of each choice, if they stand inside of the choices. */
+  /** The counters of each choice, if the upstream writes them inside the choices. */
   readonly #ofChoices: ChoiceReports = new Map()
 
   /**
@@ -163,7 +163,7 @@ export class ChatNativeStream extends NativeStream {
     if (texts.some(({ length }) => length > 1)) return
     if (!choices.every((choice, i) => texts[i]!.length > 0 || isEmpty(choice))) return
     if (speaking.length > 0 && !this.hasShown) return
-    // The stage of a mould does not depend on which of its texts are empty.
+    // A mould has one stage for all its texts. So a chunk with both reasoning and answer text is not learned.
     if (!choices.every(isUnfinished) || new Set(speaking.map(saysAnswer)).size > 1) return
     if (!this.#calls.areKnown(choices)) return
     const calls = choices.flatMap((choice, i) => texts[i]!.map((text) => this.#calls.callOf([choice], text)))
@@ -249,7 +249,7 @@ export class ChatNativeStream extends NativeStream {
       return ''
     }
     // Later chunks that fit this mould are not checked for a service. So the chunk is learned only if its service is
-    // noted already. A beginning may have been given members that later chunks do not need.
+    // noted already. A choice or call that begins may get members that later chunks lack.
     const isBeginning = isFirst || begun.length > 0
     if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown

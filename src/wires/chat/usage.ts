@@ -26,13 +26,13 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   return noteCost(noteService(withCalls(report, usage), usage), usage)
 }
 
-/** A usage object. `place`: the number of the choice that contains it, if it is not the answer's own. */
+/** A usage object. `place`: `answer`, or the number of the choice that contains the object. */
 export type PlacedUsage = { place: unknown; usage: JsonObject }
 
 /** The counters that each choice has reported so far, by its number. */
 export type ChoiceReports = Map<unknown, UsageReport>
 
-/** The usage objects of a chunk or an answer, with its own first. */
+/** Returns the usage objects of a chunk or an answer: its own first, then those inside its choices. */
 export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): PlacedUsage[] {
   const told: PlacedUsage[] = []
   const own = asObject(usage)
@@ -46,9 +46,9 @@ export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): Pl
 }
 
 /**
- * Decodes the usage objects of a chunk or an answer. The answer's own counts alone. A usage inside a choice is about
- * that choice: the output of all choices is added up, and the input is one prompt. Source: Moonshot's documentation of
- * streams with several choices, which keeps one usage for each.
+ * Decodes the usage objects of a chunk or an answer. If it has a usage of its own, no other counts. A usage inside a
+ * choice is about that choice: the outputs are added up, while the prompt is the same for all. Source: Moonshot's
+ * documentation of streams with several choices, which keeps one usage for each.
  * @param known the counters of earlier chunks, which this function updates
  */
 export function joinUsages(
