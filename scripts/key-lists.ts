@@ -40,7 +40,7 @@ const questions: readonly KeyQuestion[] = [
   { name: 'active', path: () => '/keys?state=active', isBound: true },
   { name: 'revoked', path: () => '/keys?state=revoked', isBound: true },
   { name: 'expired', path: () => '/keys?state=expired', isBound: true },
-  { name: 'of suspended accounts', path: () => '/keys?state=suspended', isBound: false },
+  { name: 'of suspended accounts', path: () => '/keys?state=suspended', isBound: true },
   { name: 'one key by its characters', path: (n) => `/keys/${middlePrefix(n)}`, isBound: true },
   { name: 'keys that spent most', path: () => '/keys?sort=-spent', isBound: false },
   { name: 'accounts', path: () => '/accounts?limit=50', isBound: true },

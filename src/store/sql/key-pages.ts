@@ -15,7 +15,7 @@ const glanceMax = 1_000
 
 /**
  * A condition on keys `k`, as parts that indexes can answer.
- * @property parts a key matches if it fits any part. The index of a part has the columns that sort a page
+ * @property parts a key matches if it fits any part, written from FROM on. Its index has the columns that sort a page
  * @property test the same condition for a key that was already read. `parts` is empty if no index answers it
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
@@ -29,7 +29,8 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
   if (page.ids !== undefined) return yield* select(filters[0])
   if (filters.length === 0 || (filters.length === 1 && (page.accountId !== undefined || page.state === 'revoked')))
     return yield* select()
-  const glanced = yield* select('glance')
+  // Few accounts are suspended, so that the first keys rarely fill a page.
+  const glanced = page.state === 'suspended' ? [] : yield* select('glance')
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
@@ -43,11 +44,16 @@ function filtersOf(
   const isValid = (put: Put) => `k.revoked_ms IS NULL AND (k.expires_ms IS NULL OR k.expires_ms > ${put(nowMs)})`
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
-  const found = (one: Condition): KeyFilter => ({ parts: [one], test: one })
+  const found = (one: Condition): KeyFilter => ({ parts: [(put) => `${schema}.keys k WHERE ${one(put)}`], test: one })
+  // The first keys of many suspended accounts are found without a list of these accounts.
+  const ofSuspended = `${schema}.accounts a CROSS JOIN ${schema}.keys k WHERE k.account_id = a.id AND a.state = 'suspended'`
   const ofState: Record<KeyState, KeyFilter[]> = {
     revoked: [found(() => 'k.revoked_ms IS NOT NULL')],
     expired: [found((put) => `k.revoked_ms IS NULL AND k.expires_ms <= ${put(nowMs)}`)],
-    suspended: [found(() => isSuspended), { parts: [], test: isValid }],
+    suspended: [
+      { parts: [() => ofSuspended], test: () => isSuspended },
+      { parts: [], test: isValid },
+    ],
     active: [{ parts: [], test: (put) => `${isValid(put)} AND ${isActive}` }],
   }
   return [
@@ -56,16 +62,16 @@ function filtersOf(
     ...(personId === undefined ? [] : [found((put) => `k.person = ${put(personId)}`)]),
     ...(externalId === undefined ? [] : [found((put) => `k.external_id = ${put(externalId)}`)]),
     ...(isForeign ? [found(() => 'k.origin IS NOT NULL')] : []),
-    ...(q === undefined ? [] : [beginning(q)]),
+    ...(q === undefined ? [] : [beginning(schema, q)]),
     ...(state === undefined ? [] : ofState[state]),
   ]
 }
 
 const searched = ['k.id', 'k.prefix', 'k.label'] as const
 
-function beginning(q: string): KeyFilter {
+function beginning(schema: string, q: string): KeyFilter {
   return {
-    parts: searched.map((column) => (put) => startsWith(put, column, q)),
+    parts: searched.map((column) => (put) => `${schema}.keys k WHERE ${startsWith(put, column, q)}`),
     test: (put) => searched.map((column) => isLike(put, column, q)).join(' OR '),
   }
 }
@@ -82,7 +88,7 @@ function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]
 }
 
 function* count(dialect: Dialect, part: Condition, most: number): StoreStep<number> {
-  const few = (put: Put) => `SELECT 1 FROM ${dialect.schema}.keys k WHERE ${part(put)} LIMIT ${put(most)}`
+  const few = (put: Put) => `SELECT 1 FROM ${part(put)} LIMIT ${put(most)}`
   return Number((yield* askOne(dialect, (put) => `SELECT count(*) AS n FROM (${few(put)}) few`))?.['n'] ?? 0)
 }
 
@@ -113,7 +119,7 @@ function selectPage(
   ]
   let keys: string
   if (typeof few === 'object') {
-    const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${schema}.keys k WHERE ${part(put)}`)
+    const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${part(put)}`)
     // Without MATERIALIZED, SQLite applies the order of the page to each part, and chooses the wrong index for it.
     const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')})`
     if (!isShared) {
