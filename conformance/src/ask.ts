@@ -1,5 +1,5 @@
 import type { Ask, AskTurn, Json, Wire } from './case.ts'
-import type { JsonObject } from './json.ts'
+import { compact, type JsonObject } from './json.ts'
 
 /** Writes a request that is in words of all wires as a body of one. The model is `$model`. */
 export function writeAsk(wire: Wire, ask: Ask): JsonObject {
@@ -51,7 +51,7 @@ const writers: { [wire in Wire]: (ask: Turns) => JsonObject } = {
           return turn.results.map((result) => ({ role: 'tool', tool_call_id: result.id, content: result.text }))
         }
         const tool_calls = turn.calls?.map((call) => ({ id: call.id, type: 'function', function: functionOf(call) }))
-        return [{ role: 'assistant', content: turn.assistant || null, ...(tool_calls ? { tool_calls } : {}) }]
+        return [compact<JsonObject>({ role: 'assistant', content: turn.assistant || null, tool_calls: tool_calls! })]
       }),
     ],
     ...(maxTokens === undefined ? {} : { max_completion_tokens: maxTokens }),
@@ -95,7 +95,7 @@ function functionOf({ name, input }: Call): JsonObject {
 }
 
 function writeTool(wire: Wire, { name, description, parameters }: NonNullable<Ask['tools']>[number]): JsonObject {
-  const words = { name, ...(description === undefined ? {} : { description }) }
+  const words = compact<JsonObject>({ name, description: description! })
   if (wire === 'messages') return { ...words, input_schema: parameters }
   if (wire === 'responses') return { type: 'function', ...words, parameters, strict: false }
   return { type: 'function', function: { ...words, parameters } }

@@ -74,7 +74,7 @@ const nameOf = ({ side, path }: Expected) => `${side}: ${path}`
 /** Lists what the case expects of what was seen. */
 function expectationsOf(one: Case, pair: Pair, trace: Trace): Expected[] {
   const steps = (one.client[pair.client] ?? one.client['*'])!.steps
-  const exchanges = (one.model && (one.model[pair.model] ?? one.model['*'])?.exchanges) ?? []
+  const exchanges = (one.model && (one.model[pair.model] ?? one.model['*'])!.exchanges) ?? []
   const of = (kind: Expected['kind'], at: number, side: string, expect: Expectation = {}) =>
     Object.entries(expect).map(([path, matcher]) => ({ kind, at, side, path, matcher }))
   return [
@@ -148,7 +148,7 @@ function putAt(value: Json | undefined, [step, ...rest]: readonly string[], wron
     copy[at] = putAt(list[at], rest, wrong)
     return copy
   }
-  const name = step.startsWith('[') ? (JSON.parse(step.slice(1, -1)) as string) : step
+  const name = step.startsWith('[') ? (JSON.parse(step) as [string])[0] : step
   const object = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
   return { ...object, [name]: putAt(object[name], rest, wrong) }
 }

@@ -49,7 +49,6 @@ export function valueAt(document: Json | undefined, path: string): Json | undefi
 function walk(value: Json | undefined, steps: readonly Step[]): Json | undefined {
   const [step, ...rest] = steps
   if (!step) return value
-  if (value === undefined) return undefined
   switch (step.kind) {
     case 'member':
       return isObject(value) && Object.hasOwn(value, step.name) ? walk(value[step.name], rest) : undefined
@@ -71,7 +70,7 @@ function walk(value: Json | undefined, steps: readonly Step[]): Json | undefined
   }
 }
 
-function apply(value: Json, name: string): Json | undefined {
+function apply(value: Json | undefined, name: string): Json | undefined {
   if (name === 'length') return typeof value === 'string' || Array.isArray(value) ? value.length : undefined
   if (name === 'keys') return isObject(value) ? Object.keys(value) : undefined
   if (name === 'join')
@@ -86,6 +85,6 @@ function apply(value: Json, name: string): Json | undefined {
   }
 }
 
-function isObject(value: Json): value is { [name: string]: Json } {
+function isObject(value: Json | undefined): value is { [name: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -156,7 +156,7 @@ function readFile(part: JsonObject): Turn['files'][number] {
   const source = file['source'] ?? file['file_data'] ?? file['file_url']
   const name = file['filename'] ?? file['title']
   const id = file['file_id'] ?? objectOf(file['source'])['file_id']
-  return compact({ name: name as string, id: id as string, ...(source === undefined ? {} : readSource(source)) })
+  return compact({ name: name as string, id: id as string, ...readSource(source) })
 }
 
 function emptyTurn(role: string): Turn {

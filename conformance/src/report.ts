@@ -37,7 +37,7 @@ export const verdictNames = Object.keys(verdictWords) as readonly VerdictName[]
 
 /** The verdict on a case over its pairs: the worst, and unsupported only if it is so on all. */
 export function overall(results: readonly Result[]): VerdictName {
-  const order: VerdictName[] = ['fail', 'flaky', 'deviation', 'refused', 'pass', 'unsupported']
+  const order: VerdictName[] = ['fail', 'flaky', 'deviation', 'refused', 'pass']
   return order.find((name) => results.some(({ verdict }) => verdict === name)) ?? 'unsupported'
 }
 

@@ -55,7 +55,7 @@ const expectsStatus =
 function findRefusal({ fields = [] }: Case, steps: readonly ClientObservation[]): string | undefined {
   for (const { status, error } of steps) {
     if (status < 400 || status >= 500 || !error) continue
-    const words = `${JSON.stringify(error.param ?? '')} ${JSON.stringify(error.message ?? '')}`
+    const words = JSON.stringify([error.param, error.message])
     const field = fields.find((name) => words.includes(name))
     if (field !== undefined) return `status ${status} names ${field}`
   }
@@ -114,7 +114,8 @@ function check(expectation: Expectation, seen: object, model: string, bindings: 
 export function bindingsSoFar(one: Case, pair: Pair, trace: Trace, names: ModelNames): Bindings {
   const { client, model, bindings } = judgement(one, pair)
   for (const [at, seen] of trace.steps.entries()) {
-    if (client[at]?.expect) check(client[at].expect, seen, names.client, bindings)
+    const wanted = client[at]!.expect
+    if (wanted) check(wanted, seen, names.client, bindings)
     const [asked, expect] = [trace.asked[at], model?.exchanges[at]?.expect]
     if (asked && expect) check(expect, asked, names.upstream, bindings)
   }

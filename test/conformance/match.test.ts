@@ -18,6 +18,9 @@ const document: Json = {
     { type: 'a', data: { text: 'z', n: 2 } },
   ],
   args: '{"city":"Bern"}',
+  odd: { length: 5 },
+  jsons: ['{"a":1}', 'x', 3, '2'],
+  mixed: ['a', 1, null, 'b'],
   nested: [{ calls: [{ id: 'c1' }, { id: 'c2' }] }, {}, { calls: [{ id: 'c3' }] }],
 }
 
@@ -44,6 +47,27 @@ const paths: [path: string, value: Json | undefined][] = [
   ['nothing.more', undefined],
   ['text.length', undefined],
   ['toString', undefined],
+  ['text[0]', undefined],
+  ['count[0]', undefined],
+  ['text[*]', undefined],
+  ['nothing[*]', undefined],
+  ['nested[0].calls', [{ id: 'c1' }, { id: 'c2' }]],
+  ['nested[*].calls', [[{ id: 'c1' }, { id: 'c2' }], [{ id: 'c3' }]]],
+  ['nested[*].calls[*]', [{ id: 'c1' }, { id: 'c2' }, { id: 'c3' }]],
+  ['nothing|length', undefined],
+  ['odd|length', undefined],
+  ['odd|keys', ['length']],
+  ['text|keys', undefined],
+  ['list|keys', undefined],
+  ['nothing|keys', undefined],
+  ['absent|keys', undefined],
+  ['absent|json', undefined],
+  ['absent|length', undefined],
+  ['absent|join', undefined],
+  ['jsons|json', [{ a: 1 }, 2]],
+  ['count|json', undefined],
+  ['text|join', undefined],
+  ['mixed|join', 'ab'],
 ]
 
 for (const [path, value] of paths) {
@@ -92,6 +116,7 @@ const matchers: [matcher: Json, good: (Json | undefined)[], bad: (Json | undefin
   [{ $type: 'null' }, [null], [undefined, 0]],
   [{ $type: 'boolean' }, [false], [0]],
   [{ $near: 0.3 }, [0.3, 0.1 + 0.2], [0.300000002, '0.3']],
+  [{ $near: 0 }, [1e-9, -1e-9], [1.1e-9, -1.1e-9]],
   [{ $length: 2 }, ['ab', [1, 2]], ['a', [1], 2, undefined]],
   [{ $json: { a: 1 } }, ['{"a":1}'], ['{"a":2}', '{', { a: 1 }]],
   [{ $join: 'ab' }, [['a', 'b'], ['ab']], [['b', 'a'], 'ab']],
@@ -166,6 +191,12 @@ test('a binding of $same holds across documents, and one of a failed branch does
     other,
   )
   assert.equal(other.get('n'), 3)
+  const first = findMismatches({ a: [{ $same: 'x' }, { $same: 'x' }, { $same: 'x' }] }, { a: [1, 2, 1] }, new Map())
+  assert.deepEqual(
+    first.map(({ path }) => path),
+    ['a[1]'],
+    'the first value is the bound one',
+  )
 })
 
 test('a mismatch names the place inside the value', () => {
@@ -174,7 +205,10 @@ test('a mismatch names the place inside the value', () => {
 })
 
 test('an unknown operator throws, and so does not pass', () => {
-  assert.throws(() => findMismatches({ a: { $equal: 1 } }, { a: 1 }, new Map()), /operator \$equal is unknown/)
+  for (const name of ['$equal', '$toString'])
+    assert.throws(() => findMismatches({ a: { [name]: 1 } }, { a: 1 }, new Map()), {
+      message: `the operator ${name} is unknown; known are ${operatorNames.join(', ')}`,
+    })
 })
 
 /** A matcher with a value that it does not match, the words for what was expected, and the place. */
@@ -212,6 +246,7 @@ const words: [matcher: Json, value: Json | undefined, expected: string, path?: s
   [{ $different: true }, 'x', 'entries that all differ'],
   [{ $ascending: true }, 'x', 'numbers, each above the one before'],
   ['a'.repeat(400), 'b', `"${'a'.repeat(299)}…`],
+  ['a'.repeat(298), 'b', `"${'a'.repeat(298)}"`],
 ]
 for (const [matcher, value, expected, path = 'at'] of words) {
   test(`a mismatch of ${JSON.stringify(matcher).slice(0, 60)} says what was expected`, () => {

@@ -49,3 +49,19 @@ test('an expectation is blind if only another one of its step, or a step whose n
     Array.from({ length: 9 }, (_, at) => `client, step ${at + 2}: text.x`),
   )
 })
+
+test('a proof counts wrong runs, those that were noticed, and expectations, and names what is blind on each side', () => {
+  const anything = { $oneOf: [{ $present: true }, { $absent: true }] }
+  const one = {
+    client: { chat: { steps: [{ request: {}, expect: { body: { a: 1 } } }] } },
+    model: { chat: { exchanges: [{ reply: {}, expect: { raw: anything } }] } },
+    bill: { amount: anything },
+  } as unknown as Case
+  const prove = (more: object) => {
+    const trace = { steps: [{ body: { a: 1 } }], asked: [{}], ...more }
+    return proveCase(one, { client: 'chat', model: 'chat' }, trace as never, { client: 'm', upstream: 'm' })
+  }
+  const blind = ['model, request 1: raw']
+  assert.deepEqual(prove({}), { made: 31, noticed: 17, expectations: 2, blind })
+  assert.deepEqual(prove({ bill: 1 }), { made: 34, noticed: 17, expectations: 3, blind: [...blind, 'bill: amount'] })
+})

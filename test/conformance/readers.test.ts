@@ -239,6 +239,11 @@ const errors: [wire: Wire, body: JsonObject, seen: object | undefined][] = [
     { code: 'b', message: 'c', type: undefined, param: undefined },
   ],
   ['responses', { object: 'response', error: null }, undefined],
+  [
+    'responses',
+    { type: 'error', error: { message: 'c' } },
+    { message: 'c', type: undefined, code: undefined, param: undefined },
+  ],
 ]
 for (const [wire, body, seen] of errors) {
   test(`${wire}: the error of ${JSON.stringify(body)}`, () => assert.deepEqual(clientWires[wire].readError(body), seen))
@@ -314,7 +319,7 @@ const members: [
     (read) => read.turns[0]?.files,
     [{ name: 'a.pdf', type: 'application/pdf', base64: 'BBBB' }],
   ],
-  ['responses', { input: 'Hi' }, (read) => read.turns[0]?.text, 'Hi'],
+  ['responses', { input: 'Hi' }, (read) => [read.turns[0]?.role, read.turns[0]?.text], ['user', 'Hi']],
   ['responses', { instructions: 'a', input: [{ role: 'system', content: 'b' }] }, (read) => read.system, 'a\nb'],
   ['responses', { tool_choice: { type: 'function', name: 'f' } }, (read) => read.toolChoice, 'f'],
   ['responses', { text: { format: { schema: { a: 1 } } } }, (read) => read.schema, { a: 1 }],
@@ -571,6 +576,40 @@ test('omitted members that vendors always send are reported separately from the 
   assert.match(responses.findMissing([{ type: 'response.created' }]) ?? '', /response.created has no sequence_number/)
 })
 
+test('chat: only a chunk of usage without choices counts as one', () => {
+  const missing = '[DONE] comes without a chunk of usage and no choices'
+  for (const [chunk, found] of [
+    [{ choices: [] }, missing],
+    [{ usage: {}, choices: [{}] }, missing],
+    [{ usage: null, choices: [] }, missing],
+    ['x', missing],
+    [{ usage: {}, choices: [] }, undefined],
+    [{ usage: {} }, undefined],
+  ] as const)
+    assert.equal(clientWires.chat.findMissing([chunk as Json, '[DONE]']), found, JSON.stringify(chunk))
+})
+
+test('events that are in order although they are unusual', () => {
+  const chunk = { object: 'chat.completion.chunk', choices: [{ index: 0, finish_reason: 'stop' }] }
+  const usage = { object: 'chat.completion.chunk', choices: [], usage: {} }
+  assert.equal(clientWires.chat.findDisorder([chunk, usage, usage, '[DONE]']), undefined)
+  assert.equal(clientWires.messages.findDisorder([{ type: 'error' }, { type: 'ping' }]), undefined)
+  const item = { output_index: 0 }
+  const parts = (kind: string, index: string) => [
+    { type: 'response.created' },
+    { type: 'response.output_item.added', ...item },
+    { type: `response.${kind}.delta`, ...item, [index]: 0, delta: 'a' },
+    { type: `response.${kind}.delta`, ...item, [index]: 1, delta: 'b' },
+    { type: `response.${kind}.done`, ...item, [index]: 0, text: 'a' },
+    { type: `response.${kind}.done`, ...item, [index]: 1, text: 'b' },
+  ]
+  for (const [kind, index] of [
+    ['output_text', 'content_index'],
+    ['reasoning_summary_text', 'summary_index'],
+  ] as const)
+    assert.equal(clientWires.responses.findDisorder(parts(kind, index)), undefined)
+})
+
 test('an answer is sent back in the form of its wire, without the parts that cannot be read again', () => {
   const body = (wire: Wire) => writeAnswer(wire, { reasoning: 'r', text: 't' }, 'm')
   const turn = (wire: Wire) => clientWires[wire].readTurn(body(wire))
@@ -581,6 +620,7 @@ test('an answer is sent back in the form of its wire, without the parts that can
     [['message', undefined]],
   )
   for (const wire of wires) {
+    assert.deepEqual(clientWires[wire].readTurn({}), wire === 'chat' ? [{}] : [])
     const native = turn(wire)
     const asked = writeAsk(wire, {
       turns: [{ user: 'a' }, { native }],
@@ -956,11 +996,13 @@ const collected: [wire: Wire, what: string, datas: Json[], body: JsonObject, isE
     'with gaps, texts and events after its end',
     [
       'x',
+      null,
       { id: 'i', model: 'm', created: 1, service_tier: 's', usage: null, other: 1, choices: [] },
       { id: null, model: 'n', choices: [{ index: 2, delta: { content: 'a', x: 1 } }, 1] },
       { choices: [{ index: 2, delta: { content: 'b', x: 2, role: 'tool' }, finish_reason: 'stop' }] },
       { choices: [{ delta: { tool_calls: [{ id: 'c' }, { function: { name: 'g', arguments: '1' } }] } }] },
       { choices: [{ index: 2, delta: null, finish_reason: null }] },
+      { choices: [{ index: 2, delta: { tool_calls: [] } }] },
       {
         choices: [
           { index: 0, delta: { tool_calls: [{ index: 3, id: 'd', function: { name: 'h', arguments: '2' } }] } },
@@ -999,6 +1041,7 @@ const collected: [wire: Wire, what: string, datas: Json[], body: JsonObject, isE
     'with gaps, texts and deltas of no block',
     [
       'x',
+      null,
       { type: 'message_start', message: { id: 'i', content: ['x'], usage: { input_tokens: 3, output_tokens: 1 } } },
       { type: 'content_block_delta', index: 1, delta: { text: 'x' } },
       { type: 'content_block_start', index: 1, content_block: { type: 'text', text: 'a' } },
@@ -1032,6 +1075,7 @@ const collected: [wire: Wire, what: string, datas: Json[], body: JsonObject, isE
     'with gaps, texts and deltas of no item',
     [
       'x',
+      null,
       { type: 'response.created', response: { id: 'i', status: 'in_progress', output: ['x'] } },
       { type: 'response.output_text.delta', output_index: 0, delta: 'x' },
       added(1, { type: 'message' }),

@@ -102,6 +102,16 @@ test('page, JUnit file and badge of a report are what test/conformance/printed h
   assert.equal(drawBadge(report, 'MUST'), readPrinted('must.svg'))
 })
 
+test('what was switched on is a list, and a case that failed on two pairs is named once, with its level left out if none ran', () => {
+  const twice = ['chat>chat', 'chat>messages'].map((pair) => result('a/b', pair, 'fail', { note: 'a note' }))
+  const page = writeMarkdown({ ...report, switchedOn: ['One.', 'Two.'], results: twice })
+  assert.ok(page.includes('\n\nSwitched on:\n\n- One.\n- Two.\n\n## Cases\n'))
+  assert.ok(page.endsWith('\n- **a/b** (MUST; chat>chat, chat>messages): a note\n'))
+  assert.doesNotMatch(page, /## (SHOULD|MAY)/)
+  const xml = writeJunit({ ...report, results: twice.slice(1) })
+  assert.ok(xml.includes('>a note\nclient, step 1: text is &#34;a&#34;; expected &#34;b&#34;</failure>'))
+})
+
 test('the report of a gateway without known switches has no list of them', () => {
   assert.doesNotMatch(writeMarkdown({ ...report, switchedOn: [] }), /Switched on/)
 })

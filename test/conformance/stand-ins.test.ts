@@ -503,6 +503,12 @@ const verdicts: [what: string, one: object, trace: object, verdict: object][] = 
     },
   ],
   [
+    'without expectations, on a path that is not served',
+    { client: client(undefined), model: { '*': { exchanges: [{ reply: {} }] } } },
+    { steps: [seen({ status: 404 })] },
+    { verdict: 'unsupported', differences: [], note: 'status 404: the gateway does not serve this' },
+  ],
+  [
     'that expects no status, of all wires',
     { client: { '*': client({ text: 'a' }).chat } },
     { steps: [seen({ status: 405 })] },
@@ -610,4 +616,6 @@ test('what both sides have shown so far is bound for a later request', () => {
     ['m', 'x'],
     ['b', 3],
   ])
+  const { model: _, ...alone } = one
+  assert.equal(bindingsSoFar(alone as unknown as Case, chatPair, trace as never, ownNames).size, 2)
 })

@@ -72,7 +72,10 @@ export const chat: ClientWire = {
   },
   readError: readSharedError,
   findDisorder(datas) {
-    let [isFinished, hasUsage, isEnded, hasFailed] = [false, false, false, false]
+    let isFinished = false
+    let hasUsage = false
+    let isEnded = false
+    let hasFailed = false
     let id: Json | undefined
     for (const chunk of datas) {
       if (isEnded) return 'an event comes after [DONE]'

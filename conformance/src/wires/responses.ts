@@ -80,7 +80,7 @@ export const responses: ClientWire = {
       else if (item !== undefined && !open.has(item)) return `${type} comes for item ${item}, which is not open`
       if (type === 'response.output_item.done') open.delete(item!)
       const [, kind, part] = /^response\.(\w+)\.(delta|done)$/.exec(String(type)) ?? []
-      const whole = wholes[kind ?? '']
+      const whole = kind && wholes[kind]
       if (whole) {
         const place = [kind, item, event['content_index'], event['summary_index']].join()
         const text = joined.get(place) ?? ''

@@ -174,7 +174,13 @@ export function explainAll(): string {
   return `${cases.map(explain).join('\n\n')}\n`
 }
 
-const step = { status: 200, text: 'Hi', body: { list: [1, 'a'], json: ' {"a":[]}', odd: '[x' }, none: null, done: true }
+const step = {
+  status: 200,
+  text: 'Hi',
+  body: { list: [1, 'a', 2], json: ' {"a":[]}', odd: '[x' },
+  none: null,
+  done: true,
+}
 
 /** A run of two steps and two requests, with expectations of each kind of place. */
 const traced = {
@@ -184,15 +190,27 @@ const traced = {
       steps: [
         {
           request: {},
-          expect: { 'body["a b"].c': { $absent: true }, 'body.list[-1]': 'a', 'body.list[3]': { $not: ['x', null] } },
+          expect: {
+            'body["a b"].c': { $absent: true },
+            'body.list[0]': 1,
+            'body.list[-1]': 2,
+            'body.list[4]': { $not: ['x', null] },
+          },
         },
         { request: {} },
       ],
     },
   },
-  model: { '*': { exchanges: [{ expect: { 'a[-3].b': 1, 'b.list[*]': 2, 'b|keys': [3], 'b[?c=d]': 4 }, reply: {} }] } },
+  model: {
+    '*': {
+      exchanges: [
+        { expect: { 'a[-3].b': 1, 'b.list[*]': 2, 'b|keys': [3], 'b[?c=d]': 4 }, reply: {} },
+        { expect: { 'a[1]': 1, 'b[0]': 1 }, reply: {} },
+      ],
+    },
+  },
 }
-const trace = { steps: [step, { text: [true, false] }], asked: [{ a: [] }, { a: 7 }], bill: 5 }
+const trace = { steps: [step, { text: [true, false] }], asked: [{ a: [] }, { a: 7 }, { a: 8 }], bill: 5 }
 
 /** Writes the wrong runs of that run, one on a line, with what is made of a run without requests and a bill. */
 export function writeWrongRuns(): string {
