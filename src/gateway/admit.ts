@@ -1,15 +1,18 @@
 import { type ApiKey, hasEnded, StoreSilent } from '../accounts/account.ts'
 import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered } from '../accounts/admission.ts'
 import { authenticate } from '../accounts/authenticate.ts'
-import type { Budget } from '../accounts/budget.ts'
+import { type Budget, renewsAt } from '../accounts/budget.ts'
+import { type Calendar, createCalendar } from '../accounts/calendar.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { WindowFigures } from '../accounts/limits.ts'
 import type { LiveBounds } from '../accounts/live-bounds.ts'
+import { isOfSession } from '../accounts/sign-in/tokens.ts'
 import { askedTiers } from '../catalog/base-service.ts'
 import { dearestCallNanos, type Model, priceNanos, type Tier } from '../catalog/model.ts'
 import { holdPrices } from '../catalog/price-list.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
+import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import type { ChainWalk } from './chain.ts'
 import { type Exchange, mayCallTools, type UpstreamRequests } from './exchange.ts'
@@ -257,4 +260,26 @@ export function standingOf(
 ): ToldStanding | undefined {
   const standing = admission.look(accountId, bounds, person)
   return standing && { window: standing.window, balance: formatCredits(standing.balanceNanos) }
+}
+
+/**
+ * The budget of a person, as their agent shows it.
+ * @property share the spent part of the budget; 0 if nothing is spent, 1 if all of it is
+ * @property resetsMs when the budget renews, in Unix milliseconds; undefined if never
+ */
+export type PersonSpend = { share: number; resetsMs: number | undefined }
+
+/** Calendars of the reporting time zone, by configuration: a reload may change the zone. */
+const calendars = new WeakMap<Config, Calendar>()
+
+/** Finds the budget of the person of a session; undefined if there is none, or if agents of the wire do not show it. */
+export function spendOf(gateway: Gateway, { wire, keyPrefix = '', personBounds }: CallRecord): PersonSpend | undefined {
+  const budget = personBounds?.budget
+  if (!budget || !wire || !wires[wire].client.showsSpend || !isOfSession(keyPrefix)) return undefined
+  const { config } = gateway.snapshots.current
+  const calendar = calendars.get(config) ?? createCalendar(config.reporting)
+  calendars.set(config, calendar)
+  const leftNanos = gateway.admission.lookBudget({ ...personBounds, budget })
+  const share = Number(((budget.nanos - leftNanos) * 10_000n) / budget.nanos) / 10_000
+  return { share: Math.max(0, share), resetsMs: renewsAt(calendar, budget, personBounds.spend, gateway.nowMs()) }
 }

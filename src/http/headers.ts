@@ -1,7 +1,6 @@
 import type { GatewayError } from '../errors.ts'
-import type { ToldStanding } from '../gateway/admit.ts'
+import type { PersonSpend, ToldStanding } from '../gateway/admit.ts'
 import type { CallRecord } from '../gateway/record.ts'
-import type { PersonSpend } from '../gateway/spend.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 
 /** The headers that a page in a browser may read (rulings R8, R13). */
