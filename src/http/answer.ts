@@ -1,9 +1,9 @@
 import type { GatewayError } from '../errors.ts'
 import { plainEnvelope } from '../wires/answers/faults.ts'
 import type { ClientHalf } from '../wires/wire.ts'
+import type { BodyReader } from './framing.ts'
 import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
-import type { BodyReader } from './incoming-body.ts'
 import { wireAt } from './paths.ts'
 
 /** The body of an error, in the envelope of its wire (spec 7.1), or in the plain one if it has no wire. */

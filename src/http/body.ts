@@ -2,9 +2,8 @@ import { free } from '../bytes/free.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { type BodyShare, tooLarge } from '../gateway/fairness/places.ts'
-import { notHttp, refusal } from './framing.ts'
+import { type BodyReader, notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
-import type { BodyReader } from './incoming-body.ts'
 
 /** A body in this many pieces is joined. A body that arrives byte by byte would take a hundred times its size. */
 const piecesMax = 1_024

@@ -17,7 +17,7 @@ const exposed = [
 
 /*
  * Headers are lines with their line ends. Their values are our own ids, numbers and fixed words, or parts of the
- * request's head. Those were checked (`http1/fields.ts`), so no value can contain a line end.
+ * request's head. Those were checked (`http1/heads.ts`), so no value can contain a line end.
  */
 
 /** The headers with window and balance when the head is sent (ruling R13). No header has costs or prices (spec 1.8). */

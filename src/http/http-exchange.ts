@@ -1,11 +1,9 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { CallListener } from '../gateway/call.ts'
-import type { Fields } from '../http1/fields.ts'
-import { type Framing, inOnePiece, type RequestHead, staysOpen } from '../http1/heads.ts'
-import { isCredential } from './framing.ts'
+import { type Fields, type Framing, inOnePiece, type RequestHead, staysOpen } from '../http1/heads.ts'
+import { IncomingBody, isCredential } from './framing.ts'
 import { answerHead } from './headers.ts'
-import { IncomingBody } from './incoming-body.ts'
 
 /** The part of its listener's state that an answer depends on. */
 export interface ListenerTerms {

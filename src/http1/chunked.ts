@@ -1,6 +1,5 @@
 import { hexDigit } from '../bytes/hex-digit.ts'
-import { canStandInHead, isTokenOctet, readFields } from './fields.ts'
-import { ownIfLittle } from './heads.ts'
+import { canStandInHead, isTokenOctet, ownIfLittle, readFields } from './heads.ts'
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d

@@ -1,8 +1,15 @@
 import type { Socket } from 'node:net'
 import { isProxysAnswer } from '../config/egress.ts'
 import { ChunkedReader } from '../http1/chunked.ts'
-import { canStandInHead } from '../http1/fields.ts'
-import { framingOf, inOnePiece, ownBytes, type ResponseHead, readResponseHead, staysOpen } from '../http1/heads.ts'
+import {
+  canStandInHead,
+  framingOf,
+  inOnePiece,
+  ownBytes,
+  type ResponseHead,
+  readResponseHead,
+  staysOpen,
+} from '../http1/heads.ts'
 import { ProxyRefusal } from './dial.ts'
 import {
   type ConnectionTerms,
