@@ -1,4 +1,4 @@
-import type { ApiKey } from './account.ts'
+import type { ApiKey, LiveBounds } from './account.ts'
 import { StoreSilent } from './account.ts'
 import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered, Standing } from './admission.ts'
 import type { Balances } from './balances.ts'
@@ -16,7 +16,6 @@ import type {
 } from './desk.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures } from './limits.ts'
-import type { LiveBounds } from './live-bounds.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
 /**

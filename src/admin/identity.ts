@@ -1,4 +1,4 @@
-import type { AccessReader } from '../accounts/authenticate.ts'
+import type { AccessReader } from '../accounts/account.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
 import type { CallRecord } from '../gateway/record.ts'

@@ -1,6 +1,5 @@
-import type { Directory } from '../accounts/account.ts'
+import type { AccessReader, Directory } from '../accounts/account.ts'
 import type { Admission } from '../accounts/admission.ts'
-import type { AccessReader } from '../accounts/authenticate.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'

@@ -1,5 +1,5 @@
+import type { LiveBounds } from '../accounts/account.ts'
 import type { RequestOutcome } from '../accounts/ledger.ts'
-import type { LiveBounds } from '../accounts/live-bounds.ts'
 import type { Prices } from '../catalog/model.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { StopReason as FinishReason } from '../inference/answer.ts'

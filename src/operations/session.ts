@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { digestOfKey } from '../accounts/authenticate.ts'
+import { digestOfKey } from '../accounts/account.ts'
 import { digestKey } from '../accounts/keys.ts'
 import { type IssuedSession, operatorRoles, readToken } from '../accounts/operators.ts'
 import * as field from './fields.ts'

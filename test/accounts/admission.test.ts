@@ -7,7 +7,7 @@ import { createBalances } from '../../src/accounts/balances.ts'
 import type { Budget } from '../../src/accounts/budget.ts'
 import { type KeyBounds, keyBounds } from '../../src/accounts/key-bounds.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
-import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
+import { createBoundsBook } from '../../src/accounts/live-directory.ts'
 
 const key: ApiKey = {
   id: 'key_1',

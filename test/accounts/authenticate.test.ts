@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Account, ApiKey, Directory } from '../../src/accounts/account.ts'
-import { authenticate } from '../../src/accounts/authenticate.ts'
+import { type Account, type ApiKey, authenticate, type Directory } from '../../src/accounts/account.ts'
 import { createKey } from '../../src/accounts/keys.ts'
 
 const account: Account = { id: 'acct_1', name: 'one', state: 'active' }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { LiveBounds } from '../../src/accounts/account.ts'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
 import type { AdmissionRefusal, Admitted, Entered } from '../../src/accounts/admission.ts'
 import type { DeskAnswer, DeskOrder, DeskQuestion, DeskVerdict, KeyFigures } from '../../src/accounts/desk.ts'
 import { keyBounds } from '../../src/accounts/key-bounds.ts'
-import type { LiveBounds } from '../../src/accounts/live-bounds.ts'
 import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
 import { turn } from '../support/waiting.ts'
 
