@@ -31,8 +31,8 @@ function mismatch(matcher: Json, actual: Json | undefined, place: Place): Mismat
   const names = Object.keys(matcher)
   if (names.length > 0 && names.every((name) => name.startsWith('$'))) {
     return names.flatMap((name) => {
-      const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
-      if (!operator) throw new Error(`the operator ${name} is unknown; known are ${Object.keys(operators).join(', ')}`)
+      const operator = operators[name]
+      if (!operator) throw new Error(`the operator ${name} is unknown; known are ${operatorNames.join(', ')}`)
       return operator(matcher[name]!, actual, { ...place, fail })
     })
   }

@@ -34,7 +34,7 @@ export function readPath(path: string): Step[] {
     if (quoted !== undefined) steps.push({ kind: 'member', name: JSON.parse(`"${quoted}"`) })
     else if (entry !== undefined) steps.push({ kind: 'entry', at: Number(entry) })
     else if (whole === '[*]') steps.push({ kind: 'each' })
-    else if (whereName !== undefined) steps.push({ kind: 'each', where: { name: whereName, is: whereIs ?? '' } })
+    else if (whereName !== undefined) steps.push({ kind: 'each', where: { name: whereName, is: whereIs! } })
     else if (apply !== undefined) steps.push({ kind: 'apply', name: apply })
     else steps.push({ kind: 'member', name: name! })
   }

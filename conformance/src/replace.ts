@@ -17,8 +17,7 @@ export function replaceUses<T extends Json | undefined>(value: T, bindings: Bind
   }) as T
 }
 
-function replace(value: Json | undefined, find: (value: Json) => Json | undefined): Json | undefined {
-  if (value === undefined) return undefined
+function replace(value: Json | undefined, find: (value: Json | undefined) => Json | undefined): Json | undefined {
   const found = find(value)
   if (found !== undefined) return found
   if (Array.isArray(value)) return value.map((entry) => replace(entry, find)!)

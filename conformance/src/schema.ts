@@ -1,13 +1,13 @@
 import type { Json } from './case.ts'
 
-type Schema = true | { [keyword: string]: unknown }
+/** The schema `true` is read as one without keywords. */
+type Schema = { [keyword: string]: unknown }
 
 /**
  * Finds the first violation of a JSON schema, as text that begins with the place. It knows the keywords that case.schema.json
  * uses, and throws at any other.
  */
 export function findViolation(value: Json, schema: Schema, root: Schema = schema, at = ''): string | undefined {
-  if (schema === true) return undefined
   for (const [keyword, rule] of Object.entries(schema)) {
     if (annotations.has(keyword)) continue
     const check = checks[keyword]
@@ -18,7 +18,7 @@ export function findViolation(value: Json, schema: Schema, root: Schema = schema
   return undefined
 }
 
-type Place = { schema: { [keyword: string]: unknown }; root: Schema; at: string }
+type Place = { schema: Schema; root: Schema; at: string }
 
 const annotations = new Set(['$schema', '$id', '$defs', 'title', 'description'])
 

@@ -28,8 +28,8 @@ export class EventReader {
 
   #take(line: string): SeenEvent | undefined {
     if (line === '') return this.#finish()
-    const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
-    if (name === 'data') this.#lines.push(value)
+    const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line)!
+    if (name === 'data') this.#lines.push(value!)
     else if (name === 'event') this.#name = value
     return undefined
   }

@@ -5,7 +5,7 @@ import type { Answer, Ask, Case, Wire } from '../../../conformance/src/case.ts'
 import { wires } from '../../../conformance/src/case.ts'
 import { explain } from '../../../conformance/src/explain.ts'
 import type { JsonObject } from '../../../conformance/src/json.ts'
-import { probes } from '../../../conformance/src/probes.ts'
+import { probes, reportResult } from '../../../conformance/src/probes.ts'
 
 const parameters = { type: 'object' }
 const call = { id: 'c1', name: 'f', input: { city: 'Bern' } }
@@ -36,7 +36,7 @@ const asks: { [name: string]: Ask } = {
       {
         results: [
           { id: 'c1', text: 'Snow' },
-          { id: 'c2', text: '' },
+          { id: 'c2', text: reportResult },
         ],
       },
       { assistant: '', calls: [call] },
@@ -66,6 +66,7 @@ const bodies: { [wire in Wire]: { [name: string]: JsonObject } } = {
   chat: {
     'two choices': {
       id: 'c',
+      usage: {},
       choices: [
         { index: 1, message: { role: 'tool', content: 'one', refusal: 'No', annotations: [1] }, finish_reason: 'stop' },
         {
@@ -100,11 +101,10 @@ const bodies: { [wire in Wire]: { [name: string]: JsonObject } } = {
 export function writeAll(): string {
   const lines: string[] = []
   for (const wire of wires) {
-    for (const [name, ask] of Object.entries(asks))
-      lines.push(`# ${wire} asks: ${name}`, JSON.stringify(writeAsk(wire, ask)))
+    for (const [name, ask] of Object.entries(asks)) lines.push(`# ${wire} asks: ${name}`, show(writeAsk(wire, ask)))
     for (const [name, answer] of Object.entries(answers)) {
       const body = writeAnswer(wire, answer, 'm')
-      lines.push(`# ${wire} answers: ${name}`, JSON.stringify(body), ...streamOf(wire, body, answer))
+      lines.push(`# ${wire} answers: ${name}`, show(body), ...streamOf(wire, body, answer))
     }
     for (const [name, body] of Object.entries(bodies[wire]))
       lines.push(`# ${wire} streams: ${name}`, ...streamOf(wire, body, { hasUsage: false }))
@@ -112,8 +112,13 @@ export function writeAll(): string {
   return `${lines.join('\n')}\n`
 }
 
+/** Writes JSON with members that are undefined, too. */
+function show(value: unknown): string {
+  return JSON.stringify(value, (_, member) => (member === undefined ? 'it is undefined' : member))
+}
+
 function streamOf(wire: Wire, body: JsonObject, streaming: Parameters<typeof writeStream>[2]): string[] {
-  return writeStream(wire, body, streaming).map((event) => JSON.stringify(event))
+  return writeStream(wire, body, streaming).map(show)
 }
 
 const source = { source: 'A page', url: 'https://example.com/page', day: '2026-11-20', says: 'It says so.' }
