@@ -1,6 +1,6 @@
 /*
  * Weighs blocks of a JSON text for the estimate of its tokens, sixteen bytes at a time. AssemblyScript, which becomes
- * src/inference/estimate-code.ts by `npm run generate`; src/inference/estimate-bytes.ts says what is weighed and why, puts
+ * src/inference/estimate-code.ts by `npm run generate`; src/inference/estimate.ts says what is weighed and why, puts
  * the text into the memory and adds up (docs/decisions/0057-the-estimate-in-webassembly.md).
  */
 

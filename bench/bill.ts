@@ -1,5 +1,5 @@
 import { priceNanos } from '../src/catalog/model.ts'
-import { newRequestId } from '../src/ids/request-id.ts'
+import { newRequestId } from '../src/ids.ts'
 
 /** Nano-credits per million tokens. */
 export const prices = {

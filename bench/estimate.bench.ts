@@ -1,5 +1,4 @@
-import { estimateTextTokens } from '../src/inference/estimate.ts'
-import { estimateBytesTokens } from '../src/inference/estimate-bytes.ts'
+import { estimateBytesTokens, estimateTextTokens } from '../src/inference/estimate.ts'
 import { readSamples } from '../test/inference/samples.ts'
 import { formatCost, measureCost } from './micro.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { sha256Base62, sha256Hex } from '../src/ids/digest.ts'
+import { sha256Base62, sha256Hex } from '../src/ids.ts'
 import { type Listed, Register, Roster } from '../src/registers.ts'
 
 const steps = fc.array(fc.record({ adds: fc.boolean(), which: fc.nat(7) }), { maxLength: 60 })

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import { allOperations, describeApi } from '../../src/operations/openapi.ts'
 
 type Described = { responses: Record<string, unknown> }

@@ -1,7 +1,7 @@
 import { createBooks } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
-import { newRequestId } from '../../src/ids/request-id.ts'
+import { newRequestId } from '../../src/ids.ts'
 import { createRandom } from '../../src/store/seeded-random.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { type Unpacked, unpackDebian } from '../../servers/debian.ts'
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import { pack } from '../install/packed.ts'
 import { cache, must, root, run, shell, Unobtainable } from '../install/tools.ts'
 import pinned from '../pinned-node.json' with { type: 'json' }

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import { compress, type TarEntry, writeTar } from './tar.ts'
 
 /*

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 
 /**
  * A registry in memory, on loopback, for dry runs and tests: what a push needs of the OCI Distribution Specification 1.1. It refuses

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import type { LockedPackage } from './lock.ts'
 
 /* Lists of parts (SBOM), made from locks: CycloneDX 1.6 (ECMA-424) and SPDX 2.3 (ISO/IEC 5962). The same parts make the same bytes. */

@@ -2,7 +2,7 @@ import { type KeyObject, sign } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { formatSums, listFiles, manifestName, signatureName } from '../../src/host/installed.ts'
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import { must } from '../install/tools.ts'
 import { compress, writeTar } from './tar.ts'
 

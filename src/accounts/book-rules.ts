@@ -3,7 +3,7 @@
  * from them. A store finds the facts and makes the writes in one transaction; it decides nothing. All stores therefore
  * follow the same rules, whether in this process or on another machine.
  */
-import { randomText } from '../ids/base62.ts'
+import { randomText } from '../ids.ts'
 import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import {

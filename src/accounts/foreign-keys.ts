@@ -1,4 +1,4 @@
-import { randomText } from '../ids/base62.ts'
+import { randomText } from '../ids.ts'
 import { newAccount } from './book-rows.ts'
 import {
   type BookChange,

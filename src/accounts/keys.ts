@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { base62, randomText } from '../ids/base62.ts'
+import { base62, randomText } from '../ids.ts'
 
 const scheme = 'sk-tri-'
 const randomChars = 40

@@ -1,4 +1,4 @@
-import { randomText } from '../ids/base62.ts'
+import { randomText } from '../ids.ts'
 import { BookError, type BookErrorCode } from './book-error.ts'
 import { type BookChange, type BookWrite, type Facts, type Moment, whatDiffers, whatIsSet } from './book-rules.ts'
 import type { BoundWishes } from './bounds.ts'

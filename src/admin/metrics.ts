@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
-import { isSameSecret } from '../ids/digest.ts'
+import { isSameSecret } from '../ids.ts'
 import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 
 /** The metrics of a running server, for a scraper. */

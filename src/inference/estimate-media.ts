@@ -1,4 +1,4 @@
-import { holdsWord, placesOf } from '../bytes/search.ts'
+import { holdsWord, placesOf } from '../bytes/json.ts'
 
 /*
  * Estimates the tokens of images and documents. No tokenizer reads these. The rules are ours and close to the counts

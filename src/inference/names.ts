@@ -1,4 +1,4 @@
-import { sha256Hex } from '../ids/digest.ts'
+import { sha256Hex } from '../ids.ts'
 import type { InferenceRequest } from './request.ts'
 
 /** A tool as the client knows it. */

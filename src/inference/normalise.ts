@@ -1,6 +1,13 @@
 import { isBlank } from '../bytes/json-source.ts'
 import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart, UserTurn } from './request.ts'
 
+/** Splits a conversation. The leading operator turns are the preamble; all other turns keep their places (R-SYS 1). */
+export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
+  const first = all.findIndex((turn) => turn.by !== 'operator')
+  const size = first < 0 ? all.length : first
+  return { preamble: all.slice(0, size) as OperatorTurn[], turns: all.slice(size) }
+}
+
 /**
  * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a model turn's
  * calls move to the front of the text that follows, in the order of the calls. Operator text between results moves

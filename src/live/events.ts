@@ -1,7 +1,7 @@
 import { formatCredits } from '../accounts/credit.ts'
 import { soundOutcomes } from '../accounts/usage/question.ts'
 import type { CallRecord } from '../gateway/record.ts'
-import { randomText } from '../ids/base62.ts'
+import { randomText } from '../ids.ts'
 import type { UpstreamState } from '../operations/shapes.ts'
 import { isTold, rowOf } from './explanation.ts'
 import { overMsOf } from './recents.ts'

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { AdminHandler, ApiAnswer } from '../admin/answer.ts'
-import { isSameSecret } from '../ids/digest.ts'
+import { isSameSecret } from '../ids.ts'
 import type { Running } from '../operations/operation.ts'
 import type { Events } from './events.ts'
 

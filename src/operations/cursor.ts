@@ -1,4 +1,4 @@
-import { sha256Base62 } from '../ids/digest.ts'
+import { sha256Base62 } from '../ids.ts'
 import { ProblemError } from './problem.ts'
 
 /*

@@ -1,7 +1,6 @@
 import { isOurHost, type KnownSite, readCookie, siteOf } from '../admin/guard.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
-import { randomText } from '../ids/base62.ts'
-import { sha256Hex } from '../ids/digest.ts'
+import { randomText, sha256Hex } from '../ids.ts'
 import type { PersonIdentity, Provider } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 

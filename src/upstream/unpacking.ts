@@ -153,7 +153,7 @@ export class Unpacking implements UpstreamListener, Flight {
  * becomes an `error` event of the messages wire, with the name of the exception as its type. A wrong checksum, or an
  * end within a frame, ends the answer.
  */
-export class Unframing implements UpstreamListener {
+class Unframing implements UpstreamListener {
   readonly #frames = new EventFrames()
   readonly #listener: UpstreamListener
   readonly #abort: () => void

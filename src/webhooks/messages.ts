@@ -4,7 +4,7 @@ import type { ClockBook, ClockNews } from '../accounts/clock.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { StoredWarning, seenEvents, WebhookEvent } from '../accounts/warnings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { randomText } from '../ids/base62.ts'
+import { randomText } from '../ids.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 
 /** A webhook before it is signed. The same id always has the same content, apart from changed names. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { isAnsweredBy } from '../../src/catalog/answer-names.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { isAnsweredBy } from '../../src/gateway/settle.ts'
 
 const plain = resolveProfile('chat')
 

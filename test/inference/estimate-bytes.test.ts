@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { estimateBytesTokens } from '../../src/inference/estimate-bytes.ts'
+import { estimateBytesTokens } from '../../src/inference/estimate.ts'
 import { estimateMediaTokens, mediaHeadChars } from '../../src/inference/estimate-media.ts'
 import { runsUpTo } from '../support/runs.ts'
 

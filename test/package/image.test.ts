@@ -8,7 +8,7 @@ import { makeImage, readContainerfile, writeLayout } from '../../scripts/release
 import { pushImage } from '../../scripts/release/push.ts'
 import { startRegistry } from '../../scripts/release/registry.ts'
 import { writeTar } from '../../scripts/release/tar.ts'
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
 

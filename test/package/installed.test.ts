@@ -14,7 +14,7 @@ import {
   signatureName,
   verifyInstalled,
 } from '../../src/host/installed.ts'
-import { sha256Hex } from '../../src/ids/digest.ts'
+import { sha256Hex } from '../../src/ids.ts'
 import { testFolder } from '../support/folder.ts'
 
 /* A signed package, and what `triwire version --verify` finds in one that is not as it was signed. */

@@ -1,5 +1,5 @@
 import { createHash, randomInt } from 'node:crypto'
-import { randomText } from '../../ids/base62.ts'
+import { randomText } from '../../ids.ts'
 import { hasEnded } from '../account.ts'
 import { BookError } from '../book-error.ts'
 import type { BookChange, BookWrite, Facts } from '../book-rules.ts'

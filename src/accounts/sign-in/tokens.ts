@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { base62, randomText } from '../../ids/base62.ts'
+import { base62, randomText } from '../../ids.ts'
 import { digestKey } from '../keys.ts'
 
 /*

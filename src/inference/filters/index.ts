@@ -1,8 +1,6 @@
 import type { Step } from '../../bytes/step.ts'
-import type { AnswerEvent, ShownEvent } from '../answer.ts'
+import type { AnswerEvent, MediaKind, ShownEvent } from '../answer.ts'
 import { mintId } from '../ids.ts'
-import { LeftOutMedia } from './media.ts'
-import { gateReasoning } from './reasoning.ts'
 import { cutAtStops } from './stops.ts'
 import { splitThinkTags, type ThinkTags } from './think-tags.ts'
 import { requireWholeCalls } from './whole-calls.ts'
@@ -88,4 +86,86 @@ function restoreCalls(
     const known = names.get(block.name) ?? { name: block.name }
     return { ...event, block: { kind: 'tool_call', callId: mintId(callIdPrefix, requestId, index), ...known } }
   }
+}
+
+/**
+ * Lets reasoning through if the client may see it (spec 2.2, 2.7) and it has text. A block with only a seal is shown
+ * if the client asked for seals (ruling T7). The shown blocks are numbered anew, in the order in which they appear.
+ */
+function gateReasoning(shows: boolean, wantsSealed: boolean): Step<AnswerEvent, AnswerEvent> {
+  let count = 0
+  /** The new numbers of the shown blocks; undefined for reasoning that may still be shown. */
+  const numbers = new Map<number, number | undefined>()
+  return { push, end: () => [] }
+
+  function push(event: AnswerEvent): AnswerEvent[] {
+    switch (event.type) {
+      case 'block_start': {
+        if (event.block.kind === 'reasoning') {
+          if (shows) numbers.set(event.index, undefined)
+          return []
+        }
+        const index = count++
+        numbers.set(event.index, index)
+        return [index === event.index ? event : { ...event, index }]
+      }
+      case 'block_delta':
+      case 'block_seal': {
+        if (!numbers.has(event.index) || (event.type === 'block_seal' && !wantsSealed)) return []
+        const known = numbers.get(event.index)
+        if (known !== undefined) return [known === event.index ? event : { ...event, index: known }]
+        const index = count++
+        numbers.set(event.index, index)
+        return [
+          { type: 'block_start', index, block: { kind: 'reasoning' } },
+          { ...event, index },
+        ]
+      }
+      case 'block_stop': {
+        const index = numbers.get(event.index)
+        numbers.delete(event.index)
+        return index === undefined ? [] : [index === event.index ? event : { ...event, index }]
+      }
+      default:
+        return [event]
+    }
+  }
+}
+
+/** Collects the media of an answer. The client receives one sentence in their place (ruling Y9). */
+class LeftOutMedia {
+  /** The sources of the media seen, by kind. Some servers send the same source twice. */
+  readonly #sources = new Map<MediaKind, Set<string>>()
+
+  /** The kinds of media whose transcript was received. */
+  readonly #told = new Set<MediaKind>()
+
+  note({ media, source }: AnswerEvent & { type: 'media' }): void {
+    const known = this.#sources.get(media) ?? new Set()
+    if (source === undefined) this.#told.add(media)
+    else if (known.size < mediaMax) this.#sources.set(media, known.add(source))
+  }
+
+  /** Returns the sentence as a text block. @param index the number of the next block */
+  block(index: number): AnswerEvent[] {
+    const leftOut = [...this.#sources].filter(([kind]) => !this.#told.has(kind))
+    if (leftOut.length === 0) return []
+    const kinds = leftOut.map(([kind, { size }]) => wordsOf[kind](size))
+    const text = `[Left out of this answer, because it cannot be sent over this API: ${kinds.join(', ')}.]`
+    return [
+      { type: 'block_start', index, block: { kind: 'text' } },
+      { type: 'block_delta', index, text },
+      { type: 'block_stop', index, cut: false },
+    ]
+  }
+}
+
+const mediaMax = 1_000
+
+const wordsOf: Record<MediaKind, (count: number) => string> = {
+  image: (count) => (count === 1 ? 'an image' : `${count} images`),
+  // Audio and video are sent in pieces, so they are not counted.
+  audio: () => 'audio',
+  video: () => 'video',
+  file: (count) => (count === 1 ? 'a file' : `${count} files`),
 }

@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../ids/digest.ts'
+import { sha256Hex } from '../../ids.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, marker, type Transaction } from './database.ts'
 import { migrations, type PostgresMigration } from './schema.ts'

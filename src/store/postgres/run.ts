@@ -1,6 +1,5 @@
 import { countsBreakHex } from '../../accounts/usage/histogram.ts'
-import { sha256Hex } from '../../ids/digest.ts'
-import { newRequestId } from '../../ids/request-id.ts'
+import { newRequestId, sha256Hex } from '../../ids.ts'
 import { type Dialect, isText, type Statement } from '../sql/dialect.ts'
 import type { SliceSizes } from '../sql/listing.ts'
 import type { Row, StoreStep } from '../sql/step.ts'

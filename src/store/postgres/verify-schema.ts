@@ -1,4 +1,4 @@
-import { randomText } from '../../ids/base62.ts'
+import { randomText } from '../../ids.ts'
 import { readMoved } from '../sql/moments.ts'
 import type { Database, Transaction } from './database.ts'
 import { closeStore } from './moved.ts'

@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Model } from '../../catalog/model.ts'
-import { sha256Base62 } from '../../ids/digest.ts'
+import { sha256Base62 } from '../../ids.ts'
 import type { Fault } from '../../inference/answer.ts'
 import { type Calls, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { brokenFault, faultOfError } from './faults.ts'

@@ -1,4 +1,4 @@
-import { splitPreamble } from '../../inference/preamble.ts'
+import { splitPreamble } from '../../inference/normalise.ts'
 import type {
   DocumentPart,
   ImagePart,

@@ -1,7 +1,6 @@
 import { dataOf, type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
-import { endOfValue, type Range } from '../../bytes/json.ts'
+import { endOfValue, placesOf, type Range } from '../../bytes/json.ts'
 import type { JsonMember } from '../../bytes/scan.ts'
-import { placesOf } from '../../bytes/search.ts'
 import { serviceMembers } from '../../inference/usage.ts'
 import { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'

@@ -1,7 +1,15 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { firstOf, splitInclusive } from '../../inference/reported-usage.ts'
-import { mergeUsage, noteCost, noteService, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
+import {
+  firstOf,
+  mergeUsage,
+  noteCost,
+  noteService,
+  readCount,
+  splitInclusive,
+  type Usage,
+  type UsageReport,
+} from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /**

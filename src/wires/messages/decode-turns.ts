@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import { joinTexts, type Text } from '../../bytes/json-source.ts'
-import { splitPreamble } from '../../inference/preamble.ts'
+import { splitPreamble } from '../../inference/normalise.ts'
 import { argumentsOfObject } from '../../inference/raw-arguments.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
 import type {

@@ -1,7 +1,13 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { createCountReader } from '../../inference/reported-usage.ts'
-import { noteCost, noteService, tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
+import {
+  createCountReader,
+  noteCost,
+  noteService,
+  tokenCountMax,
+  type Usage,
+  type UsageReport,
+} from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /**

@@ -1,6 +1,6 @@
+import { holdsWord } from '../../bytes/json.ts'
 import { type JsonNode, valuesOf } from '../../bytes/json-nodes.ts'
 import type { NotedEnding } from '../../bytes/scan.ts'
-import { holdsWord } from '../../bytes/search.ts'
 import type { Model } from '../../catalog/model.ts'
 import { paidToolFields } from '../../catalog/routing-fields.ts'
 import type { ClientBody } from './client-body.ts'

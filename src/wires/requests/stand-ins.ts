@@ -1,7 +1,7 @@
 import type { RawJson } from '../../bytes/json.ts'
 import { beginsWith, joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { sha256Hex } from '../../ids/digest.ts'
+import { sha256Hex } from '../../ids.ts'
 import type { DocumentPart, ImagePart, ToolResultPart } from '../../inference/request.ts'
 import { withObjectType } from '../../inference/schema.ts'
 import { refuse } from './refusals.ts'

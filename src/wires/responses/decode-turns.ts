@@ -1,5 +1,5 @@
 import { joinTexts } from '../../bytes/json-source.ts'
-import { splitPreamble } from '../../inference/preamble.ts'
+import { splitPreamble } from '../../inference/normalise.ts'
 import type {
   DocumentPart,
   ImagePart,

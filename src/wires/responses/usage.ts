@@ -1,7 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { firstOf, splitInclusive } from '../../inference/reported-usage.ts'
-import { noteCost, noteService, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { firstOf, noteCost, noteService, splitInclusive, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /** Decodes usage. On this wire `input_tokens` includes cached tokens, while the gateway's counters are disjoint. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { mock } from 'node:test'
 import type { DeskAnswer } from '../../../src/accounts/desk.ts'
-import { newRequestId } from '../../../src/ids/request-id.ts'
+import { newRequestId } from '../../../src/ids.ts'
 import { AdmissionDesk } from '../../../src/store/postgres/admission-desk.ts'
 import type { Transaction } from '../../../src/store/postgres/database.ts'
 import { installFunctions } from '../../../src/store/postgres/migrate.ts'
