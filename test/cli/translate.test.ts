@@ -322,7 +322,12 @@ test('T5 translate shows a conversation key in its form scoped to an account', a
 })
 
 test('U5 translate makes no store, and prints neither a key nor other headers that the configuration sends', async () => {
-  const env = { ...options.env, NO_KEY: 'canary-a-key-of-ours', NO_ORG: 'secret-org', NO_SEAL_KEY: 'A'.repeat(43) }
+  const env = {
+    ...options.env,
+    NO_KEY: 'canary-a-key-of-ours',
+    NO_ORG: 'secret-org',
+    NO_SEAL_KEY: btoa('0123456789abcdefghijklmnopqrstuv'),
+  }
   const { stdout, stderr, code } = await runWarm([...base, 'request.json', '--json'], { ...options, env })
   assert.equal(code, 0)
   assert.doesNotMatch(stdout + stderr, /canary|secret-org/)
