@@ -1451,9 +1451,9 @@ export interface components {
             balance: string;
             /** @description credit set aside for requests that run on the servers that can be reached; always 0 at the command line, which asks no server */
             held: string;
-            /** @description the budget of all keys of the account together; null: only the balance limits it */
+            /** @description the budget of all its keys together; null: only the balance limits it */
             budget: components["schemas"]["Budget"] | null;
-            /** @description the most requests of all its keys in a minute; null: the limit of the configuration */
+            /** @description the most requests of all its keys per minute; null: as configured */
             rpm: number | null;
             /** @description balances below which `credit_low` is sent; null: the balance that the configuration sets */
             warn: string[] | null;
@@ -1500,15 +1500,15 @@ export interface components {
             credit?: string;
             /** @description the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description the most requests of all its keys in a minute; `none`: the limit of the configuration */
+            /** @description the most requests of all its keys per minute; `none`: as configured */
             rpm?: number | null;
             /** @description balances such as 50,10: when the balance of the account falls below one of them, a `credit_low` message is sent; `none`: the balance that the configuration sets */
             warn?: string[] | null;
-            /** @description the plan whose prices the account pays, by its name in the configuration; `none`: the prices of the models */
+            /** @description the plan of the configuration whose prices the account pays; `none`: the prices of the models */
             plan?: string | null;
             /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
+            /** @description pairs of your own, such as team=red,order=12, which have no meaning here; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
         };
         AccountCreditBody: {
@@ -1534,17 +1534,17 @@ export interface components {
             state?: components["schemas"]["AccountState"];
             /** @description the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description the most requests of all its keys in a minute; `none`: the limit of the configuration */
+            /** @description the most requests of all its keys per minute; `none`: as configured */
             rpm?: number | null;
             /** @description balances such as 50,10: when the balance of the account falls below one of them, a `credit_low` message is sent; `none`: the balance that the configuration sets */
             warn?: string[] | null;
-            /** @description the plan whose prices the account pays, by its name in the configuration; `none`: the prices of the models */
+            /** @description the plan of the configuration whose prices the account pays; `none`: the prices of the models */
             plan?: string | null;
             /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
+            /** @description pairs of your own, such as team=red,order=12, which have no meaning here; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
-            /** @description credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends the grants */
+            /** @description credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends it */
             grant?: components["schemas"]["Grant"] | null;
             /** @description the unspent part of a grant expires at the end of its month */
             lapse?: boolean;
@@ -1579,7 +1579,7 @@ export interface components {
             credits: string;
             /** @description the period after which the budget starts anew; null: it never does */
             per: components["schemas"]["BudgetPer"] | null;
-            /** @description what was spent in the current period; for a key, also by the keys that it replaced by rotation or that replaced it */
+            /** @description what was spent in the current period; for a key, together with keys before and after its rotation */
             readonly spent?: string;
             /** @description the part that is set aside for running requests */
             readonly held?: string;
@@ -1695,7 +1695,7 @@ export interface components {
             reasoning_tokens: number;
         };
         Demo: {
-            /** @description whether the demo can be made or exists; it is offered until the first request is billed */
+            /** @description whether the demo can be made or exists: until the first request is billed */
             offered: boolean;
             /** @description whether the demo exists */
             made: boolean;
@@ -1733,7 +1733,7 @@ export interface components {
             why: string;
             status: number | null;
             cause: string | null;
-            /** @description the error text of the provider, without secrets and without parts that repeat the request (see `explain_upstream_text`) */
+            /** @description the provider's error text without secrets and repetitions of the request (`explain_upstream_text`) */
             text: string | null;
             /** @description the duration of the attempt; for a running attempt, until now */
             ms: number;
@@ -1841,22 +1841,22 @@ export interface components {
             account_name: string | null;
             /** @description the budget of the key; null: only its account limits it */
             budget: components["schemas"]["Budget"] | null;
-            /** @description the most requests of the key in a minute; null: the limit of its account */
+            /** @description the most requests of the key per minute; null: the limit of its account */
             rpm: number | null;
             /** @description the models that the key may use; null: all models */
             models: string[] | null;
             /** @description the id of the person who uses the key */
             person: string | null;
             person_name: string | null;
-            /** @description the budget of that person for all their keys together; null: none */
+            /** @description the person's budget for all their keys; null: none */
             person_budget: components["schemas"]["Budget"] | null;
-            /** @description the most requests of that person in a minute, with all their keys; null: no limit */
+            /** @description the most requests of the person per minute, with all keys; null: no limit */
             person_rpm: number | null;
-            /** @description labels that say what the requests of the key are for, by dimension; null: none */
+            /** @description labels of the key's requests, by dimension; null: none */
             labels: components["schemas"]["Labels"] | null;
-            /** @description the dimensions in which a client of the key may choose another label; null: none */
+            /** @description dimensions in which its client may choose a label; null: none */
             may_choose: string[] | null;
-            /** @description the id in a system of the operator; a key that replaces this one by rotation keeps it */
+            /** @description the id in a system of the operator; a rotation keeps it */
             external_id: string | null;
             metadata: components["schemas"]["Metadata"] | null;
             /** @description the id of the session, if this is the key of a person's session */
@@ -1908,23 +1908,23 @@ export interface components {
             data: components["schemas"]["KeyBudget80MessageData"];
         };
         KeyCreateBody: {
-            /** @description a name for people; a key that replaces this one by rotation keeps it */
+            /** @description a name for people, which a rotation keeps */
             label?: string;
             /** @description the most credits that the key may spend: in each period, such as 5/day, 20/week or 100/month, or in total, such as 50; `none` removes the limit */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description the most requests of the key in a minute, at most as many as its account may make; `none`: as many as its account */
+            /** @description the most requests of the key per minute, within the limit of its account; `none`: no own limit */
             rpm?: number | null;
             /** @description the models that the key may use: ids separated by commas, such as large,small-*; `none`: all models */
             models?: string[] | null;
             /** @description the person who uses the key, by id, external id, or a unique name or e-mail address; `none`: nobody */
             person?: string | null;
-            /** @description what its requests are for: declared labels with commas between them, such as project=apollo,team=red, 4 at most; `none` takes them away */
+            /** @description the labels of the key's requests, separated by commas, such as project=apollo,team=red: at most 4 that the configuration declares; `none` removes them */
             labels?: components["schemas"]["Labels"] | null;
             /** @description the dimensions in which a client of the key may choose another declared label, separated by commas; `none`: no dimension */
             may_choose?: string[] | null;
             /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
+            /** @description pairs of your own, such as team=red,order=12, which have no meaning here; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
             /** @description when the key expires: after a duration such as 30d, at a time such as 2027-01-31T12:00:00Z, or at the beginning of a day such as 2027-01-31; `none`: never */
             expires?: string | null;
@@ -1951,19 +1951,19 @@ export interface components {
             label?: string | null;
             /** @description the most credits that the key may spend: in each period, such as 5/day, 20/week or 100/month, or in total, such as 50; `none` removes the limit */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description the most requests of the key in a minute, at most as many as its account may make; `none`: as many as its account */
+            /** @description the most requests of the key per minute, within the limit of its account; `none`: no own limit */
             rpm?: number | null;
             /** @description the models that the key may use: ids separated by commas, such as large,small-*; `none`: all models */
             models?: string[] | null;
             /** @description the person who uses the key, by id, external id, or a unique name or e-mail address; `none`: nobody */
             person?: string | null;
-            /** @description what its requests are for: declared labels with commas between them, such as project=apollo,team=red, 4 at most; `none` takes them away */
+            /** @description the labels of the key's requests, separated by commas, such as project=apollo,team=red: at most 4 that the configuration declares; `none` removes them */
             labels?: components["schemas"]["Labels"] | null;
             /** @description the dimensions in which a client of the key may choose another declared label, separated by commas; `none`: no dimension */
             may_choose?: string[] | null;
             /** @description the id in a system of your own; several objects may have the same id; `none` removes it */
             external_id?: string | null;
-            /** @description pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them */
+            /** @description pairs of your own, such as team=red,order=12, which have no meaning here; `none` removes them */
             metadata?: components["schemas"]["Metadata"] | null;
             /** @description when the key expires: after a duration such as 30d, at a time such as 2027-01-31T12:00:00Z, or at the beginning of a day such as 2027-01-31; `none`: never */
             expires?: string | null;
@@ -2051,7 +2051,7 @@ export interface components {
             cost: string;
             /** @description `billed` minus `cost`; null while `without_cost` is not 0 */
             margin: string | null;
-            /** @description debits without a cost, because the configuration had no price list of the provider */
+            /** @description debits without a cost, for lack of a price list of the provider */
             without_cost: number;
         };
         LedgerMarginPage: {
@@ -2144,20 +2144,20 @@ export interface components {
             account_name: string | null;
             /** @description the budget of the key; null: only its account limits it */
             budget: components["schemas"]["Budget"] | null;
-            /** @description the most requests of the key in a minute; null: the limit of its account */
+            /** @description the most requests of the key per minute; null: the limit of its account */
             rpm: number | null;
             /** @description the models that the key may use; null: all models */
             models: string[] | null;
             /** @description the id of the person who uses the key */
             person: string | null;
             person_name: string | null;
-            /** @description the budget of that person for all their keys together; null: none */
+            /** @description the person's budget for all their keys; null: none */
             person_budget: components["schemas"]["Budget"] | null;
-            /** @description the most requests of that person in a minute, with all their keys; null: no limit */
+            /** @description the most requests of the person per minute, with all keys; null: no limit */
             person_rpm: number | null;
-            /** @description labels that say what the requests of the key are for, by dimension; null: none */
+            /** @description labels of the key's requests, by dimension; null: none */
             labels: components["schemas"]["Labels"] | null;
-            /** @description the dimensions in which a client of the key may choose another label; null: none */
+            /** @description dimensions in which its client may choose a label; null: none */
             may_choose: string[] | null;
             /** @description the id of the session, if this is the key of a person's session */
             session: string | null;
@@ -2194,7 +2194,7 @@ export interface components {
             /** @description credits per million tokens; for `calls`, credits per call */
             prices: components["schemas"]["ModelPrices"];
             price_version: string;
-            /** @description whether at least half of its last 20 answers failed (at least 5 are needed); null if no server was asked */
+            /** @description whether at least half of its last 20 answers failed (of at least 5); null if no server was asked */
             failing: boolean | null;
         };
         ModelPage: {
@@ -2287,7 +2287,7 @@ export interface components {
         OperatorCreateBody: {
             /** @description the name of the operator: 1 to 64 letters, digits and . _ @ - */
             name: string;
-            /** @description `viewer` may read everything, `admin` may also make changes, `finance` may read only sums, prices and statements */
+            /** @description `viewer` reads everything, `admin` also makes changes, `finance` reads only sums, prices and statements */
             role: components["schemas"]["OperatorRole"];
             /**
              * @description how long the token is valid, such as 12h or 90d
@@ -2444,7 +2444,7 @@ export interface components {
              */
             complete_until: string;
             series: components["schemas"]["UsageSeries"][];
-            /** @description the sum of the groups that are not listed separately */
+            /** @description the sum of all further groups */
             other: components["schemas"]["UsageOther"] | null;
             total: components["schemas"]["UsageTotal"];
         };
@@ -2473,13 +2473,13 @@ export interface components {
             name: string | null;
             external_id: string | null;
             email: string | null;
-            /** @description the id of the only account whose keys the person may use; null: any account */
+            /** @description the id of the only account whose keys the person may use; null: any */
             account: string | null;
             /** @description the budget of all keys of the person together; null: none */
             budget: components["schemas"]["Budget"] | null;
             /** @description the most requests of the person in a minute, with all their keys; null: no limit */
             rpm: number | null;
-            /** @description the id of the main identity, if this row is a second identity of the same person */
+            /** @description the id of the main identity, if this is a second one of the same person */
             linked_to: string | null;
             /** Format: date-time */
             created: string;
@@ -2528,7 +2528,7 @@ export interface components {
             account?: string | null;
             /** @description the most credits that all keys of the person may spend together, such as 50/month; the person needs an account; `none`: no limit */
             budget?: components["schemas"]["Budget"] | null;
-            /** @description the most requests of the person in a minute, with all their keys; `none`: no limit */
+            /** @description the most requests of the person per minute, with all keys; `none`: no limit */
             rpm?: number | null;
         };
         PersonImportAnswer: {
@@ -2541,7 +2541,7 @@ export interface components {
             csv: string;
         };
         PersonLinkBody: {
-            /** @description the second identity of this person, by id, external id, or a unique name or e-mail address */
+            /** @description the second identity of the person: id, external id, or unique name or e-mail address */
             other: string;
         };
         PersonPage: {
@@ -2820,7 +2820,7 @@ export interface components {
             /** @description streams that run now */
             streams: number;
             ledger: components["schemas"]["StatusLedger"];
-            /** @description what is wrong with the clock that dates entries, or with the clock of the machine; null: nothing */
+            /** @description what is wrong with the clock that dates entries, or with the machine's; null: nothing */
             clock: string | null;
             /** @description the value of about the last minute */
             loop_lag_p99_ms: number;
@@ -2830,20 +2830,20 @@ export interface components {
             api_url: string | null;
             /** @description where operators reach the admin listener; null: the configuration does not say it */
             public_url: string | null;
-            /** @description present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md */
+            /** @description present only while reports leave out a part of the ledger, not summed up yet: see docs/operating.md */
             folding?: components["schemas"]["StatusFolding"];
             /** @description a digest of the settings that must be the same on all servers of a store */
             config_digest: string;
             /** @description upstream accounts that this server does not use because other servers of the store met a failure there */
             heard: components["schemas"]["StatusHeard"][];
-            /** @description models for which at least half of the last 20 answers failed on this server; at least 5 answers are needed */
+            /** @description models of whose last 20 answers on this server (at least 5) at least half failed */
             failing: string[];
             /** @description whether the built-in simulator answers */
             demo: boolean;
-            /** @description what an operator should act on now, the most urgent first: see `GET /needs` */
+            /** @description what needs an operator now, the most urgent first: see `GET /needs` */
             needs?: components["schemas"]["Need"][];
         };
-        /** @description present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md */
+        /** @description present only while reports leave out a part of the ledger, not summed up yet: see docs/operating.md */
         StatusFolding: {
             /** @description entries that the figures of reports include */
             folded: number;
@@ -2856,7 +2856,7 @@ export interface components {
             account: string | null;
             /** @description the cause, as the log names it */
             cause: string;
-            /** @description the name of the server that met the cause, and its number among the servers of the store */
+            /** @description the name of the server that met the cause, and its number in the store */
             met_by: string;
             /** @description when that server uses it again; null: an operator has disabled it there */
             until: string | null;
@@ -2957,7 +2957,7 @@ export interface components {
             heard: boolean;
             /** @description the time until it is tried again; null if it is in use */
             wait_ms: number | null;
-            /** @description whether at least half of its last 20 answers for the model failed (at least 5 are needed), in any state */
+            /** @description whether at least half of its last 20 answers for the model failed (of at least 5), in any state */
             failing: boolean;
             /** @description failures since its last success */
             failures: number;
@@ -3019,10 +3019,10 @@ export interface components {
              * @description the time until which the figures are complete; later requests may not be counted yet
              */
             complete_until: string;
-            /** @description present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md */
+            /** @description present only while reports leave out a part of the ledger, not summed up yet: see docs/operating.md */
             folding?: components["schemas"]["StatusFolding"];
             series: components["schemas"]["UsageSeries"][];
-            /** @description the sum of the groups that are not listed separately */
+            /** @description the sum of all further groups */
             other: components["schemas"]["UsageOther"] | null;
             total: components["schemas"]["UsageTotal"];
         };
@@ -3329,7 +3329,7 @@ export interface operations {
                 model?: string;
                 /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
-                /** @description only requests that ended at or after this time: a day of the reporting zone, or a time */
+                /** @description only requests that ended since: a day of the reporting zone, or a time */
                 from?: string;
                 /** @description only requests that ended before this time */
                 to?: string;
@@ -3409,7 +3409,7 @@ export interface operations {
                 month?: string;
                 /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest */
+                /** @description how many groups are shown, the largest by the first measure; `other` is the sum of the rest */
                 top?: number;
                 /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
@@ -3621,7 +3621,7 @@ export interface operations {
                 model?: string;
                 /** @description only requests with one of these outcomes, separated by commas */
                 outcome?: string;
-                /** @description only requests that ended at or after this time: a day of the reporting zone, or a time */
+                /** @description only requests that ended since: a day of the reporting zone, or a time */
                 from?: string;
                 /** @description only requests that ended before this time */
                 to?: string;
@@ -3701,7 +3701,7 @@ export interface operations {
                 month?: string;
                 /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest */
+                /** @description how many groups are shown, the largest by the first measure; `other` is the sum of the rest */
                 top?: number;
                 /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
@@ -4069,11 +4069,11 @@ export interface operations {
             query?: {
                 /** @description the name or id of the account */
                 account?: string;
-                /** @description only those of this person, named by id, external id or name */
+                /** @description only those of this person, by id, external id or name */
                 person?: string;
                 /** @description only keys whose label, first characters or id begin with this text */
                 q?: string;
-                /** @description only keys in this state; `suspended`: keys of a suspended account that are neither revoked nor expired */
+                /** @description only keys in this state; `suspended`: neither revoked nor expired, but the account is suspended */
                 state?: components["schemas"]["KeyListState"];
                 /** @description only those with this id in a system of your own */
                 external_id?: string;
@@ -4340,7 +4340,7 @@ export interface operations {
             query?: {
                 /** @description the name or id of the account */
                 account?: string;
-                /** @description only people whose name, external id or e-mail address contains this text, or whose id begins with it */
+                /** @description only people with this text in their name, external id or address, or at the start of their id */
                 q?: string;
                 /** @description the largest number of rows */
                 limit?: number;
@@ -4457,7 +4457,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the person, by id, external id, or a unique name or e-mail address */
+                /** @description the person: id, external id, or unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4493,7 +4493,7 @@ export interface operations {
                 "If-Match": string;
             };
             path: {
-                /** @description the person, by id, external id, or a unique name or e-mail address */
+                /** @description the person: id, external id, or unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4531,7 +4531,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the person, by id, external id, or a unique name or e-mail address */
+                /** @description the person: id, external id, or unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4567,7 +4567,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the person, by id, external id, or a unique name or e-mail address */
+                /** @description the person: id, external id, or unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4599,7 +4599,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description the person, by id, external id, or a unique name or e-mail address */
+                /** @description the person: id, external id, or unique name or e-mail address */
                 person: string;
             };
             cookie?: never;
@@ -4631,7 +4631,7 @@ export interface operations {
             query?: {
                 /** @description the name or id of the account */
                 account?: string;
-                /** @description only those of this person, named by id, external id or name */
+                /** @description only those of this person, by id, external id or name */
                 person?: string;
                 /** @description also list sessions that have ended */
                 ended?: boolean;
@@ -4707,7 +4707,7 @@ export interface operations {
                 key?: string;
                 /** @description only data of this model, by its id in the catalog */
                 model?: string;
-                /** @description only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
+                /** @description only entries from this time on: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
                 from?: string;
                 /** @description only entries posted before this time */
                 to?: string;
@@ -4752,7 +4752,7 @@ export interface operations {
                 key?: string;
                 /** @description only data of this model, by its id in the catalog */
                 model?: string;
-                /** @description only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
+                /** @description only entries from this time on: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
                 from?: string;
                 /** @description only entries posted before this time */
                 to?: string;
@@ -4795,7 +4795,7 @@ export interface operations {
                 key?: string;
                 /** @description only data of this model, by its id in the catalog */
                 model?: string;
-                /** @description only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
+                /** @description only entries from this time on: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z */
                 from?: string;
                 /** @description only entries posted before this time */
                 to?: string;
@@ -4878,7 +4878,7 @@ export interface operations {
                 by?: string;
                 /** @description the figures to show, separated by commas: any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
                 measures?: string;
-                /** @description the number of groups that are shown separately, the largest by the first measure; `other` is the sum of the rest */
+                /** @description how many groups are shown, the largest by the first measure; `other` is the sum of the rest */
                 top?: number;
                 /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
@@ -5344,7 +5344,7 @@ export interface operations {
                 outcome?: string;
                 /** @description only requests with one of these HTTP statuses (only requests in memory have one), separated by commas */
                 status?: string;
-                /** @description only requests that ended at or after this time: a day of the reporting zone such as 2026-11-21, or a time */
+                /** @description only requests that ended from this time on: a day of the reporting zone, or a time */
                 from?: string;
                 /** @description only requests that ended before this time */
                 to?: string;
@@ -5517,7 +5517,7 @@ export interface operations {
                 model?: string;
                 /** @description the wire; default: the wire of the model, if the client speaks it */
                 wire?: components["schemas"]["ClientWires"];
-                /** @description where clients reach the gateway; default: the setting `api_url`, or else the address on which the gateway listens */
+                /** @description where clients reach the gateway; default: the setting `api_url`, or else the listening address */
                 url?: string;
             };
             header?: never;
@@ -5692,7 +5692,7 @@ export interface operations {
                 operation?: string;
                 /** @description only changes of this object, by its id */
                 object?: string;
-                /** @description only changes at or after this time: a day of the reporting zone, or a time */
+                /** @description only changes from this time on: a day of the reporting zone, or a time */
                 from?: string;
                 /** @description only changes before this time */
                 to?: string;
@@ -5730,7 +5730,7 @@ export interface operations {
     openapi: {
         parameters: {
             query?: {
-                /** @description only operations of these groups, such as account,key; the group is the first part of an operation's id */
+                /** @description only operations of these groups, such as account,key: the first parts of their ids */
                 groups?: string;
             };
             header?: never;

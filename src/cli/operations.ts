@@ -94,7 +94,7 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
 /** Returns a field's description: that of a wrapper such as `optional`, or else that of the inner schema. */
 function describe(schema: z.ZodType): string {
   const { description } = unwrap(schema, (inner) => inner.description === undefined)
-  return (description ?? '').replaceAll('`', '')
+  return (description ?? '').replaceAll('`', '"')
 }
 
 const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']

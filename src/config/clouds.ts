@@ -15,9 +15,7 @@ const aws = z.strictObject({
   service: text()
     .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be the name of a service such as bedrock' })
     .optional()
-    .describe(
-      'The AWS service for which requests are signed. It is needed only if the host of `base_url` does not belong to AWS.',
-    ),
+    .describe("The AWS service that requests are signed for. Needed only if the host of `base_url` is not AWS's."),
   profile: filled('must be the name of a profile')
     .optional()
     .describe(
@@ -51,12 +49,10 @@ const azureScope = 'https://ai.azure.com/.default'
 
 const azure = z
   .strictObject({
-    tenant: filled('must be the id of a tenant')
-      .optional()
-      .describe('The id of the tenant. Default: `AZURE_TENANT_ID`.'),
+    tenant: filled('must be the id of a tenant').optional().describe("The tenant's id. Default: `AZURE_TENANT_ID`."),
     client: filled('must be the id of an application')
       .optional()
-      .describe('The id of the application. Default: `AZURE_CLIENT_ID`.'),
+      .describe("The application's id. Default: `AZURE_CLIENT_ID`."),
     secret: filled('must not be empty')
       .optional()
       .describe('The secret of the application. Use `secret_file` instead to keep it out of this file.'),
@@ -79,9 +75,7 @@ const azure = z
 export const cloudKeys = {
   aws: aws
     .optional()
-    .describe(
-      "Credentials of AWS instead of a key. They come from these settings and from AWS's own environment variables.",
-    ),
+    .describe("Credentials of AWS instead of a key: from these settings and AWS's own environment variables."),
   google: google.optional().describe('Tokens of Google instead of a key.'),
   azure: azure.optional().describe('Tokens of Microsoft Entra instead of a key.'),
 }

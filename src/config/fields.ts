@@ -109,7 +109,7 @@ const { reasoning, replay_thought: replayThought } = profileKeys.shape
 export const profileMap = z
   .strictObject({
     extends: oneOf(profileNames).describe(
-      'The named profile on which this one is based. Default: the plain profile of the wire.',
+      "The named profile that this one extends. Default: the wire's plain profile.",
     ),
     ...profileKeys.shape,
     reasoning: reasoning.partial().describe(reasoning.description!),

@@ -90,11 +90,9 @@ const oneOrMore = <Item extends z.ZodType>(item: Item, error: string) =>
 const band = z
   .strictObject({
     name: filled('must not be empty').describe(
-      'The name of the band in reports, such as peak. It must be unique in its row.',
+      "The band's name in reports, such as peak. It must be unique in its row.",
     ),
-    zone: timeZone
-      .optional()
-      .describe("The time zone of the band's hours and days. Default: the time zone of its calendar."),
+    zone: timeZone.optional().describe("The time zone of the band's hours and days. Default: that of its calendar."),
     days: oneOrMore(days, daysCure).optional().describe("The days on which the band's hours begin. Default: all days."),
     hours: oneOrMore(hours, hoursCure)
       .optional()
@@ -104,9 +102,7 @@ const band = z
     not_on: filled('must be the name of a calendar')
       .optional()
       .describe('The name of an entry of `calendars`. On its days, no hours of the band begin.'),
-    times: factor
-      .optional()
-      .describe('The factor for all token prices of the row. Instead of a factor, the band may have prices.'),
+    times: factor.optional().describe('The factor for all token prices of the row. A band may have prices instead.'),
     ...z.strictObject(rates).partial().shape,
     steps,
   })
@@ -140,9 +136,7 @@ const row = z
   .strictObject({
     from: instant
       .optional()
-      .describe(
-        'In a list of rows: the time from which the row applies, with its time zone. The first row needs none.',
-      ),
+      .describe('In a list of rows: the time from which the row applies, with a time zone. The first row needs none.'),
     ...rates,
     steps,
     calls: z
@@ -150,7 +144,7 @@ const row = z
         error: 'must be a map of credits per call, such as { web_search: "0.01" }',
       })
       .optional()
-      .describe('The credits for one call of a tool that the provider runs, by kind, such as `web_search`.'),
+      .describe('The credits for a call of a tool that the provider runs, by kind, such as `web_search`.'),
     bands: z
       .array(band, { error: 'must be a list of maps, each with `name`, `hours` and `times`' })
       .optional()
@@ -172,9 +166,7 @@ const row = z
         },
       )
       .optional()
-      .describe(
-        'Prices by the geography that the provider reports (`inference_geo`): a factor for all token prices, or a map of prices.',
-      ),
+      .describe('Prices by the geography that the provider reports (`inference_geo`): a factor, or a map of prices.'),
     counts: oneOf(['end', 'start'])
       .optional()
       .describe(
@@ -219,18 +211,16 @@ const calendar = z
 
 const planModels = z.record(z.string(), z.union([factor, prices], { error: `${factorCure}, or prices` }))
 
-/** The prices of accounts with a plan. */
+/** Plans: the prices of the accounts that have one, by name. */
 export const plans = z.record(
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, { error: 'must be letters, digits, and . _ -' }),
   z.strictObject({
     times: factor
       .optional()
       .describe(
-        "The factor for the token prices of all models. The prices of calls of the provider's tools stay the same.",
+        "The factor for the token prices of all models. Prices of calls of the provider's tools stay the same.",
       ),
-    models: planModels
-      .optional()
-      .describe('Factors or prices for single models, by id. They replace `times` for these models.'),
+    models: planModels.optional().describe('Factors or prices for single models, by id, which replace `times`.'),
   }),
   { error: 'must be a map of plans by name, such as gold: { times: "0.9" }' },
 )
@@ -259,7 +249,7 @@ export function daysOf({ days: spans }: Calendars[string]): Set<number> {
   return all
 }
 
-/** Returns for each weekday whether a band has it, Sunday first. A range such as `fri-mon` includes Sunday. */
+/** Returns for each weekday, Sunday first, whether the band includes it. The range `fri-mon` includes Sunday. */
 export function weekdaysOf({ days: spans }: Pick<BandEntry, 'days'>): boolean[] {
   if (spans === undefined) return Array.from({ length: 7 }, () => true)
   const found = Array.from({ length: 7 }, () => false)
@@ -275,7 +265,7 @@ export function weekdaysOf({ days: spans }: Pick<BandEntry, 'days'>): boolean[] 
 
 const minuteMs = 60_000
 
-/** Returns the hours of a band, in ms from midnight of the day on which they begin. */
+/** Returns the hours of a band, in ms from midnight of the day on which the hours begin. */
 export function windowsOf({
   hours: spans = '00:00-24:00',
 }: Pick<BandEntry, 'hours'>): { startMs: number; endMs: number }[] {

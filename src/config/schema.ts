@@ -42,15 +42,13 @@ const route = z.strictObject({
     .positive({ error: 'must be a number above 0' })
     .max(1_000_000, { error: 'must be at most 1000000' })
     .prefault(1)
-    .describe(
-      'The share of requests that the upstream gets, relative to the weights of the other upstreams with the same priority.',
-    ),
+    .describe('The share of requests that the upstream gets, compared with others of the same priority.'),
   upstream_model: upstreamModel
     .optional()
-    .describe('The name of the model at this upstream. Default: the `upstream_model` of the model.'),
+    .describe("The model's name at this upstream. Default: the model's `upstream_model`."),
   profile: profile
     .optional()
-    .describe('How this upstream differs from the standard of its wire. Default: the profile of the model.'),
+    .describe("How this upstream differs from its wire's standard. Default: the model's profile."),
   cost: prices
     .optional()
     .describe(
@@ -77,9 +75,7 @@ const model = z.strictObject({
   also: z
     .array(modelId, { error: 'must be a list of ids' })
     .prefault([])
-    .describe(
-      'Further names of the same model. Each appears in the list of models, and requests for any of them are billed as `id`.',
-    ),
+    .describe('Further names of the model. Each is in the list of models, and requests for it are billed as `id`.'),
   wire: oneOf(modelWireNames).describe('The wire (API format) that all upstreams of the model speak.'),
   upstream: z
     .union(
@@ -103,7 +99,7 @@ const model = z.strictObject({
     ),
   cost: prices
     .optional()
-    .describe('What the provider of the model charges, in credits. Default: none; the ledger then records no costs.'),
+    .describe("What the model's provider charges, in credits. Default: none, and the ledger has no costs."),
   prices: prices.describe(
     'What the gateway charges, in credits per million tokens: decimals in quotes, with at most 9 decimal places. A list has one row for each date on which prices change.',
   ),
@@ -195,12 +191,10 @@ const keySources = ['key', 'key_file', 'key_command', 'aws', 'google', 'azure'] 
 const account = z
   .strictObject({
     name: filled('must not be empty').describe('The name of the account in logs and metrics.'),
-    key: field.providerKey
-      .optional()
-      .describe('The API key at the provider. Use `key_file` or `key_command` instead to keep it out of this file.'),
+    key: field.providerKey.optional().describe('The API key at the provider. Alternatives: `key_file`, `key_command`.'),
     key_file: field.filePath
       .optional()
-      .describe('A file that holds the key and nothing else. It is read again when it changes.'),
+      .describe('A file with the key and nothing else. It is read again when it changes.'),
     key_command: z
       .array(filled('must be text'), { error: 'must be a list: the program and its arguments' })
       .min(1, { error: 'must name a program' })
@@ -277,16 +271,14 @@ const upstream = z
             field.complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
         }
       })
-      .describe(
-        'The accounts at the provider. Requests are spread over them, and each conversation stays with one account.',
-      ),
+      .describe('The accounts at the provider. Requests are spread over them; each conversation stays with one.'),
     messages_headers: oneOf(['anthropic', 'msgwire'])
       .prefault('anthropic')
       .describe('How the version and beta headers of the messages wire are spelled in requests to this upstream.'),
     headers: field.headers.prefault({}).describe('Headers sent with every request to the upstream.'),
     reuse: flag
       .prefault(true)
-      .describe('Whether connections are used for several requests. `false`: each request opens a new connection.'),
+      .describe('Whether connections are reused. `false`: each request opens a new connection.'),
   })
   .superRefine(({ base_url: baseUrl, key_header: keyHeader, accounts }, context) => {
     for (const [index, account] of accounts.entries()) {
@@ -311,16 +303,12 @@ const tls = z.strictObject({
   cert: field.filePath.describe(
     "A file with the server's certificate in PEM, followed by the certificates of its authorities. A reload reads it again.",
   ),
-  key: field.filePath.describe(
-    'A file with the private key of the certificate in PEM, without a passphrase. A reload reads it again.',
-  ),
+  key: field.filePath.describe('A file with its private key in PEM, without a passphrase. A reload reads it again.'),
 })
 
 const limits = z.strictObject({
   requests_per_minute: count(1).prefault(300).describe('The most requests of one account in a window of 60 seconds.'),
-  failed_auth_per_minute: count(1)
-    .prefault(10)
-    .describe('The most failed authentications from one address in 60 seconds.'),
+  failed_auth_per_minute: count(1).prefault(10).describe('The most failed authentications of one address in 60 s.'),
   body_bytes_max: count(1024).prefault(5_242_880).describe('The largest request body, in bytes.'),
   connections_max: count(1).prefault(20_000).describe('The most connections of clients that may be open.'),
 })
@@ -328,9 +316,7 @@ const limits = z.strictObject({
 const billing = z.strictObject({
   cut_answers: oneOf(['bill', 'waive'])
     .prefault('bill')
-    .describe(
-      'Whether an answer is billed if the upstream breaks it off after the client has received output. `waive`: it costs nothing.',
-    ),
+    .describe('Whether an answer is billed if the upstream breaks it off after output was delivered.'),
   read_on: field
     .duration('0ms', '24h')
     .prefault('10s')
@@ -346,18 +332,9 @@ const billing = z.strictObject({
 })
 
 const timeouts = z.strictObject({
-  headers: field
-    .duration('1ms', '24h')
-    .prefault('15s')
-    .describe('The time in which a client must send its request headers.'),
-  body: field
-    .duration('1ms', '24h')
-    .prefault('60s')
-    .describe('The time in which a client must send its whole request body.'),
-  body_gap: field
-    .duration('1ms', '24h')
-    .prefault('20s')
-    .describe('The longest pause while a client sends its request body.'),
+  headers: field.duration('1ms', '24h').prefault('15s').describe('How long a client may take to send its headers.'),
+  body: field.duration('1ms', '24h').prefault('60s').describe('How long a client may take to send its whole body.'),
+  body_gap: field.duration('1ms', '24h').prefault('20s').describe('The longest pause while a client sends its body.'),
   linger: field
     .duration('1ms', '24h')
     .prefault('5s')
@@ -367,28 +344,19 @@ const timeouts = z.strictObject({
   keep_alive: field
     .duration('1ms', '24h')
     .prefault('65s')
-    .describe('How long an idle connection of a client stays open, in whole seconds.'),
-  write_stall: field
-    .duration('1ms', '24h')
-    .prefault('60s')
-    .describe('How long a client may stop reading an answer before its connection is closed.'),
+    .describe('How long an idle client connection stays open (whole s).'),
+  write_stall: field.duration('1ms', '24h').prefault('60s').describe('How long a client may stop reading an answer.'),
   connect: field.duration('1ms', '24h').prefault('5s').describe('The time limit for connecting to an upstream.'),
   first_byte_stream: field
     .duration('1ms', '7d')
     .prefault('300s')
-    .describe('The time limit for the first byte of a stream from an upstream.'),
+    .describe('How long an upstream may take to begin a stream.'),
   first_byte_json: field
     .duration('1ms', '7d')
     .prefault('600s')
-    .describe('The time limit for the first byte of a JSON answer from an upstream.'),
-  idle: field
-    .duration('1ms', '24h')
-    .prefault('120s')
-    .describe('The longest time without any byte from an upstream during an answer.'),
-  progress: field
-    .duration('1ms', '24h')
-    .prefault('300s')
-    .describe('How long an upstream may send only comments and pings.'),
+    .describe('How long an upstream may take to begin a JSON answer.'),
+  idle: field.duration('1ms', '24h').prefault('120s').describe('The longest silence of an upstream during an answer.'),
+  progress: field.duration('1ms', '24h').prefault('300s').describe('How long an upstream may send only keep-alives.'),
   total: field.duration('1ms', longestTimeout).prefault('60m').describe('The time limit for a whole answer.'),
   settle_window: field
     .duration('0ms', longestTimeout)
@@ -405,11 +373,8 @@ const timeouts = z.strictObject({
   drain_deadline: field
     .duration('0ms', '7d')
     .prefault('300s')
-    .describe('After SIGTERM: how long running requests may take to finish.'),
-  ping: field
-    .duration('1ms', '24h')
-    .prefault('10s')
-    .describe('How long a stream to a client may be silent before the gateway sends a keep-alive.'),
+    .describe('After SIGTERM: how long running requests may take.'),
+  ping: field.duration('1ms', '24h').prefault('10s').describe('How long a stream may be silent before a keep-alive.'),
 })
 
 const sealKeyCure = 'must be 32 bytes in base64, 8 of them different; `openssl rand -base64 32` makes one'
@@ -421,9 +386,7 @@ const metrics = z.strictObject({
     .regex(/^[!-~]{16,}$/, { error: metricsTokenCure, abort: true })
     .refine((value) => !isGuessable(value), { error: metricsTokenCure })
     .optional()
-    .describe(
-      'The token that a scraper must send as `authorization: Bearer`. Default: no token is needed on loopback.',
-    ),
+    .describe('The token that a scraper must send as `authorization: Bearer`. Default: none is needed on loopback.'),
   accounts: flag
     .prefault(false)
     .describe('Whether there are metrics for each account, labelled with its name. At most 10,000 accounts have them.'),
@@ -451,12 +414,8 @@ const telemetry = z.strictObject({
     ),
   genai: oneOf(['standard', 'compat'])
     .prefault('standard')
-    .describe(
-      'Which `gen_ai` metrics are sent. `compat`: the standard ones and the older `gen_ai.client.token.usage`.',
-    ),
-  propagate: flag
-    .prefault(false)
-    .describe('Whether requests to upstreams carry the trace in the header `traceparent`.'),
+    .describe('Which `gen_ai` metrics are sent. `compat` adds the older `gen_ai.client.token.usage`.'),
+  propagate: flag.prefault(false).describe('Whether requests to upstreams have the trace in the header `traceparent`.'),
 })
 
 const reporting = z.strictObject({
@@ -486,21 +445,17 @@ const shown = (most: number) =>
 
 const credits = z.strictObject({
   symbol: shown(8).prefault('').describe('The symbol before amounts on statements and in the console, such as `€`.'),
-  name: shown(40)
-    .prefault('credits')
-    .describe('The name of a credit. If one credit is worth one unit of a currency, use its code, such as `EUR`.'),
-  seller: shown(200)
-    .prefault('')
-    .describe('The seller of the credits, as shown on statements: name and address, in one or more lines.'),
+  name: shown(40).prefault('credits').describe('The name of a credit, such as `EUR` if one credit is worth one euro.'),
+  seller: shown(200).prefault('').describe('The seller on statements: name and address, in one or more lines.'),
 })
 
 const log = z.strictObject({
   level: oneOf(['info', 'error'])
     .prefault('info')
-    .describe('The least severe lines that are logged. `info` logs a line for each request.'),
+    .describe('`info` logs a line for each request, `error` only errors.'),
   format: oneOf(['auto', 'json', 'pretty'])
     .prefault('auto')
-    .describe('The form of log lines. `auto`: pretty on a terminal, otherwise JSON.'),
+    .describe('`auto`: pretty on a terminal, and otherwise JSON.'),
 })
 
 const belowCure = 'must be a decimal of at most 9 places in quotes, such as "5": credits'
@@ -532,12 +487,8 @@ const webhook = z
   })
 
 export const configSchema = z.strictObject({
-  listen: field.address
-    .prefault('127.0.0.1:8080')
-    .describe('The address of the public listener, which clients use. Port 0 takes any free port.'),
-  tls: tls
-    .optional()
-    .describe('TLS (1.2 or later) on the public listener. Default: plain HTTP, behind a proxy that does TLS.'),
+  listen: field.address.prefault('127.0.0.1:8080').describe('The address for clients. Port 0 takes any free port.'),
+  tls: tls.optional().describe('TLS (1.2 or later) for clients. Default: plain HTTP, for use behind a proxy with TLS.'),
   api_url: field.clientUrl
     .optional()
     .describe(
@@ -602,9 +553,7 @@ export const configSchema = z.strictObject({
     .describe('The models that the gateway serves. Default: built-in models, which the built-in simulator answers.'),
   calendars: calendars
     .prefault({})
-    .describe(
-      'Named lists of days, such as public holidays. Bands of prices (hours with other prices) can leave these days out.',
-    ),
+    .describe('Lists of days, such as public holidays, which bands (hours with other prices) can leave out.'),
   plans: plans
     .prefault({})
     .describe(
@@ -642,7 +591,7 @@ export const configSchema = z.strictObject({
   billing: billing.prefault({}).describe('What is billed in cases that you can decide.'),
   timeouts: timeouts
     .prefault({})
-    .describe('Time limits: durations such as `500ms`, `30s`, `5m`, `1h`, `1d`. A number without a unit is in ms.'),
+    .describe('Time limits, such as `500ms`, `30s`, `5m`, `1h`, `1d`. A plain number is in ms.'),
   trusted_proxies: z
     .array(field.network, { error: 'must be a list of addresses or CIDR ranges' })
     .prefault([])
@@ -656,9 +605,7 @@ export const configSchema = z.strictObject({
     ),
   headers: z
     .strictObject({
-      balance: flag
-        .prefault(true)
-        .describe('Whether answers have the balance of the account in the header `x-triwire-balance`.'),
+      balance: flag.prefault(true).describe("Whether answers have the account's balance in `x-triwire-balance`."),
     })
     .prefault({})
     .describe('Additional headers of answers.'),
@@ -676,9 +623,7 @@ export const configSchema = z.strictObject({
   log: log.prefault({}).describe('The log on stderr.'),
   telemetry: telemetry
     .prefault({})
-    .describe(
-      'Traces and metrics for OpenTelemetry. They are sent only if an address is set. A change needs a restart.',
-    ),
+    .describe('Traces and metrics for OpenTelemetry, sent only if an address is set. A change needs a restart.'),
   metrics: metrics.prefault({}).describe('Settings of `/metrics` on the admin listener, which Prometheus reads.'),
 })
 

@@ -43,9 +43,7 @@ const rule = z
   .strictObject({
     groups: words('groups')
       .optional()
-      .describe(
-        'The rule applies to people in at least one of these groups, spelled as the identity provider spells them.',
-      ),
+      .describe('The rule applies to people in one of these groups, spelled as the identity provider does.'),
     email_domains: words('domains')
       .superRefine((domains, context) => {
         for (const [index, domain] of domains.entries())
@@ -60,19 +58,15 @@ const rule = z
     account: filled('must be the name or the id of an account of triwire')
       .optional()
       .describe(
-        'The account that pays for these people, by name or id. Only operators (`admin`, `finance`, `viewer`) do not need one.',
+        'The account that pays for them, by name or id. Only operators (`admin`, `finance`, `viewer`) need none.',
       ),
     role: oneOf(signInRoles).prefault('member').describe('The role of these people.'),
     models: parsed('large,small-*', parseModels, modelList)
       .optional()
-      .describe(
-        'The models that sessions of these people may use, such as `[large, small-*]`. Default: the models of the account.',
-      ),
+      .describe('The models that their sessions may use, such as `[large, small-*]`. Default: those of the account.'),
     budget: parsed<Budget>('50/month', parseBudget)
       .optional()
-      .describe(
-        'The most credits that each person may spend with all their sessions and keys, such as `50/month`. Default: no limit.',
-      ),
+      .describe('What each person may spend with all sessions and keys, such as `50/month`. Default: no limit.'),
     requests_per_minute: count(1)
       .optional()
       .describe('The most requests of each person in a minute. Default: only the limit of the account applies.'),
@@ -96,9 +90,7 @@ export const signInSchema = z
   .strictObject({
     issuer: text()
       .superRefine((value, context) => field.complain(context, issuerMistake(value)))
-      .describe(
-        'The issuer URL of the identity provider (OpenID Connect), `https://…`. `http://` is allowed for loopback only.',
-      ),
+      .describe('The issuer URL of the OpenID Connect provider, `https://…`. `http://` is for loopback only.'),
     client_id: filled('must not be empty').describe('The client id of the gateway at the identity provider.'),
     client_secret: filled('must not be empty')
       .optional()
@@ -118,9 +110,7 @@ export const signInSchema = z
       ),
     groups_claim: filled('must not be empty')
       .prefault('groups')
-      .describe(
-        'The claim that contains the groups of a person. A dot selects a member of an object, as in `realm_access.roles`.',
-      ),
+      .describe("The claim with a person's groups. A dot selects a member, as in `realm_access.roles`."),
     rules: z
       .array(rule, { error: 'must be a list of rules' })
       .min(1, { error: 'must have a rule: without one nobody can sign in' })
@@ -140,14 +130,9 @@ export const signInSchema = z
     idle: field
       .duration('1h', '365d')
       .prefault('30d')
-      .describe('A session ends if its token was not refreshed for this time.'),
-    absolute: field
-      .duration('1h', '365d')
-      .prefault('90d')
-      .describe('A session ends this long after the sign-in, even if it is in use.'),
-    limits: limits
-      .prefault({})
-      .describe('Limits for sign-in attempts from one address. `trusted_proxies` decides which address counts.'),
+      .describe('A session ends if nothing was refreshed for this time.'),
+    absolute: field.duration('1h', '365d').prefault('90d').describe('A session ends this long after its sign-in.'),
+    limits: limits.prefault({}).describe('Limits for one address, as seen through `trusted_proxies`.'),
     show_balance: flag
       .prefault(false)
       .describe('Whether a person without a budget sees the balance of the account where an agent shows its usage.'),

@@ -19,11 +19,8 @@ export const accountShape = field.named('Account', {
   ),
   budget: field.budgetShape
     .nullable()
-    .describe('the budget of all keys of the account together; null: only the balance limits it'),
-  rpm: z
-    .int()
-    .nullable()
-    .describe('the most requests of all its keys in a minute; null: the limit of the configuration'),
+    .describe('the budget of all its keys together; null: only the balance limits it'),
+  rpm: z.int().nullable().describe('the most requests of all its keys per minute; null: as configured'),
   warn: z
     .array(field.amount)
     .nullable()
@@ -64,15 +61,11 @@ const bounds = {
     .describe(
       'the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them',
     ),
-  rpm: field.rate
-    .optional()
-    .describe('the most requests of all its keys in a minute; `none`: the limit of the configuration'),
+  rpm: field.rate.optional().describe('the most requests of all its keys per minute; `none`: as configured'),
   warn: field.warn.optional(),
   plan: field.plan
     .optional()
-    .describe(
-      'the plan whose prices the account pays, by its name in the configuration; `none`: the prices of the models',
-    ),
+    .describe('the plan of the configuration whose prices the account pays; `none`: the prices of the models'),
   external_id: field.externalId.optional(),
   metadata: field.metadata.optional(),
 }

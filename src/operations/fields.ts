@@ -42,9 +42,7 @@ export const folding = z
     entries: z.number().describe('all entries of the ledger'),
   })
   .optional()
-  .describe(
-    'present only while reports leave out a part of the ledger that they have not summed up yet: see docs/operating.md',
-  )
+  .describe('present only while reports leave out a part of the ledger, not summed up yet: see docs/operating.md')
 
 /** The fields that every list takes. */
 export const paging = { limit, cursor }
@@ -150,9 +148,7 @@ export const budgetShape = named('Budget', {
   credits: amount,
   per: z.enum(budgetPeriods).nullable().describe('the period after which the budget starts anew; null: it never does'),
   spent: amount
-    .describe(
-      'what was spent in the current period; for a key, also by the keys that it replaced by rotation or that replaced it',
-    )
+    .describe('what was spent in the current period; for a key, together with keys before and after its rotation')
     .meta(readOnly),
   held: amount.describe('the part that is set aside for running requests').meta(readOnly),
   renews_at: when.nullable().describe('when the next period begins; null: never').meta(readOnly),
@@ -240,9 +236,7 @@ export const budget = orShape<Budget, typeof budgetShape>(
 )
 
 /** A filter of lists by person. */
-export const ofPerson = text('must name a person').describe(
-  'only those of this person, named by id, external id or name',
-)
+export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
 
 /** The person whose key it is. */
 export const person = orNone('must be a text', (text) => text).describe(
@@ -276,9 +270,7 @@ export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantSh
   readGrant,
   grantShape,
   ({ credits, lapse }) => ({ ...readGrant(`${credits}/month`), lapses: lapse }),
-).describe(
-  'credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends the grants',
-)
+).describe('credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends it')
 
 function readGrant(text: string): { nanos: bigint } {
   const budget = /\//.test(text) ? parseBudget(text) : undefined
@@ -290,7 +282,7 @@ function readGrant(text: string): { nanos: bigint } {
 export const labels = orShape('must be a text such as "project=apollo"', parseLabels, labelsShape, (labels) =>
   fromList(parseLabels)(Object.entries(labels).map((pair) => pair.join('='))),
 ).describe(
-  `what its requests are for: declared labels with commas between them, such as project=apollo,team=red, ${labelsMax} at most; \`none\` takes them away`,
+  `the labels of the key's requests, separated by commas, such as project=apollo,team=red: at most ${labelsMax} that the configuration declares; \`none\` removes them`,
 )
 
 export const mayChoose = orShape(
@@ -315,9 +307,7 @@ export const metadata = orShape<Metadata, typeof metadataShape>(
   parseMetadata,
   metadataShape,
   checkMetadata,
-).describe(
-  'pairs of your own, such as team=red,order=12, which the gateway keeps and does not interpret; `none` removes them',
-)
+).describe('pairs of your own, such as team=red,order=12, which have no meaning here; `none` removes them')
 
 /** The id of an object in a system of the operator. */
 export const externalId = orNone('must be a text', checkExternalId).describe(
@@ -350,9 +340,7 @@ export const rate = z
   .transform((value) => (value === null || value === none ? null : Number(value)))
   .refine((value) => value === null || value <= rateMax, { error: rateError })
   .register(sharedShapes, { shape: z.int().min(1).max(rateMax) })
-  .describe(
-    'the most requests of the key in a minute, at most as many as its account may make; `none`: as many as its account',
-  )
+  .describe('the most requests of the key per minute, within the limit of its account; `none`: no own limit')
 
 /** The end of a key or a token: after a duration, at a moment, or at the beginning of a day. */
 type End = { afterMs: number } | DayOrTime

@@ -20,28 +20,15 @@ export const keyShape = field.named('Key', {
   account: z.string(),
   account_name: z.string().nullable(),
   budget: field.budgetShape.nullable().describe('the budget of the key; null: only its account limits it'),
-  rpm: z.int().nullable().describe('the most requests of the key in a minute; null: the limit of its account'),
+  rpm: z.int().nullable().describe('the most requests of the key per minute; null: the limit of its account'),
   models: z.array(z.string()).nullable().describe('the models that the key may use; null: all models'),
   person: z.string().nullable().describe('the id of the person who uses the key'),
   person_name: z.string().nullable(),
-  person_budget: field.budgetShape
-    .nullable()
-    .describe('the budget of that person for all their keys together; null: none'),
-  person_rpm: z
-    .int()
-    .nullable()
-    .describe('the most requests of that person in a minute, with all their keys; null: no limit'),
-  labels: field.labelsShape
-    .nullable()
-    .describe('labels that say what the requests of the key are for, by dimension; null: none'),
-  may_choose: z
-    .array(z.string())
-    .nullable()
-    .describe('the dimensions in which a client of the key may choose another label; null: none'),
-  external_id: z
-    .string()
-    .nullable()
-    .describe('the id in a system of the operator; a key that replaces this one by rotation keeps it'),
+  person_budget: field.budgetShape.nullable().describe("the person's budget for all their keys; null: none"),
+  person_rpm: z.int().nullable().describe('the most requests of the person per minute, with all keys; null: no limit'),
+  labels: field.labelsShape.nullable().describe("labels of the key's requests, by dimension; null: none"),
+  may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose a label; null: none'),
+  external_id: z.string().nullable().describe('the id in a system of the operator; a rotation keeps it'),
   metadata: field.metadataShape.nullable(),
   session: z.string().nullable().describe("the id of the session, if this is the key of a person's session"),
   origin: z.string().nullable().describe('the gateway that made the key, such as `litellm`; null: triwire'),
@@ -112,9 +99,7 @@ const issued = ({ key, id, prefix }: IssuedKey) => ({
   isNew: key !== undefined,
 })
 
-const label = field
-  .text('must be a text')
-  .describe('a name for people; a key that replaces this one by rotation keeps it')
+const label = field.text('must be a text').describe('a name for people, which a rotation keeps')
 
 const bounds = {
   budget: field.budget.optional(),
@@ -203,9 +188,7 @@ export const keyOperations = [
       state: z
         .enum(keyStates)
         .optional()
-        .describe(
-          'only keys in this state; `suspended`: keys of a suspended account that are neither revoked nor expired',
-        ),
+        .describe('only keys in this state; `suspended`: neither revoked nor expired, but the account is suspended'),
       external_id: field.ofExternalId,
       sessions: z.boolean().optional().describe("also list the keys of people's sessions"),
       sort: z

@@ -21,7 +21,7 @@ export const filterFields = {
   from: field.dayOrTime
     .optional()
     .describe(
-      'only entries posted at or after this time: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z',
+      'only entries from this time on: a day of the reporting zone such as 2026-11-21, or 2026-11-21T08:30:00Z',
     ),
   to: field.dayOrTime.optional().describe('only entries posted before this time'),
 }
@@ -81,9 +81,7 @@ const marginShape = field.named('LedgerMargin', {
   billed: field.amount,
   cost: field.amount.describe('what providers charge by their price lists, also for refunded debits'),
   margin: field.amount.nullable().describe('`billed` minus `cost`; null while `without_cost` is not 0'),
-  without_cost: z
-    .number()
-    .describe('debits without a cost, because the configuration had no price list of the provider'),
+  without_cost: z.number().describe('debits without a cost, for lack of a price list of the provider'),
 })
 
 type MarginRow = z.output<typeof marginShape>

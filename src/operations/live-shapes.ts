@@ -72,9 +72,7 @@ export const statusShape = named('Status', {
       .number()
       .describe('accounts whose new inference requests are refused, because their debits have waited for too long'),
   }),
-  clock: name.describe(
-    'what is wrong with the clock that dates entries, or with the clock of the machine; null: nothing',
-  ),
+  clock: name.describe("what is wrong with the clock that dates entries, or with the machine's; null: nothing"),
   loop_lag_p99_ms: z.number().describe('the value of about the last minute'),
   rss_bytes: z.number(),
   reporting: z.object({
@@ -98,31 +96,22 @@ export const statusShape = named('Status', {
         upstream: z.string(),
         account: name,
         cause: z.string().describe('the cause, as the log names it'),
-        met_by: z
-          .string()
-          .describe('the name of the server that met the cause, and its number among the servers of the store'),
+        met_by: z.string().describe('the name of the server that met the cause, and its number in the store'),
         until: when.nullable().describe('when that server uses it again; null: an operator has disabled it there'),
       }),
     )
     .describe('upstream accounts that this server does not use because other servers of the store met a failure there'),
   failing: z
     .array(z.string())
-    .describe(
-      'models for which at least half of the last 20 answers failed on this server; at least 5 answers are needed',
-    ),
+    .describe('models of whose last 20 answers on this server (at least 5) at least half failed'),
   demo: z.boolean().describe('whether the built-in simulator answers'),
-  needs: z
-    .array(needShape)
-    .optional()
-    .describe('what an operator should act on now, the most urgent first: see `GET /needs`'),
+  needs: z.array(needShape).optional().describe('what needs an operator now, the most urgent first: see `GET /needs`'),
 })
 
 export type Status = z.output<typeof statusShape>
 
 export const demoShape = named('Demo', {
-  offered: z
-    .boolean()
-    .describe('whether the demo can be made or exists; it is offered until the first request is billed'),
+  offered: z.boolean().describe('whether the demo can be made or exists: until the first request is billed'),
   made: z.boolean().describe('whether the demo exists'),
   making: z.boolean().describe('whether the demo is being made now, which takes some seconds'),
 })

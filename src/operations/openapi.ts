@@ -74,9 +74,7 @@ const documentOperation = operation({
       .text('must be a text')
       .transform(field.split)
       .optional()
-      .describe(
-        "only operations of these groups, such as account,key; the group is the first part of an operation's id",
-      ),
+      .describe('only operations of these groups, such as account,key: the first parts of their ids'),
   }),
   text: 'return the OpenAPI document of this API',
   async run({ version }, { groups }) {

@@ -72,7 +72,7 @@ export const operatorOperations = [
       role: z
         .enum(operatorRoles)
         .describe(
-          '`viewer` may read everything, `admin` may also make changes, `finance` may read only sums, prices and statements',
+          '`viewer` reads everything, `admin` also makes changes, `finance` reads only sums, prices and statements',
         ),
       expires: field.duration
         .refine((ms) => ms > 0, { error: 'is over at once: name a longer time' })
@@ -127,7 +127,7 @@ export const operatorOperations = [
       object: word.describe('only changes of this object, by its id'),
       from: field.dayOrTime
         .optional()
-        .describe('only changes at or after this time: a day of the reporting zone, or a time'),
+        .describe('only changes from this time on: a day of the reporting zone, or a time'),
       to: field.dayOrTime.optional().describe('only changes before this time'),
       ...field.paging,
     }),

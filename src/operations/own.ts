@@ -146,7 +146,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
         outcome: field.outcome,
         from: field.dayOrTime
           .optional()
-          .describe('only requests that ended at or after this time: a day of the reporting zone, or a time'),
+          .describe('only requests that ended since: a day of the reporting zone, or a time'),
         to: field.dayOrTime.optional().describe('only requests that ended before this time'),
         ...field.paging,
       }),

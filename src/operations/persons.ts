@@ -12,16 +12,10 @@ const personShape = field.named('Person', {
   name: z.string().nullable(),
   external_id: z.string().nullable(),
   email: z.string().nullable(),
-  account: z
-    .string()
-    .nullable()
-    .describe('the id of the only account whose keys the person may use; null: any account'),
+  account: z.string().nullable().describe('the id of the only account whose keys the person may use; null: any'),
   budget: field.budgetShape.nullable().describe('the budget of all keys of the person together; null: none'),
   rpm: z.int().nullable().describe('the most requests of the person in a minute, with all their keys; null: no limit'),
-  linked_to: z
-    .string()
-    .nullable()
-    .describe('the id of the main identity, if this row is a second identity of the same person'),
+  linked_to: z.string().nullable().describe('the id of the main identity, if this is a second one of the same person'),
   created: field.when,
   erased: field.when.nullable(),
 })
@@ -54,7 +48,7 @@ const one = (row: PersonRow, context: Context) => ({
 
 const person = field
   .text('must name a person')
-  .describe('the person, by id, external id, or a unique name or e-mail address')
+  .describe('the person: id, external id, or unique name or e-mail address')
 
 const text = () => field.orNone('must be a text', (value) => value).optional()
 
@@ -68,9 +62,7 @@ const fields = {
     .describe(
       'the most credits that all keys of the person may spend together, such as 50/month; the person needs an account; `none`: no limit',
     ),
-  rpm: field.rate
-    .optional()
-    .describe('the most requests of the person in a minute, with all their keys; `none`: no limit'),
+  rpm: field.rate.optional().describe('the most requests of the person per minute, with all keys; `none`: no limit'),
 }
 
 const options = {
@@ -118,9 +110,7 @@ export const personOperations = [
         .min(1)
         .max(100)
         .optional()
-        .describe(
-          'only people whose name, external id or e-mail address contains this text, or whose id begins with it',
-        ),
+        .describe('only people with this text in their name, external id or address, or at the start of their id'),
       ...field.paging,
     }),
     output: personShape,
@@ -190,9 +180,7 @@ export const personOperations = [
     role: 'admin',
     input: z.strictObject({
       person,
-      other: person.describe(
-        'the second identity of this person, by id, external id, or a unique name or e-mail address',
-      ),
+      other: person.describe('the second identity of the person: id, external id, or unique name or e-mail address'),
     }),
     output: personShape,
     problems: ['not_found', 'conflict'],

@@ -45,9 +45,7 @@ const input = z.strictObject({
   ),
   from: field.dayOrTime
     .optional()
-    .describe(
-      'only requests that ended at or after this time: a day of the reporting zone such as 2026-11-21, or a time',
-    ),
+    .describe('only requests that ended from this time on: a day of the reporting zone, or a time'),
   to: field.dayOrTime.optional().describe('only requests that ended before this time'),
   sort: z
     .enum(requestSorts)

@@ -19,9 +19,7 @@ export const upstreamState = named('Upstream', {
   wait_ms: z.number().nullable().describe('the time until it is tried again; null if it is in use'),
   failing: z
     .boolean()
-    .describe(
-      'whether at least half of its last 20 answers for the model failed (at least 5 are needed), in any state',
-    ),
+    .describe('whether at least half of its last 20 answers for the model failed (of at least 5), in any state'),
   failures: z.number().describe('failures since its last success'),
   retries_left: z.number().describe('retries that the upstream may still get in this minute'),
 })
@@ -80,9 +78,7 @@ export const modelRow = named('Model', {
   failing: z
     .boolean()
     .nullable()
-    .describe(
-      'whether at least half of its last 20 answers failed (at least 5 are needed); null if no server was asked',
-    ),
+    .describe('whether at least half of its last 20 answers failed (of at least 5); null if no server was asked'),
 })
 
 export type ModelRow = z.output<typeof modelRow>
@@ -97,9 +93,7 @@ const attempt = z.object({
   text: z
     .string()
     .nullable()
-    .describe(
-      'the error text of the provider, without secrets and without parts that repeat the request (see `explain_upstream_text`)',
-    ),
+    .describe("the provider's error text without secrets and repetitions of the request (`explain_upstream_text`)"),
   ms: z.number().describe('the duration of the attempt; for a running attempt, until now'),
 })
 

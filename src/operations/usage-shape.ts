@@ -85,7 +85,7 @@ export const usageShape = named('Usage', {
   other: z
     .object({ count: z.number(), ...figures })
     .nullable()
-    .describe('the sum of the groups that are not listed separately'),
+    .describe('the sum of all further groups'),
   total: z.object(figures),
 })
 

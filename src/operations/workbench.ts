@@ -84,7 +84,7 @@ export const workbenchOperations = [
       ),
       wire: wire.optional().describe('the wire; default: the wire of the model, if the client speaks it'),
       url: word.describe(
-        'where clients reach the gateway; default: the setting `api_url`, or else the address on which the gateway listens',
+        'where clients reach the gateway; default: the setting `api_url`, or else the listening address',
       ),
     }),
     output: setupShape,

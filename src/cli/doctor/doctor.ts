@@ -17,7 +17,7 @@ type DoctorOptions = {
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('test a running gateway as a client would, on every wire, and report what would fail')
+    .description('test a running gateway as a client would, on every wire, and report failures')
     .addOption(
       new Option('--key <key>', 'an API key of an account with credit, because the probes are billed').env(
         'TRIWIRE_KEY',

@@ -33,7 +33,7 @@ export function addImportCommands(program: Command): void {
       "the credit that each account gets once (default: the unspent part of its team's budget)",
       readCredit,
     )
-    .option('--until <time>', 'when the imported keys expire at the latest, such as 180d; none: never', '180d')
+    .option('--until <time>', 'when the imported keys expire at the latest, such as 180d; "none": never', '180d')
     .option('--dry-run', 'write nothing, and report what would be written')
     .action(async (config: string, options, command: Command) => {
       const { importLitellm } = await import('./litellm.ts')
@@ -53,7 +53,7 @@ export function addImportCommands(program: Command): void {
         '--unpriced-free',
         'import models without a known price, and serve them free of charge (default: leave them out)',
       )
-      .option('--until <time>', 'when the imported keys expire at the latest, such as 180d; none: never', '180d')
+      .option('--until <time>', 'when the imported keys expire at the latest, such as 180d; "none": never', '180d')
       .option('--dry-run', 'write nothing, and report what would be written')
       .action(async (tables: string, options, command: Command) => {
         const { importOneApi } = await import('./one-api.ts')
