@@ -28,9 +28,9 @@ import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
   running: Running
-  /** Opens the books of the demo, which are read-only. Operators are identified by `books` even there. */
+  /** Opens the books (accounts, keys, ledger) of the demo, read-only. `books` identifies operators even there. */
   demoBooks?: (() => Promise<Books>) | undefined
-  /** Logs a bug of ours. */
+  /** Logs a bug of the gateway. */
   reportBug(bug: Error): void
   /** Whether the clock that dates entries is right (ruling Y15). Undefined if this process does not judge the clock. */
   isClockRight?: (() => boolean) | undefined

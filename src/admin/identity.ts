@@ -11,7 +11,7 @@ import { cookieName, readCookie, type Site } from './guard.ts'
 import type { Matched } from './request.ts'
 
 export type IdentityParts = {
-  /** Opens the books at the first call. @throws StoreSilent, or another error of the store */
+  /** Opens the books (accounts and keys) at the first call. @throws StoreSilent, or another error of the store */
   books(): Promise<Books>
   /** Set for the clients' listener, where only owners of keys are served (ruling Y19). */
   isForOwners?: boolean

@@ -20,7 +20,7 @@ import { consolePrefix, isBrowsing, toConsole } from './console.ts'
 
 /** The parts of a running server that operations need. */
 export type AdminOperations = Running & {
-  /** Logs a bug of ours. */
+  /** Logs a bug of the gateway. */
   reportBug(bug: Error): void
 }
 
@@ -40,7 +40,7 @@ type AdminParts = {
   besideOf?: (() => string) | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
   prefix?: string
-  /** Logs a bug of ours. */
+  /** Logs a bug of the gateway. */
   reportBug(bug: Error): void
   /** Overrides the limits in a test. */
   limits?: Partial<typeof adminLimits>

@@ -11,7 +11,7 @@ type ScrapedMetrics = {
   token(): string | undefined
   contentType: string
   write(): Promise<string>
-  /** Logs a bug of ours. */
+  /** Logs a bug of the gateway. */
   reportBug(bug: Error): void
 }
 
@@ -57,7 +57,7 @@ function isNamedByAddress(host: string | undefined): boolean {
 
 type ScrapeProblem = keyof typeof problems
 
-/** The status, the title and the cure of each problem (RFC 9457). */
+/** The status, the title and the advice of each problem (RFC 9457). */
 const problems = {
   unauthenticated: [401, 'Unauthenticated', 'Ask with `authorization: Bearer` and the `metrics.token` of the file.'],
   method_not_allowed: [405, 'Method not allowed', 'It is only read.'],

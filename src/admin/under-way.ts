@@ -7,7 +7,7 @@ import { tooMany } from './identity.ts'
 /** The most concurrent event streams of an operator. */
 const streamsMax = 20
 
-/** The most exports at the same time. Each keeps the thread of the books busy. */
+/** The most exports at the same time. Each keeps the thread that reads the store busy. */
 const exportsMax = 4
 
 /** The time between two checks, in ms, that the token or cookie of a stream is still valid. */

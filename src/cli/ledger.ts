@@ -163,7 +163,7 @@ function readHead(text: string): Head {
   }
 }
 
-/** Reads the filter of entries. @throws Error that names an option without a match, and the cure */
+/** Reads the filter of entries. @throws Error that names an option without a match, and what to do */
 async function filterOf(context: Pick<Context, 'books' | 'calendar'>, command: Command): Promise<EntryFilter> {
   try {
     return await readFilter(context, z.object(filterFields).parse(typedOptions(command, filterFlags)))

@@ -308,7 +308,7 @@ function formatTotals(rows: readonly TotalRow[]): string {
   return formatRows(names, rows)
 }
 
-/** Formats the sums of a statement and its digests. Only the other forms have the lines. */
+/** Formats the sums of a statement and its digests. Its lines are only in the forms csv, html and JSON. */
 function sayStatement(told: ToldStatement): string {
   const sums = Object.entries(told).filter(([, value]) => !Array.isArray(value))
   return formatFields(Object.fromEntries(sums))

@@ -14,7 +14,8 @@ export type { GlobalOptions } from './options.ts'
 
 /**
  * Opens the store that a server with the same settings would use (ruling X4), runs `work` on its books, and closes it.
- * The store is changed directly, even if a server uses it; the server sees the change within a second.
+ * The books are the operations on accounts, keys and the ledger. They change the store directly, even if a server uses
+ * it; the server sees the change within a second.
  * @param create whether to create a missing file
  * @param zoned whether `work` depends on days, and so on the store's time zone (ruling X12)
  * @param isAlone whether servers must be kept from the store meanwhile
@@ -106,7 +107,7 @@ function userName(): string {
   }
 }
 
-/** Converts a refusal of the books into an error with a message for people. Other errors are returned unchanged. */
+/** Converts a refusal by the books into an error with a message for people. Other errors are returned unchanged. */
 export function explainBookError(error: unknown): unknown {
   return error instanceof BookError ? new Error(sentenceOf(error), { cause: error }) : error
 }

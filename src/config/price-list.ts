@@ -19,13 +19,13 @@ import {
   windowsOf,
 } from './price-schema.ts'
 
-/** Returns the rows of prices, each with its path. The file has either one row, or a list of rows by date. */
+/** Returns the rows (prices from a date on), each with its path. The file has one row, or a list of them. */
 export function rowsOf<Row>(prices: Row | readonly Row[]): { row: Row; path: PropertyKey[] }[] {
   if (!Array.isArray(prices)) return [{ row: prices as Row, path: ['prices'] }]
   return prices.map((row: Row, index) => ({ row, path: ['prices', index] }))
 }
 
-/** Makes the price list of an entry, with all sets of prices and their versions. The entry must have no mistakes. */
+/** Makes the price list of an entry without mistakes: a set of prices for each row, band, tier and geography. */
 export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): PriceList {
   return createPriceList(
     rowsOf<PriceRowEntry>(entry).map(({ row }, index) => readRow(row, index, calendars, () => {})),
@@ -231,7 +231,7 @@ function checkCalendar(
 /** Two years, in which every time zone changes its clocks in every way. */
 const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
 
-/** Whether two bands overlap in any minute. Bands of one zone are compared over a week, others over two years. */
+/** Whether two bands (hours with other prices) overlap. In one zone, a week decides, and otherwise two years. */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
   // Days off are ignored, because after the end of the calendar both bands apply on all days.

@@ -4,7 +4,7 @@ export type ConfigProblem = {
   path: string
   /** The 1-based line in the file. */
   line?: number
-  /** A sentence that names the key and the cure. It never quotes the value, which may be a secret. */
+  /** A sentence that names the key and what to change. It never quotes the value, which may be a secret. */
   message: string
 }
 

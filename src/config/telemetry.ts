@@ -121,7 +121,7 @@ function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   return attributes
 }
 
-/** Returns the share of traces to sample. It applies to traces that begin here; for others the caller has decided. */
+/** Returns the share of traces to sample among those that begin here. Callers decide on their own traces. */
 function readShare({ env, warn }: Reader): number {
   const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0

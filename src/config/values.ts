@@ -108,12 +108,12 @@ export function parseBaseUrl(value: string): string {
   return new URL(value).origin + pathOf(value)
 }
 
-/** Returns the cure for an invalid address of a collector. */
+/** Returns what to change in an invalid address of a collector. */
 export function endpointMistake(value: string): string | undefined {
   return webUrlMistake(value, 'http://127.0.0.1:4318', 'send a header')
 }
 
-/** Returns the cure for an invalid address of a webhook. */
+/** Returns what to change in an invalid address of a webhook. */
 export function webhookMistake(value: string): string | undefined {
   return webUrlMistake(value, 'https://hooks.example.com/triwire', 'the signature says who it is from')
 }
@@ -145,7 +145,7 @@ export function pathMistake(value: string): string | undefined {
   return undefined
 }
 
-/** Returns the cure for an invalid key of a provider. It never quotes the key. */
+/** Returns what to change in an invalid key of a provider. It never quotes the key. */
 export function keyMistake(text: string): string | undefined {
   if (text === '') return 'holds no key: it is empty'
   if (text.startsWith('$')) {
@@ -201,7 +201,7 @@ export function parseDuration(value: string | number): number {
   return Math.round(Number(amount) * unitsMs[unit as keyof typeof unitsMs])
 }
 
-/** Returns the cure for an unknown time zone, with similar names. */
+/** Returns what to write instead of an unknown time zone, with similar names. */
 export function timeZoneMistake(name: string): string | undefined {
   if (isTimeZone(name)) return undefined
   const meant = didYouMean(name.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))

@@ -59,7 +59,7 @@ export function openApi(parts: ApiParts): AdminHandler {
   }
 }
 
-/** Creates the admin API and the console of a gateway. The books are opened when the first request needs them. */
+/** Creates the admin API and the console of a gateway. The first request that needs the store opens it. */
 export function createAdminApi(parts: AdminApiParts) {
   const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies, readAccess } = parts
   let opened: Promise<OpenBooks> | undefined

@@ -61,7 +61,7 @@ type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 /** The admin side of a server. @property playing the number of operators' playground requests that run */
 export type AdminSide = {
   webhooks: Webhooks
-  /** Returns the books of the store, for work of triwire itself. The first call opens them. */
+  /** Returns the books (accounts, keys and ledger), for work of triwire itself. The first call opens them. */
   books(): Promise<Books>
   /** Starts to listen, and tells other servers of the store how to reach this one. @throws the system's error */
   begin(): Promise<AdminAddresses>

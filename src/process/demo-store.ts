@@ -11,7 +11,7 @@ type DemoStoreParts = {
   config: Pick<Config, 'store' | 'stateDir' | 'reporting'>
   /** Whether this process is one of several workers that share a folder. */
   isWorker: boolean
-  /** Returns the books of the real store, which the demo only reads. */
+  /** Returns the books (accounts, keys and ledger) of the real store, which the demo only reads. */
   books(): Promise<Books>
   nowMs(): number
 }

@@ -21,7 +21,7 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Finds the demo account if its only credit is that of a first start, which is not meant for real models (N-F12).
+ * Finds the demo account if it has only the credit of a first start, which is not for real models (N-F12).
  * @returns its id, or undefined @throws StoreError
  */
 export async function findGift(books: Books): Promise<string | undefined> {

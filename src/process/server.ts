@@ -75,7 +75,7 @@ type ServerParts = {
   role?: WorkerRole | undefined
   /** The longest wait for key commands, in ms. Tests use a short one. */
   keysMs?: number | undefined
-  /** The environment variables, which may name cloud credentials; by default those of the process. */
+  /** The environment variables, which may name cloud credentials. Default: those of the process. */
   env?: Readonly<Record<string, string | undefined>> | undefined
   /** The time limit of a webhook, in ms. Tests use a short one. */
   webhookMs?: number | undefined

@@ -13,7 +13,7 @@ type ApprovalParts = {
   settings(): SignInSettings
   tickets: Tickets
   attempts: Attempts
-  /** Opens the books for a person. @param address the person's address, which the audit records */
+  /** Opens the books (accounts and sessions) for a person. @param address the address that the audit records */
   books(address: string): Promise<Books>
   addressOf(request: AdminRequest): string
   /** Counts the invalid codes of each address. */

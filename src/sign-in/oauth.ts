@@ -245,7 +245,7 @@ function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthPar
     return oauthAnswer(200, { ...body, ...more })
   }
 
-  /** Opens the books. The audit records the address of the request. */
+  /** Opens the books (accounts, keys and sessions). The audit trail records the address of the request. */
   async function booksFor(address: string): Promise<Books> {
     return (await books()).as({ actor: 'sign-in', address })
   }

@@ -19,7 +19,7 @@ export type SignInPagesParts = {
   settings(): SignInSettings
   provider: Provider
   tickets: Tickets
-  /** Opens the books for a person. @param address the person's address, which the audit records */
+  /** Opens the books (accounts and sessions) for a person. @param address the address that the audit records */
   books(address: string): Promise<Books>
   /** The listener of the pages. A program can be approved only on the public listener. */
   place: Place
@@ -80,7 +80,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     return askPerson(parts, request, purpose, identity)
   }
 
-  /** Serves a page only if `Host` is ours. An error of the provider or of the books becomes a page. */
+  /** Serves a page only if `Host` is ours. Errors of the provider or of the books become pages. */
   function guarded(answer: (request: AdminRequest, base: string) => Promise<ApiAnswer>): PageHandler {
     return async (request) => {
       const base = baseOf(request.exchange, own.site)
@@ -110,7 +110,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
   }
 }
 
-/** The page for each refusal of the books after which a person can start again. */
+/** The page for each refusal by the books after which a person can start again. */
 const bookNotes: Readonly<Partial<Record<BookError['code'], NoteName>>> = { no_grant: 'late', grant_decided: 'used' }
 
 function isOf(method: string, { exchange }: AdminRequest): boolean {

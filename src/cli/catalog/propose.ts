@@ -12,7 +12,7 @@ export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
 export type Proposal = {
   file: string
   change: CatalogChange
-  /** Models that the change leaves out. `why` has the reason and the cure. */
+  /** Models that the change leaves out. `why` has the reason and what to do. */
   left: readonly { id: string; why: string }[]
   /** Sentences that are printed after the change. */
   notes: readonly string[]

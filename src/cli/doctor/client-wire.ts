@@ -3,7 +3,7 @@ import { clientWires, type JsonObject, type Reading, type Wire } from '#probes'
 /** An answer as a client reads it. @property turn the answer as the client sends it back in the next request */
 export type ProbeReply = Reading & { turn: JsonObject[] }
 
-/** The name of the error for each status: `type` on the messages wire, `code` on the others (spec 7). */
+/** The name of the error for each status: `type` on messages, `code` on chat and responses (spec 7). */
 const refusals: Readonly<Record<number, { type: string; code: string }>> = {
   400: { type: 'invalid_request_error', code: 'invalid_body' },
   401: { type: 'authentication_error', code: 'invalid_api_key' },

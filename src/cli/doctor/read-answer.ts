@@ -64,7 +64,7 @@ export function messageOf(text: string): string {
   return failureOf(parseObject(text)) ?? text
 }
 
-/** The cure for an error, by its status. It is printed after the gateway's own message. */
+/** The advice for each status of an error. It is printed after the gateway's own message. */
 const cures: Readonly<Record<number, string>> = {
   402: 'give the account credit: triwire account credit',
   403: 'ask the operator of the gateway what this key may use',
@@ -73,7 +73,7 @@ const cures: Readonly<Record<number, string>> = {
   429: 'wait a minute, or ask fewer models with --model',
 }
 
-/** Returns the cure for a status. If none is known, it says which request id to look for in the gateway's log. */
+/** Returns the advice for a status. Without any, it says which request id to look for in the gateway's log. */
 function cureFor(status: number, requestId: string | undefined): string {
   if (status >= 300 && status < 400) return 'name the address that it redirects to as --base-url'
   const logged = requestId ? `look for ${requestId} in the gateway's log` : 'look into the log of the server'

@@ -64,7 +64,7 @@ function readIfThere(path: string): string | undefined {
 /** @param pid the holder's process id; NaN if the holder has not written it yet */
 function hasEnded(pid: number): boolean {
   if (Number.isNaN(pid)) return false
-  // This process does not hold the lock, so an earlier process with the same id did.
+  // The id is that of this process, which does not have the lock. So an earlier process had the same id.
   if (pid === process.pid) return true
   try {
     process.kill(pid, 0)
