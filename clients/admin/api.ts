@@ -637,7 +637,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * erase the name, ids and address of a person for good; their keys stay valid, and entries of the ledger keep the id of the person
+         * erase the name, external id and address of a person for good; their keys stay valid, and entries of the ledger keep the person's id
          * @description Operators with the role `admin` may call it.
          */
         post: operations["person.erase"];
@@ -2907,7 +2907,7 @@ export interface components {
             body?: string | {
                 [key: string]: unknown;
             };
-            /** @description an answer of the model, as JSON or as the text of a stream: an object, or a text with its JSON, which is used unchanged */
+            /** @description an answer of the model: an object, or a text with its JSON or its stream */
             answer?: string | {
                 [key: string]: unknown;
             };

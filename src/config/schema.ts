@@ -199,7 +199,7 @@ const account = z
       .array(filled('must be text'), { error: 'must be a list: the program and its arguments' })
       .min(1, { error: 'must name a program' })
       .optional()
-      .describe('A program and its arguments that prints the key. It is run without a shell.'),
+      .describe('A program with its arguments. What it prints is the key. It is run without a shell.'),
     key_lifetime: field
       .duration('1s', '20d')
       .optional()

@@ -132,7 +132,7 @@ export const signInSchema = z
       .prefault('30d')
       .describe('A session ends if nothing was refreshed for this time.'),
     absolute: field.duration('1h', '365d').prefault('90d').describe('A session ends this long after its sign-in.'),
-    limits: limits.prefault({}).describe('Limits for one address, as seen through `trusted_proxies`.'),
+    limits: limits.prefault({}).describe('Limits for each client address (see `trusted_proxies`).'),
     show_balance: flag
       .prefault(false)
       .describe('Whether a person without a budget sees the balance of the account where an agent shows its usage.'),

@@ -206,7 +206,7 @@ export const personOperations = [
     input: z.strictObject({ person }),
     output: personShape,
     problems: ['not_found'],
-    text: 'erase the name, ids and address of a person for good; their keys stay valid, and entries of the ledger keep the id of the person',
+    text: "erase the name, external id and address of a person for good; their keys stay valid, and entries of the ledger keep the person's id",
     cli: [{ command: 'person erase', arguments: ['person'] }],
     run: async (context, { person }) => one(await context.books.erasePerson(person), context),
   }),

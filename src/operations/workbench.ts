@@ -51,7 +51,9 @@ export const workbenchOperations = [
       model: word.describe('a model of the catalog; default: the model that the request names'),
       upstream: word.describe('the upstream that is asked, if the model has several; default: the first'),
       body: json('the request').optional(),
-      answer: json('an answer of the model, as JSON or as the text of a stream').optional(),
+      answer: json('an answer')
+        .optional()
+        .describe('an answer of the model: an object, or a text with its JSON or its stream'),
     }),
     output: translationShape,
     text: 'show what would be sent to a model for a request, and what the client would get for an answer; nothing is sent',
