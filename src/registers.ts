@@ -26,7 +26,7 @@ export class Register<Value> {
   }
 
   set(id: string, value: Value): void {
-    // A new Map has no old table that points to it.
+    // A new Map has no old table that keeps its entries alive.
     if (++this.#added > addedMax && this.#added > 2 * this.size) {
       this.#values = new Map(this.#values)
       this.#added = 0

@@ -135,7 +135,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     }
     const openBooks = async () => (await (parts.demoBooks ?? parts.books)()).as(act)
     const context: Context = {
-      // Operations that read only memory work even if the store does not respond.
+      // Operations that do not use the store work even if the store does not respond.
       books: operation.asks === undefined ? await openBooks() : (undefined as never),
       openBooks,
       running: parts.running,

@@ -31,7 +31,7 @@ const guard = {
 /** Files of a page may be cached for ever, because their names are digests of their contents. */
 const immutable = 'public, max-age=31536000, immutable'
 
-/** Whether a browser requests a page. A program that requests data does not accept HTML. */
+/** Whether a browser requests a page. Programs that request data do not accept HTML. */
 export function isBrowsing(exchange: HttpExchange): boolean {
   return exchange.method === 'GET' && /\btext\/html\b/.test(exchange.header('accept') ?? '')
 }

@@ -70,7 +70,7 @@ export function formatCookie(site: Site, value: string, maxAgeSeconds: number): 
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}${secure}`
 }
 
-/** Headers of every answer of the API. It is not a page, and must not be cached or framed. */
+/** Headers of every answer of the API. An answer is not a page, and must not be cached or framed. */
 export const guardHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -23,7 +23,7 @@ export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   return lines
 }
 
-/** Reads a log line. Undefined if it has no bill, unless it has `internal_error`: its debit may be reversed. */
+/** Reads a log line. Unbilled ones give undefined, except after `internal_error`, which may reverse a debit. */
 export function readLogLine(text: string): LogLine | undefined {
   try {
     const { id, cost, outcome, usage, ...rest } = JSON.parse(text)

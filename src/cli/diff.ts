@@ -20,7 +20,7 @@ const changesMax = 2_000
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {
-  // For each number of changes, and for each difference of the two positions, the furthest position on the left.
+  // For each number of changes: the furthest position on the left, by the difference of the two positions.
   const rounds: Int32Array[] = []
   for (let changes = 0; changes <= changesMax; changes++) {
     const before = rounds.at(-1)
@@ -36,14 +36,17 @@ function compareLines(left: readonly string[], right: readonly string[]): string
   return [...left.map((line) => `- ${line}`), ...right.map((line) => `+ ${line}`)]
 }
 
-/** The last change on the way to a diagonal, and the position on the left after it. @param before the round before */
+/**
+ * Returns the last change on the way to a diagonal (a difference of the two positions), and the position on the left
+ * after the change. @param before the previous round
+ */
 function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew: boolean; i: number } {
   const [added, removed] = [before[diagonal + changes + 1]!, before[diagonal + changes - 1]!]
   const isNew = diagonal === -changes || (diagonal !== changes && removed < added)
   return { isNew, i: isNew ? added : removed + 1 }
 }
 
-/** Walks the rounds from the end. */
+/** Collects the changes by walking the rounds from the last to the first. */
 function changesOf(left: readonly string[], right: readonly string[], rounds: readonly Int32Array[]): string[] {
   const told: string[] = []
   let diagonal = left.length - right.length

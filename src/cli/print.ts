@@ -7,7 +7,7 @@ import type { GlobalOptions } from './options.ts'
 
 export { formatTime } from '../accounts/calendar.ts'
 
-/** The text that an error gets if the last output cannot be written. */
+/** A text to add to the error if the last output cannot be written. */
 let ifLost = ''
 
 /**

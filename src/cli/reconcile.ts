@@ -12,7 +12,7 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** How long before and after the period of an export entries are read too, in ms: for late debits and refunds. */
+/** The time before and after an export, in ms, whose entries are read too: for late debits and refunds. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
 /** The names of upstreams that belong to a provider, if the person names no upstreams. */

@@ -199,7 +199,7 @@ function sayForeign(rows: readonly ForeignKeyDetails[]): string {
   return `${formatRows(columns, shown)}\n\n${rows.length} keys of another gateway: ${rows.length - open.length} are rotated or revoked, ${open.length} are not; ${used} of these were used here.\ntriwire key rotate ID makes a key of ours, with the same label, limits and spending.`
 }
 
-/** Formats each need as a line, with a command that acts on it below. */
+/** Formats each need, which is something to act on, as a line with a command below it. */
 function sayNeeds(needs: readonly Need[]): string {
   if (needs.length === 0) return 'Nothing needs you.'
   const signs = { bad: '!!', warn: '! ', note: '- ' }
@@ -224,7 +224,7 @@ function sayBounds({ budget, models, person, person_name, labels, may_choose }: 
   }
 }
 
-/** Formats the fields of an account that have a value. */
+/** Formats those fields of an account that have a value. */
 function sayAccount({ budget, rpm, warn, grant, ...row }: AccountDetails): string {
   const given = grant && { grant: `${grant.credits}/month${grant.lapse ? ', lapses' : ''}`, last_grant: grant.last }
   const bounds = {

@@ -19,7 +19,7 @@ export function readChain({ id, chain, when, chain_return: returnMs }: ChainEntr
   return { id, chain, when: new Set(when), returnMs }
 }
 
-/** Finds chains that name a chain, a model twice, or an unknown id. @param models the raw list of the file */
+/** Finds chains that contain a chain, a model twice, or an unknown id. @param models the raw list of the file */
 export function* chainMistakes(models: readonly unknown[]): Iterable<AtPath> {
   const entries = models.map((model) => asObject(model) ?? {})
   const ids = new Set(entries.filter((entry) => !('chain' in entry)).map(({ id }) => id))

@@ -4,7 +4,7 @@ const perMillion = 'credits per million tokens, which is the price of one token 
 const price = (key: string) => `write \`${key}\` under \`prices\`: ${perMillion}`
 const whole = (what: string) => `${what}; ${importCure}`
 
-/** Cures for keys of LiteLLM's configuration (docs.litellm.ai/docs/proxy/config_settings, November 2026). */
+/** Advice for keys of LiteLLM's configuration (docs.litellm.ai/docs/proxy/config_settings, November 2026). */
 const litellmKeys: Readonly<Record<string, string>> = {
   model_list: whole('models are listed in `catalog.models`'),
   litellm_settings: importCure,

@@ -627,7 +627,7 @@ export const configSchema = z.strictObject({
   metrics: metrics.prefault({}).describe('Settings of `/metrics` on the admin listener, which Prometheus reads.'),
 })
 
-/** The file after checks and with defaults. Its keys are those of the file. */
+/** The configuration file after the checks, with defaults. Its keys are named as in the file. */
 export type ConfigFile = z.output<typeof configSchema>
 /** The settings of a map, with names as in the code: camelCase, with the unit at the end. */
 export type SettingsInCode<Settings, Unit extends string = ''> = {

@@ -31,7 +31,7 @@ type FleetOptions = {
 
 /** The workers of `--workers`. A worker that ends is replaced, until the fleet is stopped. */
 export class WorkerFleet {
-  /** Resolves when all workers listen, with the first one. It does not wait for workers that have ended. */
+  /** Resolves with the first worker's message when all workers listen. Workers that ended are not awaited. */
   readonly allListen: Promise<WorkerListening>
   readonly #options: FleetOptions
   readonly #slots = new Map<number, WorkerSlot>()
@@ -50,7 +50,7 @@ export class WorkerFleet {
 
   reload(): void {
     for (const slot of this.#slots.values()) {
-      // The signal would end a process that has not run its first line yet.
+      // The signal would end a process that does not handle signals yet.
       if (slot.listening) slot.worker.kill('SIGHUP')
       else slot.mustReload = true
     }

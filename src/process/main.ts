@@ -30,7 +30,7 @@ const uncaughtDrainMs = 3_000
 
 /**
  * Runs the gateway until a signal stops it. SIGTERM and SIGINT end it after a drain; SIGHUP reloads the configuration.
- * @throws ConfigError for mistakes in the configuration; for any other failure an Error with the cause and the cure
+ * @throws ConfigError for mistakes in the configuration; for any other failure an Error that says why, and what to do
  */
 export async function serve(options: ServeOptions): Promise<void> {
   // The server must not end if nobody reads its output or the disk is full (B24).

@@ -40,7 +40,7 @@ export async function prepareStoreOf(
   return async () => {
     const store = await openStore({
       stateDir,
-      // Workers settle the debits that an ended worker left in its spool, which they find in this folder.
+      // The folder of the spools: workers settle the debits that an ended worker has left there.
       spoolsDir: role && dirname(stateDir),
       settleDeadlineMs,
       reporting,

@@ -264,7 +264,7 @@ function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<Con
   return { clockMs: connectionsClockMs }
 }
 
-/** The real time, which the load watch uses too: fair turns divide the computing time of this process. */
+/** The real time, also in tests. Turns of requests divide the computing time of this process by it. */
 const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),

@@ -22,7 +22,7 @@ type SignInParts = {
   env?: NodeJS.ProcessEnv
 }
 
-/** Stands in without `sign_in`, when there are no paths to limit. */
+/** Used if there is no `sign_in`, and so nothing to limit. */
 const noLimits = { codes: 1, grants: 1 }
 
 /** The paths of sign-in on the clients' listener, and those on the operators' listener. */

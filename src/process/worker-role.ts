@@ -4,7 +4,7 @@ import type { Address, Config } from '../config/config.ts'
 
 /** The role of this process as one of the workers of `--workers`. */
 export type WorkerRole = {
-  /** The number of the worker, from 1. A worker that replaces another one gets the number of that one. */
+  /** The number of the worker, from 1. A worker that replaces another one gets the same number. */
   number: number
   /** The addresses that all workers share, with ports. If the file has other addresses now, they need a restart. */
   listen: Address

@@ -32,7 +32,7 @@ const largeTelemetry = () =>
 
 const quarterMs = 900_000
 
-/** The most requests of a key per minute for its spending. Each may read the ledger. */
+/** How often a key may ask for its spending in a minute. Each request may read the ledger. */
 const usagesMax = 30
 
 /** Makes the handlers of the paths, by path. */

@@ -17,7 +17,7 @@ export function readGroups(claims: Claims, claim: string): PersonFacts['groups']
   return elsewhere || claims['hasgroups'] === true ? 'too_many' : undefined
 }
 
-/** Returns the e-mail address in lower case, unless it is unverified. Some providers send the boolean as a text. */
+/** Returns the e-mail address in lower case, unless it is unverified. `email_verified` may be a text. */
 export function readEmail({ email, email_verified: isVerified }: Claims): string | undefined {
   const isEmail = typeof email === 'string' && email.length <= 254 && /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u.test(email)
   return isEmail && isVerified !== false && isVerified !== 'false' ? email.toLowerCase() : undefined

@@ -130,7 +130,7 @@ export function createOAuth(parts: OAuthParts) {
     const agent = form.get('surface') || form.get('client_id') || request.exchange.header('user-agent')
     const begin = async () => (await booksFor(ip)).beginGrant({ kind: 'device', agent, address: ip })
     const grant = await begin().catch((error) => {
-      // No sign-in was begun, so this one does not count.
+      // No sign-in was begun, so nothing is counted.
       place.giveBack()
       throw error
     })

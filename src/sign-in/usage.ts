@@ -49,7 +49,7 @@ export function tellFree({ dayNanos, weekNanos, monthNanos }: FreeUse, currency:
   }
 }
 
-/** Returns rounded hundredths. They are at least 0, because clients refuse less and refunds could cause it. */
+/** Returns rounded hundredths. A refund could make them negative, which clients refuse, so 0 is the least. */
 function cents(nanos: bigint): number {
   return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))
 }
