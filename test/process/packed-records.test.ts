@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Try } from '../../src/gateway/record.ts'
-import { type FinishedRecord, PackedRecords } from '../../src/live/packed-records.ts'
+import { type FinishedRecord, PackedRecords } from '../../src/live/recents.ts'
 
 const name = fc.constantFrom('a', 'b', 'sim')
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER })

@@ -21,7 +21,7 @@ const requests = 2_000
 
 /**
  * Of a request's bytes those that outlive two collections: some 110 on an idle machine, most of them kept on purpose
- * (`packed-records.ts`). They were 8,000 and more. What is under way when a collection comes outlives that one, rightly.
+ * (`live/recents.ts`). They were 8,000 and more. What is under way when a collection comes outlives that one, rightly.
  */
 const promotedBytesMax = 1_500
 

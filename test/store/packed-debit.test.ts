@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Debit, EntryDetails } from '../../src/accounts/ledger.ts'
-import { packDebit, unpackDebit } from '../../src/store/serving/packed-debit.ts'
+import { packDebit, unpackDebit } from '../../src/store/serving/thread.ts'
 
 /** The compiler asks for every field. No two values are the same. */
 const debit: Required<Debit> = {

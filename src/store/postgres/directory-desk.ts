@@ -1,7 +1,7 @@
 import { readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
 import { registerColumns } from '../../accounts/registers.ts'
-import type { Say } from '../serving/protocol.ts'
+import type { Say } from '../serving/thread.ts'
 import { createListing } from '../sql/listing.ts'
 import { personColumns } from '../sql/spends.ts'
 import type { Row } from '../sql/step.ts'

@@ -1,6 +1,6 @@
 import type { DeskOrder } from '../../accounts/desk.ts'
 import type { Cooldown, Introduction } from '../../accounts/server-store.ts'
-import type { Orders, Say } from '../serving/protocol.ts'
+import type { Orders, Say } from '../serving/thread.ts'
 import { AdmissionDesk } from './admission-desk.ts'
 import { admit, tell } from './admit.ts'
 import type { Desk } from './control.ts'

@@ -8,8 +8,7 @@ import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts
 import { Settlement, sweepOften } from '../../accounts/settlement.ts'
 import { readingPatienceMs, shareReadings } from '../../accounts/shared-reading.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
-import { packDebit } from './packed-debit.ts'
-import { Line, type StoreThread, type ThreadStart } from './thread.ts'
+import { Line, packDebit, type StoreThread, type ThreadStart } from './thread.ts'
 
 /** The parts of a store's serving side that differ between the engines. */
 type ServingEngine = {
