@@ -28,7 +28,7 @@ const allowed: Record<string, string> = {
   'telemetry/otlp/conventions.ts': 'no wire: what OpenTelemetry calls the operation',
   'wires/chat/fields.ts': 'what becomes of its fields on each other wire',
   'wires/messages/fields.ts': 'what becomes of its fields on each other wire',
-  'wires/requests/routing.ts': 'no wire: the field of a conversation',
+  'wires/requests/adapt-bytes.ts': 'no wire: the field of a conversation',
   'wires/responses/fields.ts': 'what becomes of its fields on each other wire',
 }
 

@@ -2,9 +2,8 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { appendOwn } from '../../bytes/own-copy.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
-import { isEmptyArguments } from '../answers/content-parts.ts'
-import { decodeString } from '../answers/produced-text.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { decodeString } from '../answers/native-answer.ts'
+import { isEmptyArguments, objectsOf, stringOf } from '../answers/read-answer.ts'
 
 /** A call of a chat stream, and the arguments received for it. */
 export type BegunCall = {

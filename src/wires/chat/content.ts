@@ -1,8 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { MediaKind } from '../../inference/answer.ts'
-import { mediaOf, readContent, sourceOf, transcriptIn } from '../answers/content-parts.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { mediaOf, objectsOf, readContent, sourceOf, stringOf, transcriptIn } from '../answers/read-answer.ts'
 
 /**
  * The text of the first reasoning field with text. Some servers repeat it in a second field, which must not count

@@ -4,8 +4,7 @@ import type { JsonMember } from '../../bytes/scan.ts'
 import { serviceMembers } from '../../inference/usage.ts'
 import { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { tellingNames } from '../answers/native-answer.ts'
-import { decodeString } from '../answers/produced-text.ts'
+import { decodeString, tellingNames } from '../answers/native-answer.ts'
 
 /** Whether a choice is unfinished and without an error. */
 export function isUnfinished({ error, finish_reason }: Record<string, unknown>): boolean {

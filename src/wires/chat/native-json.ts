@@ -5,6 +5,7 @@ import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import {
+  estimateTexts,
   headValues,
   isBelieved,
   mintCallId,
@@ -12,7 +13,6 @@ import {
   openAnswer,
   withoutTelling,
 } from '../answers/native-answer.ts'
-import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { isNamed, missingInCall } from './begun-calls.ts'

@@ -8,6 +8,7 @@ import {
   capTokens,
   commonValues,
   droppedFields,
+  type MemberValues,
   sentFields,
   sentService,
   setCacheKey,
@@ -17,7 +18,6 @@ import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
-import type { MemberValues } from '../requests/routing.ts'
 import { choicesMax } from './usage.ts'
 
 /** A word in the names of hosted tools, which a provider runs. The wire's author has no such tools; some providers have. */

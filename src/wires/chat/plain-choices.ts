@@ -1,7 +1,6 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { argumentsIn } from '../answers/content-parts.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { argumentsText, keptSources, stringOf } from '../answers/read-answer.ts'
+import { argumentsIn, argumentsText, keptSources, stringOf } from '../answers/read-answer.ts'
 import { formOf, listOfCalls, withCallsBeside } from './content.ts'
 import { argumentsHolder } from './tool-calls.ts'
 

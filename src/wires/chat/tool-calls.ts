@@ -1,8 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { createArgumentShape } from '../answers/argument-shape.ts'
-import { argumentsIn } from '../answers/content-parts.ts'
-import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsIn, argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** A call of the answer, from its first fragment on. */
 class ToolCall {

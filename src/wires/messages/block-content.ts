@@ -1,8 +1,15 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import { isBlankJson } from '../../inference/filters/whole-calls.ts'
-import { argumentsIn, kindOfPart, wordsIn } from '../answers/content-parts.ts'
-import { argumentsText, objectsOf, repeatsStart, stringOf } from '../answers/read-answer.ts'
+import {
+  argumentsIn,
+  argumentsText,
+  kindOfPart,
+  objectsOf,
+  repeatsStart,
+  stringOf,
+  wordsIn,
+} from '../answers/read-answer.ts'
 
 /** A delta of a block's content, in the words of this wire. */
 export type ContentDelta = JsonObject & { type: string }

@@ -5,7 +5,7 @@ import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-ca
 import { blocksMax } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape, endsObject } from '../answers/argument-shape.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
-import { decodeString, type ProducedText } from '../answers/produced-text.ts'
+import { decodeString, type ProducedText } from '../answers/native-answer.ts'
 import { keptSources, stringOf } from '../answers/read-answer.ts'
 import {
   type ContentDelta,

@@ -3,8 +3,8 @@ import { type Edit, memberText, type Range } from '../../bytes/json.ts'
 import { elementsOf, setMembers } from '../../bytes/json-edit.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
+import type { MemberValues } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
-import type { MemberValues } from '../requests/routing.ts'
 import type { EncodedMessage } from './encode-turns.ts'
 
 /**

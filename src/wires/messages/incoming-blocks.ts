@@ -3,8 +3,17 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
-import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts.ts'
-import { argumentsText, newPart, repeatsStart, stringOf, unreadable } from '../answers/read-answer.ts'
+import {
+  argumentsText,
+  kindOfPart,
+  mediaOf,
+  newPart,
+  repeatsStart,
+  sourceOf,
+  stringOf,
+  unreadable,
+  wordsIn,
+} from '../answers/read-answer.ts'
 import { initialOf, withSignature } from './block-content.ts'
 
 /** A block of the upstream while it is being read. */

@@ -2,11 +2,11 @@ import { asObject, type JsonObject, memberText, parseKeeping } from '../../bytes
 import { mostTokensOf } from '../../inference/estimate.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { noteAnswer } from '../../inference/usage.ts'
-import { kindOfPart, wordsIn } from '../answers/content-parts.ts'
 import { brokenFault } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import {
   callsIn,
+  estimateTexts,
   headValues,
   isBelieved,
   mintCallId,
@@ -14,8 +14,7 @@ import {
   openAnswer,
   renameInUsage,
 } from '../answers/native-answer.ts'
-import { estimateTexts } from '../answers/produced-text.ts'
-import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { kindOfPart, objectsOf, stringOf, unreadable, wordsIn } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { initialOf, missingInBlock } from './block-content.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'

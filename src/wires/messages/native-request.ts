@@ -9,6 +9,7 @@ import {
   capTokens,
   commonValues,
   droppedFields,
+  type MemberValues,
   sentFields,
   sentService,
   setInside,
@@ -16,7 +17,6 @@ import {
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
-import type { MemberValues } from '../requests/routing.ts'
 import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
 import { callsUnthought } from './thought.ts'

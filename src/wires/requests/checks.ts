@@ -1,3 +1,6 @@
+import { asObject } from '../../bytes/json.ts'
+import { elementsOf } from '../../bytes/json-edit.ts'
+import { GatewayError } from '../../errors.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 import { invalidField, wrongType } from './refusals.ts'
@@ -35,4 +38,92 @@ export function checkConversation(client: ClientHalf, body: ClientBody): void {
   const { field, kinds, mayBeText } = client.request.conversation
   if (body.isArray(field) || (mayBeText && body.isString(field))) return
   throw invalidField(field, `The field ${field} is required and must be ${kinds}.`)
+}
+
+/** The longest conversation key, in code points (ruling R2). */
+const keyCharactersMax = 256
+
+/**
+ * Headers of agents that serve as the key if the client sent neither the wire's field nor `x-session-id`. Such a header
+ * never causes a refusal (ruling P6).
+ */
+const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
+
+/**
+ * The conversation key: the wire's own field, else the header `x-session-id`, else an agent's header (spec 4.1,
+ * ruling P6).
+ * @throws GatewayError 400 for a key that is too long or not a string
+ */
+export function readConversationKey(
+  client: ClientHalf,
+  body: ClientBody,
+  header: (name: string) => string | undefined,
+): string | undefined {
+  const session = readSessionId(header)
+  const field = client.request.cacheKey
+  if (field !== undefined && body.has(field)) {
+    if (!body.isString(field)) throw wrongType(field, 'a string')
+    const key = body.value(field) as string
+    checkLength(field, key)
+    if (key !== '') return key
+  }
+  if (session) return session
+  const agentSession = header('x-claude-code-session-id')
+  if (agentSession) return [agentSession, header('x-claude-code-agent-id')].filter(Boolean).join('/')
+  for (const name of fallbackHeaders) {
+    const value = header(name)
+    if (value) return value
+  }
+  return undefined
+}
+
+/**
+ * Reads the header `x-session-id`. Headers are bytes; clients that send other characters than ASCII send UTF-8.
+ * @throws GatewayError `invalid_cache_key`
+ */
+export function readSessionId(header: (name: string) => string | undefined): string | undefined {
+  const value = header('x-session-id')
+  if (value === undefined) return undefined
+  const text = Buffer.from(value, 'latin1').toString('utf8')
+  const session = text.includes('\ufffd') ? value : text
+  checkLength('x-session-id', session)
+  return session
+}
+
+/**
+ * The texts with which a conversation begins: its instructions, and its turns up to the user's first. They stay the
+ * same in every later request, whatever form a client uses and wherever it places cache marks (ruling Y18).
+ */
+export function readOpening({ request }: ClientHalf, body: ClientBody): string {
+  const { field } = request.conversation
+  const opening = ['system', 'instructions'].map((name) => wordsOf(body.value(name)))
+  if (body.isString(field)) return JSON.stringify([...opening, 'user', wordsOf(body.value(field))])
+  for (const range of body.isArray(field) ? elementsOf(body.bytes, body.member(field)!) : []) {
+    const { role, content } = asObject(body.parse(range)) ?? {}
+    if (role === undefined) continue
+    opening.push(String(role), wordsOf(content))
+    if (role === 'user') break
+  }
+  return JSON.stringify(opening)
+}
+
+/** The text of a content, whether a string or parts. Parts without text are returned as JSON without cache marks. */
+function wordsOf(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
+  return content
+    .map((part: unknown) => {
+      const { cache_control: _mark, ...rest } = asObject(part) ?? {}
+      return typeof rest['text'] === 'string' ? rest['text'] : JSON.stringify(rest)
+    })
+    .join('\n')
+}
+
+/** @throws GatewayError `invalid_cache_key` (spec 7.3). */
+function checkLength(param: string, key: string): void {
+  if (key.length <= keyCharactersMax) return
+  let characters = 0
+  for (const _ of key) if (++characters > keyCharactersMax) break
+  if (characters <= keyCharactersMax) return
+  const message = `The conversation key in ${param} is longer than ${keyCharactersMax} characters: send a shorter one.`
+  throw new GatewayError('invalid_cache_key', message, { param })
 }

@@ -3,10 +3,9 @@ import { sent, verbatim } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
 import { spellOut, withoutRootBranches } from '../../inference/schema.ts'
-import type { OfferedTools } from './choice.ts'
 import type { Nesting } from './decode-tools.ts'
 import type { Losses } from './losses.ts'
-import type { Prepared } from './prepare.ts'
+import type { OfferedTools, Prepared } from './prepare.ts'
 import { formatName, toolSchema } from './stand-ins.ts'
 
 /* Writes the tools, tool choice and output format that `decode-tools.ts` reads. */

@@ -2,9 +2,18 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { tooMany } from '../../inference/narrator.ts'
-import { argumentsIn, kindOfPart, listOf, readContent, wordsIn } from '../answers/content-parts.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
-import { AnswerDecoder, type OnAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
+import {
+  AnswerDecoder,
+  argumentsIn,
+  kindOfPart,
+  listOf,
+  type OnAnswer,
+  readContent,
+  stringOf,
+  unreadable,
+  wordsIn,
+} from '../answers/read-answer.ts'
 import { type IncomingItem, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
 import { decodeIncomplete } from './stop-reasons.ts'

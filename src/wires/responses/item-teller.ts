@@ -2,8 +2,17 @@ import type { JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { Narrator } from '../../inference/narrator.ts'
-import { mediaOf, readContent, sourceOf } from '../answers/content-parts.ts'
-import { argumentsText, newPart, objectsOf, repeatsStart, stringOf, unreadable } from '../answers/read-answer.ts'
+import {
+  argumentsText,
+  mediaOf,
+  newPart,
+  objectsOf,
+  readContent,
+  repeatsStart,
+  sourceOf,
+  stringOf,
+  unreadable,
+} from '../answers/read-answer.ts'
 import type { IncomingItem, ItemKind } from './incoming-items.ts'
 
 /**

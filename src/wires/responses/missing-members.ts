@@ -1,8 +1,7 @@
 import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { listOf, wordsIn } from '../answers/content-parts.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { stringOf } from '../answers/read-answer.ts'
+import { listOf, stringOf, wordsIn } from '../answers/read-answer.ts'
 
 /**
  * Adds members that servers omit from their events and that spec 6.3 and SDK helpers require (ruling P2). These are the

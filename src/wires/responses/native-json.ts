@@ -4,6 +4,7 @@ import { brokenFault } from '../answers/faults.ts'
 import type { Wanted } from '../answers/json-patch.ts'
 import {
   callsIn,
+  estimateTexts,
   headValues,
   isBelieved,
   mintCallId,
@@ -11,7 +12,6 @@ import {
   openAnswer,
   renameInUsage,
 } from '../answers/native-answer.ts'
-import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { fillItems } from './missing-members.ts'

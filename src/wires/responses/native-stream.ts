@@ -14,6 +14,7 @@ import { type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import {
   callsIn,
+  estimateTexts,
   isBelieved,
   mintAnswerId,
   mintCallId,
@@ -21,7 +22,6 @@ import {
   withoutTelling,
 } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
 import { fillItem, fillItems, MissingMembers, mayBeForeign } from './missing-members.ts'

@@ -2,9 +2,8 @@ import { stringBehind } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { appendOwn } from '../../bytes/own-copy.ts'
 import { callsMax } from '../../inference/narrator.ts'
-import { argumentsIn, isEmptyArguments } from '../answers/content-parts.ts'
-import { decodeString } from '../answers/produced-text.ts'
-import { argumentsText, stringOf } from '../answers/read-answer.ts'
+import { decodeString } from '../answers/native-answer.ts'
+import { argumentsIn, argumentsText, isEmptyArguments, stringOf } from '../answers/read-answer.ts'
 
 /** A call, as its start and its deltas have described it. */
 type SaidCall = {
