@@ -170,7 +170,7 @@ async function overdraw(setting: Setting, model: 'within-hold' | 'beyond-hold'):
   const { balanceNanos } = await books.findAccount(id)
   const counts = tally(seen)
   const answered = counts[200] ?? 0
-  // The law (src/accounts/balances.ts). The estimate of the input may be a little more than what it came to.
+  // The law (src/accounts/live-accounts.ts). The estimate of the input may be a little more than what it came to.
   const holdNanos = BigInt(holdTokens + 50) * outputNanos
   const allowedNanos = -(excessNanos * BigInt(answered) + holdNanos)
   return [

@@ -1,9 +1,8 @@
 import type { Account, ApiKey, LiveBounds } from './account.ts'
-import { type Balance, type Balances, hold, isAdmitted } from './balances.ts'
 import { type Budget, spentAt } from './budget.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
-import type { BoundsBook } from './live-directory.ts'
+import { type Balance, type Balances, type BoundsBook, hold, isAdmitted } from './live-accounts.ts'
 
 /** Why a request may not run now. The gateway chooses the response to the client. */
 export type AdmissionRefusal = { ok: false } & (

@@ -1,7 +1,6 @@
 import type { ApiKey, LiveBounds } from './account.ts'
 import { StoreSilent } from './account.ts'
 import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered, Standing } from './admission.ts'
-import type { Balances } from './balances.ts'
 import { neverMs, spentAt } from './budget.ts'
 import type {
   BudgetLeft,
@@ -16,6 +15,7 @@ import type {
 } from './desk.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures } from './limits.ts'
+import type { Balances } from './live-accounts.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
 /**

@@ -20,8 +20,8 @@
  */
 
 import { Register } from '../registers.ts'
-import { type BalanceListener, setFigures } from './balances.ts'
 import type { Backlog, Debit, Ledger, LedgerBlock } from './ledger.ts'
+import { type BalanceListener, setFigures } from './live-accounts.ts'
 import type { Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 

@@ -12,8 +12,9 @@
  * start gives the debit back. If the process dies before the line is written, the debit may stay; `ledger verify --log`
  * finds it.
  */
-import { type BalanceListener, setFigures } from './balances.ts'
+
 import type { Debit } from './ledger.ts'
+import { type BalanceListener, setFigures } from './live-accounts.ts'
 import type { GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
 /** A debit, and the request that waits for it. */

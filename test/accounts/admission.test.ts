@@ -3,11 +3,10 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import { type AdmissionRefusal, type Admitted, createAdmission, type Entered } from '../../src/accounts/admission.ts'
-import { createBalances } from '../../src/accounts/balances.ts'
 import type { Budget } from '../../src/accounts/budget.ts'
 import { type KeyBounds, keyBounds } from '../../src/accounts/key-bounds.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
-import { createBoundsBook } from '../../src/accounts/live-directory.ts'
+import { createBalances, createBoundsBook } from '../../src/accounts/live-accounts.ts'
 
 const key: ApiKey = {
   id: 'key_1',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createBalances } from '../../src/accounts/balances.ts'
+import { createBalances } from '../../src/accounts/live-accounts.ts'
 
 test('C5 an amount due is not counted for an account whose balance the store has not reported; the store will include it', () => {
   const balances = createBalances()

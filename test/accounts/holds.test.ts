@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { type Balance, hold, isAdmitted } from '../../src/accounts/balances.ts'
+import { type Balance, hold, isAdmitted } from '../../src/accounts/live-accounts.ts'
 
 test('C2 a request is admitted while the balance minus the holds is above zero', () => {
   const balance = createBalance(10n)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { newAccount } from '../../src/accounts/book-rows.ts'
 import { keyBounds, personBounds } from '../../src/accounts/key-bounds.ts'
-import { createBoundsBook, createDirectory } from '../../src/accounts/live-directory.ts'
+import { createBoundsBook, createDirectory } from '../../src/accounts/live-accounts.ts'
 
 const budget = { nanos: 100n, per: undefined }
 const bounds = { ...keyBounds.none, budget }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createBalances } from '../../src/accounts/balances.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
+import { createBalances } from '../../src/accounts/live-accounts.ts'
 import type { GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
 import { type WaitingDebit, Withdrawals } from '../../src/accounts/withdrawals.ts'
 import { turn } from '../support/waiting.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { formatCredits } from '../../src/accounts/credit.ts'
-import type { LiveDirectory } from '../../src/accounts/live-directory.ts'
+import type { LiveDirectory } from '../../src/accounts/live-accounts.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { formatCursor } from '../../src/operations/cursor.ts'
 import { allOperations } from '../../src/operations/openapi.ts'

@@ -12,7 +12,7 @@ import { defineFunction } from './migrate.ts'
  *     holds of a replica that dies are free when its lease is over,
  *     a database that lost these tables gets them again from the replicas.
  *
- * The law for all replicas together (accounts/balances.ts has the law for one server):
+ * The law for all replicas together (accounts/live-accounts.ts has the law for one server):
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas whose lease ran out while they ran
  *

@@ -1,5 +1,5 @@
 import { readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import type { AccountChanges } from '../../accounts/live-directory.ts'
+import type { AccountChanges } from '../../accounts/live-accounts.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import type { Say } from '../serving/thread.ts'
 import { createListing } from '../sql/listing.ts'

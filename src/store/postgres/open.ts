@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import type { Ledger } from '../../accounts/ledger.ts'
-import { createBoundsBook } from '../../accounts/live-directory.ts'
+import { createBoundsBook } from '../../accounts/live-accounts.ts'
 import { RemoteAdmission } from '../../accounts/remote-admission.ts'
 import { createRemoteThrottle } from '../../accounts/remote-throttle.ts'
 import type { Introduction, ServerStore, ServingOptions, SharedCooldowns } from '../../accounts/server-store.ts'

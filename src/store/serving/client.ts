@@ -1,8 +1,12 @@
 import { StoreSilent } from '../../accounts/account.ts'
-import type { BalanceListener } from '../../accounts/balances.ts'
 import { ClockBook } from '../../accounts/clock.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
-import { type BoundsBook, createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
+import {
+  type BalanceListener,
+  type BoundsBook,
+  createDirectory,
+  type LiveDirectory,
+} from '../../accounts/live-accounts.ts'
 import type { Poster } from '../../accounts/poster.ts'
 import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
 import { Settlement, sweepOften } from '../../accounts/settlement.ts'
