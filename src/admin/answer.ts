@@ -90,7 +90,7 @@ export function linesOf(headers: ApiAnswer['headers']): string {
  */
 export const answerLimits = { lingerMs: 5_000, stallMs: 120_000 }
 
-/** Sends an answer. If its pieces end with an error, the connection is cut, so that it does not look whole. */
+/** Sends an answer. If its pieces end with an error, the connection is cut, so that the answer does not look whole. */
 export async function send(exchange: HttpExchange, answer: ApiAnswer, limits = answerLimits): Promise<void> {
   const { status, headers, body, pieces, onClose } = answer
   if (onClose) exchange.whenOver(onClose)

@@ -134,7 +134,7 @@ function word(text: string): string {
   return text.replace(/[^\w.-]/g, '?').slice(0, 60)
 }
 
-/** Whether an address is link-local, where clouds give machines their credentials (ruling Y27). */
+/** Whether an address is link-local. Clouds serve the credentials of machines at such addresses (ruling Y27). */
 function isLinkLocal({ hostname }: URL): boolean {
   return /^(169\.254\.|\[fe[89ab])/.test(hostname)
 }

@@ -33,7 +33,7 @@ export type KeysPlan = {
 export type KeysOptions = {
   /** The account of keys without a team, and of keys whose team becomes a label. */
   account: string
-  /** All teams become these. Undefined: teams with a budget or limits become accounts, and others labels. */
+  /** The fate of all teams. Undefined: those with a budget or limits become accounts, and others labels. */
   teams: 'accounts' | 'labels' | undefined
   /** The credit of each account. Undefined: what is left of its team's budget. */
   creditNanos: bigint | undefined
@@ -389,7 +389,7 @@ function modelsOf(value: unknown): string[] | undefined {
 }
 
 /**
- * Returns why LiteLLM refuses all requests of a key or a team, or undefined. With a limit of 0 it does so (litellm
+ * Returns why LiteLLM refuses all requests of a key or a team, or undefined. A limit of 0 is one reason (litellm
  * 1.110, `parallel_request_limiter_v3`).
  */
 function whyRefused(row: DumpRow): string | undefined {

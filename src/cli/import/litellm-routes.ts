@@ -24,7 +24,7 @@ type ImportRoute = {
   headers: SourceFields | undefined
 }
 
-/** Parameters of a deployment that have a second name, which is the value. */
+/** The second names of some parameters of a deployment. */
 export const sameAs: Readonly<Record<string, string>> = {
   api_base: 'base_url',
   tenant_id: 'azure_tenant_id',

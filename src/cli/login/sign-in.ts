@@ -20,7 +20,7 @@ import { tryLock } from './lock.ts'
 const surface = 'triwire'
 
 type SignInOptions = {
-  /** Use the device grant even if this machine has a browser. */
+  /** Whether to show a code (the device grant) even if this machine has a browser. */
   isDevice?: boolean
   /** Receives each line for the person. */
   tell(line: string): void

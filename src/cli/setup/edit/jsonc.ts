@@ -9,7 +9,7 @@ import {
 } from 'jsonc-parser'
 import type { ValueChange, ValuePath } from './changes.ts'
 
-/** Reads JSON with comments. @throws Error with the line if the text is neither this nor JSON */
+/** Reads JSON, with or without comments. @throws Error with the line of the first mistake */
 export function readJsonc(text: string): unknown {
   const errors: ParseError[] = []
   const value: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true })

@@ -25,7 +25,7 @@ export function editToml(text: string, changes: readonly ValueChange[]): string 
   return edited
 }
 
-/** The values of a table that is added, because each is a line of its own. */
+/** Returns the values of a table that is added, because each gets a line of its own. */
 function leavesOf({ place, value }: ValueChange): ValueChange[] {
   const table = asObject(value)
   return table
