@@ -158,7 +158,8 @@ export const operatorOperations = [
 ]
 
 /**
- * A key as its owner sees it (ruling Y22). Fields are listed, so that new ones for operators stay hidden from owners.
+ * A key as its owner sees it (ruling Y22). The fields are named one by one. A field that is added later for operators
+ * therefore stays hidden from owners.
  */
 const ownKeyShape = keyShape.pick({
   ...{ id: true, prefix: true, label: true, account: true, account_name: true, budget: true, rpm: true, models: true },

@@ -22,9 +22,9 @@ import { measures, usageShape } from './usage-shape.ts'
 import { json } from './workbench.ts'
 
 /*
- * Operations for the owner of a key, who sees their own requests, tokens, credits and the reasons of refusals (ruling
- * Y22). Every answer lists its fields, so that new fields for operators stay hidden from owners. No answer has prices,
- * bands, tiers, plans, wires of models, upstreams, or data of other people.
+ * Operations for the owner of a key. They show the owner's requests, tokens and credits, and why requests were refused
+ * (ruling Y22). Every answer names its fields one by one, so fields added for operators stay hidden from owners. No
+ * answer has prices, bands, tiers, plans, wires of models, upstreams, or data of other people.
  */
 
 const requestFields = requestRow.pick({
@@ -74,7 +74,7 @@ type OwnScope = { accountId: string; keyIds?: string[] }
 /** Finds the scope of a caller. @param person only for a lead: limits the scope to this person of the account */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
-/** Returns the keys of the owner's person in the account, and all keys in the line of rotations of the shown key. */
+/** Returns all keys of the person, and all keys from which the presented key was rotated or to which it was. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)
@@ -88,7 +88,7 @@ const findLed: FindScope = async ({ books, who }, person) => {
   return { accountId, ...(person !== undefined && { keyIds: await keysOf(books, accountId, person) }) }
 }
 
-/** Returns the keys of a person, at most the newest `keysNamedMax`: each session adds one. */
+/** Returns the newest keys of a person, at most `keysNamedMax`, because each session adds a key. */
 async function keysOf(books: Books, accountId: string, personId: string | undefined): Promise<string[]> {
   if (personId === undefined) return []
   const keys = await books.pageKeys({ accountId, personId, sort: '-created', limit: keysNamedMax })
@@ -109,7 +109,7 @@ function select<Name extends string, Row extends Record<Name, unknown>>(
   return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Row, Name>
 }
 
-/** The operations below are made twice: for an owner and their own data, and for a lead and the whole account. */
+/** The operations below exist twice: owners read their own data, and leads read the data of the whole account. */
 type Audience = {
   group: 'own' | 'people'
   http: '/me' | '/me/people'

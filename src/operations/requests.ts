@@ -139,7 +139,7 @@ async function readerOf(context: Context, asked: RequestQuery): Promise<ReadRequ
   return (limit, beyond) => lastRequests(context, filter, limit, beyond)
 }
 
-/** Converts a query to a filter. Names become ids, for which the books are read. */
+/** Converts a query to a filter. To replace names by ids, it reads the books (accounts and keys). */
 async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): Promise<RequestFilter> {
   const { account, key } = asked
   const isNamed = account !== undefined || key !== undefined
@@ -170,7 +170,8 @@ async function lastRequests(
 ): Promise<RequestPage> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
-  // Memory keeps requests without an account separately. They may be older than the oldest billed request in memory.
+  // Memory has all requests since `rememberedSinceMs`. It keeps requests without an account apart, so `recent` may also
+  // have older ones. A page that reaches back further must read the ledger too.
   const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
   if (context.running.isAlone && isWhole && recent.length > limit)
     return { rows: recent.slice(0, limit), end: placeOf(last) }

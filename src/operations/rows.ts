@@ -21,7 +21,7 @@ export type RequestFilter = {
   untilMs?: number | undefined
 }
 
-/** The request before the first one of a page. Requests are sorted by both members, the latest first. */
+/** The place after which a page begins: the last request of the page before. Both members sort, the latest first. */
 export type RequestPlace = { atMs: number; id: string }
 
 export function fits(row: RequestRow, filter: RequestFilter): boolean {
@@ -61,7 +61,7 @@ function compareText(a: string, b: string): number {
 /** How far `at` may be from a debit's posting time, in ms, because clocks differ and debits may be posted late. */
 export const lateMs = 5_000
 
-/** Returns when a request ended by the server's clock, within `lateMs` of the time at which its entry was posted. */
+/** Returns when a request ended by the server's clock. The result is at most `lateMs` from the time of posting. */
 export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }

@@ -15,7 +15,7 @@ import { modelRow, upstreamState } from './shapes.ts'
 
 /* Operations on the state of the running gateway. */
 
-/** The longest wait for the store in a status, in ms. Without a response the status lacks `folding`. */
+/** How long a status waits for the store, in ms. If the store does not respond, the status lacks `folding`. */
 const foldingMs = 1_000
 
 type BooksState = { progress?: FoldProgress; away?: string[] | undefined }

@@ -21,7 +21,7 @@ function toldSession<Who extends object>({ session: { expiresMs }, token }: Issu
   return { body: { ...who, expires: field.formatTime(expiresMs)! }, session: { token, expiresMs } }
 }
 
-/** Sign-in and sign-out for browsers. A cookie replaces the token or key. */
+/** Sign-in and sign-out for browsers. After the sign-in, the browser sends a cookie instead of the token or key. */
 export const sessionOperations = [
   operation({
     id: 'session.create',

@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../accounts/warnings.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
 import { amount, named } from './fields.ts'
 
-/* Answers about the running gateway. They have no content, only names, counts, times and fixed words (ruling U5). */
+/* Answers about the running gateway. They have only names, counts, times and fixed words, no prompts (ruling U5). */
 
 /** The state of an upstream account for one model. */
 export const upstreamState = named('Upstream', {
@@ -26,7 +26,7 @@ export const upstreamState = named('Upstream', {
 
 export type UpstreamState = z.output<typeof upstreamState>
 
-/** A webhook of the configuration, with the results of this process. */
+/** A webhook of the configuration, with the results of the messages that this process sent to it. */
 export type WebhookState = {
   url: string
   events: WebhookEvent[]

@@ -26,8 +26,9 @@ function* eachLine(
 }
 
 /**
- * Formats a statement as CSV. `closing` is the sum of the amounts before it, with those of `use` subtracted. Lines that
- * begin with `by` divide use minus returns in other ways. The digests in the last lines prove the statement.
+ * Formats a statement as CSV. To get `closing`, the amounts of `use` lines are subtracted, and the other amounts above
+ * it are added. The lines `by key`, `by person` and `by labels` divide the same total in three ways: use minus returns.
+ * The last lines have digests that prove the statement.
  */
 export function formatStatementCsv(told: ToldStatement): string {
   const row = (cells: readonly (string | number | null | undefined)[], numbersFrom = cells.length) =>

@@ -57,7 +57,7 @@ export type TimeRange = { fromMs: number; toMs: number }
 
 /**
  * Reads a range.
- * @param usual returns the default start for an end
+ * @param usual returns the start for a given end; it is used if the input names no start
  * @throws ProblemError
  */
 export function readRange(
@@ -80,7 +80,7 @@ export function readRange(
   return bounded({ fromMs, toMs })
 }
 
-/** Returns the moment a length of time before another one. A month before 31 March is the last day of February. */
+/** Subtracts a length of time from `toMs`. One month before 31 March is the last day of February. */
 function before(toMs: number, length: field.TimeLength, calendar: Calendar): number {
   if ('ms' in length) return toMs - length.ms
   const [year, month, day] = calendar.dateOf(toMs).split('-').map(Number)

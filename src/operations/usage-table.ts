@@ -13,7 +13,7 @@ import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, word
 /** The most accounts in one read of figures, and the number of accounts in one read of ledger entries. */
 const [accountsMax, accountsOfEntries] = [500, 5_000]
 
-/** The number of accounts in the first read, and the number of rows at which later reads aim. More only take memory. */
+/** The accounts in the first read, and the rows that later reads should have. Larger reads would only need memory. */
 const [accountsAtFirst, rowsAtOnce] = [10, 200]
 
 /** Columns that can have very many values. Their figures are read account by account. */
@@ -101,7 +101,7 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   return eachRow(books, question, input.by)
 }
 
-/** Yields rows by account name, then by their words, and last the total. Entries with the same words become one row. */
+/** Yields rows sorted by account name, then by column. The total is last. Entries with equal columns become one row. */
 async function* eachRow(books: Books, question: UsageQuestion, columns: readonly string[]): AsyncIterable<TableRow> {
   const total = sums.map(() => 0n)
   // Rows that name neither an account nor a key may have entries of several accounts, so they come last.
@@ -135,7 +135,7 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
   )
 }
 
-/** The sums of a row. @property place sorts rows, and distinguishes rows with the same words */
+/** The sums of a row. @property place sorts the rows, and differs for rows whose columns show the same names */
 type RowSums = { words: readonly string[]; ids: readonly string[]; place: string; sums: bigint[] }
 
 function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {
@@ -149,7 +149,7 @@ function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[
   }
 }
 
-/** Returns a function that makes the cells for the words of a group. */
+/** Returns a function that makes the columns of a row from a group's values. It replaces ids by names. */
 async function readWords(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const names = await namesOf(books, by, groups)
   const persons = by.includes('person')

@@ -37,7 +37,7 @@ const longMs = 35 * 86_400_000
 /** The longest range that can be summed from entries, in ms. */
 const entriesMs = 7 * 86_400_000
 
-/** The longest time for which another server may keep counters of free requests in memory only, in ms. */
+/** How long, in ms, another server may keep its counts of requests that cost nothing before it writes them. */
 const trafficLagMs = 10_000
 
 export const usageInput = z.strictObject({
@@ -158,7 +158,7 @@ const lengthsMs: Record<PeriodName, number> = {
   month: 30 * 86_400_000,
 }
 
-/** Refuses long ranges that must be summed from entries: figures are kept by hours of one zone. @throws ProblemError */
+/** Refuses a long range if its figures must be added up from entries. @throws ProblemError */
 function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone: string): void {
   if (toMs - fromMs <= entriesMs) return
   const instead = name === 'tz' ? 'leave `tz` out' : 'name a longer `bucket`'
