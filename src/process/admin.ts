@@ -155,7 +155,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands send their tokens to loopback at the next port, so no other port may be used.
+      // Commands of this machine send their tokens to loopback, at the port after the listener's. So a fixed port needs
+      // exactly that port.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls

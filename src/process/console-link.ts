@@ -18,8 +18,8 @@ export function findConsole(config: Config, { adminAddress, ownAddress }: AdminP
 }
 
 /**
- * Makes a link that signs in one browser as an admin, once, within ten minutes. It is for the person who starts the
- * server. So it is made only for a terminal or on request, and not for programs that collect the output.
+ * Makes a link that signs in the person who starts the server, as an admin. The link works once, within ten minutes.
+ * It is made only if the output is a terminal or if the person asked for it, because programs may collect the output.
  * @param url the result of `findConsole` @returns the link; the plain address if no token may be shown or made
  */
 export async function makeConsoleLink(

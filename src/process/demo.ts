@@ -97,8 +97,8 @@ const retryMs = 1_000
 const nothing = { gift: undefined, planless: [] }
 
 /**
- * Refuses the demo account for real models, because its credit was for the simulator (N-F12). Also warns of accounts
- * whose plan the configuration lacks, because this needs the books too.
+ * Refuses the demo account for real models, because its credit was for the simulator (N-F12). It reads the books, so it
+ * also checks there whether accounts have a plan that the configuration lacks, and warns of them.
  */
 export class DemoBar {
   /** The ids of the accounts that are refused. The gateway reads this set. */

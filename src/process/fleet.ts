@@ -100,7 +100,7 @@ export class WorkerFleet {
       return
     }
     this.#logEnd(number, why)
-    // If a worker ends before any worker has listened, all would end by the same fault. So none is replaced.
+    // If a worker ends before any worker has listened, the others would probably fail alike. So none is replaced.
     if (!this.#hasListened) {
       process.exitCode = code || 1
       this.stop('SIGTERM')

@@ -42,7 +42,8 @@ const headerBytesMax = 16_384
 const headersMax = 100
 
 /**
- * The longest wait for key commands at a start or reload, in ms. An account without a key is not used until it comes.
+ * How long a start or reload waits for the commands that print the keys of upstream accounts, in ms. An account is not
+ * used until its command has printed a key.
  */
 const keysMaxMs = 10_000
 
@@ -247,7 +248,7 @@ function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true 
   return block === undefined || blockTexts[block]
 }
 
-/** Opens what is known of upstream accounts. Servers of one store share cooldowns (pauses of failed accounts). */
+/** Opens the memory of failed upstream accounts. Servers of one store share cooldowns (pauses of such accounts). */
 function openMemory({ memory, store }: ServerParts, clockMs: () => number): PoolMemory {
   const own = memory ?? createPoolMemory(clockMs)
   if (store.cooldowns) own.share(store.cooldowns)

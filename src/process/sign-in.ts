@@ -22,7 +22,7 @@ type SignInParts = {
   env?: NodeJS.ProcessEnv
 }
 
-/** Used if there is no `sign_in`, and so nothing to limit. */
+/** The limits if the configuration has no `sign_in`. Nothing uses them, because the limited paths do not exist then. */
 const noLimits = { codes: 1, grants: 1 }
 
 /** The paths of sign-in on the clients' listener, and those on the operators' listener. */
