@@ -3,7 +3,7 @@ import type { SetupSource } from './figures.ts'
 import type { Access, Program, Settings } from './program.ts'
 import { commandLine, keyPlaceholder, keyVariable, type ShellName, setLine, shellNames, type Word } from './shells.ts'
 
-/** Source text that reads the key from its variable. In quotes, the name would be sent as the key (CON-3). */
+/** Replaces the quoted placeholder of the key by source code that reads the variable (CON-3). */
 const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string) => string> = {
   javascript: (text) => text.replaceAll(`'${keyPlaceholder}'`, `process.env.${keyVariable}`),
   python: (text) => `import os\n\n${text.replaceAll(`"${keyPlaceholder}"`, `os.environ["${keyVariable}"]`)}`,
@@ -59,7 +59,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** A sentence about the context window: where it comes from, or what the program assumes. Undefined if not needed. */
+/** Says that the context window comes from a preset, or what the program assumes. Undefined if neither applies. */
 export function describeWindow(
   { assumes }: Program,
   name: string,

@@ -92,9 +92,9 @@ export function chooseModel<M extends Candidate>({ families = [], wires }: Progr
 }
 
 /**
- * Chooses the model for titles and other small work. It is a model of the program's family for such work, or else the
- * cheapest with a known price. The large model is the first of the list. Of models with the same price, the large one
- * is preferred, then one of its wire.
+ * Chooses the model for titles and other small work. The first choice is a model of the program's family for such work.
+ * The second is the cheapest model with a known price. Of equally cheap models it takes the large one (the first of the
+ * list) if it can, or else one of the large model's wire.
  */
 export function chooseSmall<M extends Candidate>({ small }: Program, list: readonly M[]): M {
   const large = list[0]!

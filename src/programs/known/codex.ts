@@ -60,7 +60,7 @@ wire_api = "responses"
   }
 }
 
-/** Makes catalog entries. They have what Codex assumes about unknown models, with other windows and efforts. */
+/** Makes catalog entries. Except for windows and efforts, they have the values that Codex gives to unknown models. */
 function catalogOf({ told, models }: Access): SettingsFile | undefined {
   if (told === undefined) return undefined
   const entries = models.map(({ model, contextWindow }, priority) => ({
