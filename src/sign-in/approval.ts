@@ -73,7 +73,7 @@ export async function denyProgram(parts: ApprovalParts, request: AdminRequest, p
   await books.decideGrant(purpose.grantId, 'denied')
 }
 
-/** Asks a person who has signed in at the provider for approval. The program's request records who they are. */
+/** Asks a person who has signed in at the provider for approval. Their identity is stored, sealed, with the grant. */
 export async function askPerson(
   parts: ApprovalParts,
   request: AdminRequest,

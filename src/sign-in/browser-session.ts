@@ -28,7 +28,7 @@ type BrowserSessionParts = {
   nowMs(): number
 }
 
-/** The one lifetime that a browser's session has, which is that of its cookie. */
+/** The lifetimes of a browser's session. All three are that of its cookie. */
 const lives = { accessMs: sessionIdleMs, idleMs: sessionIdleMs, absoluteMs: sessionIdleMs }
 
 /** Gives a session to the browser of a person who has signed in. The session is always new (session fixation). */

@@ -23,7 +23,7 @@ type PageParts = {
   title: string
   /** HTML below the title. */
   body: Html
-  /** Origins of others to which a form of this page, or the response to the form, may lead. */
+  /** Origins of other sites to which a form of this page, or the response to the form, may lead. */
   formTargets?: readonly string[]
   headers?: Readonly<Record<string, string>>
 }

@@ -3,7 +3,7 @@ import type { DialRoute } from '../upstream/dial.ts'
 import { fetchHttp } from '../upstream/http-fetch.ts'
 
 /*
- * How the OpenID Connect library is used: which tokens are trusted, how the provider is reached, and what errors mean
+ * Configures the OpenID Connect library: which tokens it trusts, how it reaches the provider, and what its errors mean
  * (decision 64).
  */
 

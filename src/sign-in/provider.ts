@@ -8,7 +8,7 @@ export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /** The source of the groups at the sign-in, for a refresh that brings no groups. */
+  /** The source of the groups at the sign-in. It shows whether a refresh without groups lacks them by mistake. */
   groupsFrom: 'id_token' | 'userinfo' | undefined
   /** The provider's refresh token. It is never shown or sent to a client. */
   refreshToken: string | undefined
@@ -34,8 +34,8 @@ export type Renewal =
 export type RenewalBase = Pick<PersonIdentity, 'subject' | 'groupsFrom'> & { refreshToken: string }
 
 /**
- * Times in ms. Metadata older than the first is read again. After an invalid response, metadata older than the second
- * is read again. After a failure the provider is not asked within the third, because anybody can begin a sign-in.
+ * Times in ms. Metadata older than `metadataMs` is read again. After an invalid response, metadata older than `pauseMs`
+ * is read again. After a failed read, no other read begins for `retryMs`, because anybody can begin a sign-in.
  */
 const [metadataMs, pauseMs, retryMs] = [3_600_000, 30_000, 2_000]
 
@@ -136,7 +136,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     }
   }
 
-  /** Returns the metadata. Old metadata is returned at once and renewed meanwhile; without any, callers wait. */
+  /** Returns the metadata. Old metadata is returned at once while it is read again. Only the first read is awaited. */
   async function open(): Promise<OpenProvider> {
     const openid = await import('openid-client')
     const by = settings()
@@ -168,7 +168,7 @@ export type Provider = ReturnType<typeof createProvider>
 type OpenProvider = { openid: typeof OpenId; config: OpenId.Configuration; groupsClaim: string | undefined }
 
 /**
- * Completes an identity with facts from the userinfo endpoint that the ID token lacks.
+ * Makes an identity from the claims of the ID token. The userinfo endpoint supplies the facts that the token lacks.
  * @param before where the groups came from at the sign-in
  */
 async function identify(
