@@ -134,7 +134,7 @@ function quote(text: string): string {
     : `"${characters.slice(0, quoteCharactersMax).join('')}…"`
 }
 
-/** Cuts the answer at the stop sequence that occurs first; if two begin at the same place, at the longer one. */
+/** Cuts the answer at the stop sequence that occurs first. If two begin at the same place, the longer one counts. */
 function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   let at = Number.POSITIVE_INFINITY
   for (const stop of stops) {

@@ -11,9 +11,9 @@ type VendorCache = {
   caching: 'marked' | 'automatic'
   /** The shortest prefix that is cached. */
   least: number
-  /** The part of a cached prefix that is read is a multiple of this. */
+  /** The number of tokens that are read from the cache is rounded down to a multiple of this. */
   step: number
-  /** The number of segments before a mark in which a cached prefix is searched. */
+  /** The number of segments before a mark at whose ends a cached prefix is looked for. */
   lookBack: number
   livesMs: Lives
 }

@@ -2,7 +2,7 @@ import { asObject } from '../bytes/json.ts'
 
 type SampleSchema = Record<string, unknown>
 
-/** From this depth on, the simplest variant is chosen. From half of it on, only required properties are filled in. */
+/** From this depth on, the simplest variant is chosen. From half this depth on, only required properties are set. */
 const depthMax = 6
 
 /**

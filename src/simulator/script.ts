@@ -131,7 +131,8 @@ function parseYaml<Out>(text: string, schema: z.ZodType<Out>): Out {
   throw new ScriptError(explain(result.error.issues, lineOf))
 
   function lineOf(path: PropertyKey[]): number | undefined {
-    // The line of the key, which is in the parent node. A list item has no key, so its own line is used.
+    // A mistake is reported at the line of its key, which the parent node has. A list item has no key, so its own line
+    // is used.
     const parent = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents
     const name = String(path.at(-1))
     const items = (parent as { items?: { key?: { value?: unknown; range?: number[] } }[] } | undefined)?.items
