@@ -65,7 +65,7 @@ export type ArchiveReport = {
   entries: number
 }
 
-/** A month can be archived a week after its end. By then its last budget weeks, requests and late debits have ended. */
+/** A month can be archived a week after its end. By then its last budget week has ended and late debits are posted. */
 const closedAfterMs = 7 * 86_400_000
 
 /**

@@ -8,7 +8,7 @@ export type ArchiveStore = {
   dialect: Dialect
   /** The default path of a month's file. */
   fileOf(month: string): string
-  /** Runs a step, a query or change of the store. Its transactions are durable when the promise resolves. */
+  /** Runs a step: a query of the store, or a change. Its transactions are durable when the promise resolves. */
   run<T>(step: StoreStep<T>): Promise<T>
   /** Adds the triggers that guard archived entries, and locks out older versions of triwire. It may be called again. */
   begin(): Promise<void>

@@ -113,7 +113,7 @@ class Copy {
     this.#listener = listener
   }
 
-  /** Copies the entries that the source has by now. @returns all other tables of both, as read before the copy */
+  /** Copies the entries that the source has by now. @returns all other tables of both stores, read before the copy */
   async catchUp(): Promise<{ registers: Registers; there: Registers }> {
     this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
     const tails = await this.#source.readTails()
@@ -151,8 +151,8 @@ class Copy {
   }
 
   /**
-   * Refuses entries with numbers outside those of their account, because a copy by numbers would miss them. This reads
-   * both stores whole, so it runs before the servers stop.
+   * Refuses stores in which an entry has a number outside its account's range. Entries are copied by ranges of numbers,
+   * so such an entry would be missed. This reads both stores whole, so it runs before the servers stop.
    * @throws StoreError
    */
   async refuseStrays(): Promise<void> {
@@ -269,7 +269,7 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   }
 }
 
-/** Refuses to copy a store onto itself under another name. Then the target's mark is found at the source. */
+/** Refuses to copy a store onto itself under another name. The mark of an incomplete target is then in the source. */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return
   await target.finish()

@@ -56,7 +56,7 @@ export type CopyEnd = {
   /** Returns entries in the order of the ranges, oldest first. */
   readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
-  /** Counts, at one moment, all entries, the sum of the accounts' last numbers, and the references of credits. */
+  /** Returns, at one moment, how many entries and references of credits exist, and the sum of all last numbers. */
   count(): Promise<{ entries: number; numbered: number; references: number }>
   /** The first month whose entries are detached. */
   readAwayMonth(): Promise<string | undefined>
@@ -79,7 +79,7 @@ export type CopySource = CopyEnd & {
 export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
-  /** Fixes the moment of a last head (digest of all entries). Later entries are dated after it (ruling C15). */
+  /** Fixes the time of a last head (digest of all entries). All later entries get a later time (ruling C15). */
   fixMoment(): Promise<number>
   /** Marks the store as moved. The mark is durable when `hold` resolves; then servers and operators are refused. */
   markMoved(to: string): Promise<void>

@@ -20,7 +20,7 @@ const patienceMs = 60_000
 /** The transaction idles while the other end writes and verifies, so its idle time is not limited. */
 const settings = { idle_in_transaction_session_timeout: '0' }
 
-/** Entries that are more months old than this get no partition of their own. */
+/** Entries get a partition for their month only if they are at most this many months old. */
 const monthsBackMax = 120
 
 const monthMs = 30 * 86_400_000

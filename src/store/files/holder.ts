@@ -47,8 +47,8 @@ export function noteHolder(path: string): () => void {
 
 /**
  * Finds the process that holds the store's lock, to send it a signal.
- * @returns undefined if the recorded process has ended, or runs on another machine or in another container. The same if
- * its number belongs to another process now
+ * @returns undefined if the recorded process has ended, or runs on another machine or in another container. A new
+ * process with the same number does not count
  */
 export function findHolder(storePath: string): number | undefined {
   try {

@@ -35,7 +35,7 @@ export function lockStore(path: string): () => void {
       throw new LockedError(
         `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
       )
-    // A damaged lock file gets no cure here. The cure of a damaged store is a backup, which does not repair a lock.
+    // For a damaged file, `cureOf` advises to restore a backup. That does not repair a lock file, so it is left out.
     const cure = isDamage(error) ? undefined : cureOf(error)
     throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }

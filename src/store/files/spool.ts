@@ -10,8 +10,8 @@ import { syncFolderAside } from './sync.ts'
  * The path of the spool: the file beside the database for debits that the database did not take in time. It has one
  * JSON object per line.
  *
- * A line `{"returned":"<request id>"}` names a debit to return (ruling C13). Its client was refused while it was
- * unknown whether the database has the debit.
+ * A line `{"returned":"<request id>"}` names a debit that must be reversed if the database has it (ruling C13). Its
+ * client was refused while that was unknown.
  */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`
@@ -23,7 +23,7 @@ export function spoolPath(storePath: string): string {
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
-  /** All bytes before this position are durable, or were there before. Unknown until the file is first opened. */
+  /** Bytes before this position are durable, or older than this process. Undefined until the file is first opened. */
   let acknowledgedBytes: number | undefined
   /** Whether bytes after `acknowledgedBytes` may exist. */
   let isTorn = false
@@ -69,8 +69,8 @@ export function createSpool(path: string): Spool {
   }
 
   /**
-   * Appends notes of returns. If a note cannot be made durable, its bytes stay in the file, and survive a kill of the
-   * process. A note also voids the line of its debit, if that could not be cut off.
+   * Appends notes of debits to reverse. A note also voids the line of its debit, if that line could not be cut off. If
+   * a note cannot be made durable, its bytes stay in the file. So they survive if the process is killed.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true
@@ -146,7 +146,7 @@ async function sizeOf(file: FileHandle): Promise<number> {
 
 /**
  * The content of a spool.
- * @property returns requests whose debits must be returned if the database has them, and not posted otherwise
+ * @property returns requests whose debits must not be posted, and must be reversed if the database has them
  */
 type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 
@@ -174,7 +174,7 @@ export function readSpool(path: string): Spooled {
 }
 
 /**
- * Ends a spool whose debits were posted. With lines that could not be read or posted, a copy is kept for a person.
+ * Ends a spool whose debits were posted. If a line could not be read or posted, a copy is kept for a person.
  * @param isHeld true if some debits are not posted yet. Then the spool stays; posting the other debits again is
  * harmless
  * @returns the path of the kept copy, if there is one

@@ -18,7 +18,7 @@ type DeskOptions = {
   onTrouble?(error: Error, code: string): void
   /** How long a replica counts as alive after its last heartbeat, in ms. */
   leaseMs?: number
-  /** The longest wait of an ask, the question whether a request may run, in ms. */
+  /** The longest wait of an ask, in ms. An ask is the question whether a request may run. */
   patienceMs?: number
   lanes?: number
   /** The SQL functions to call; a test replaces them. */
@@ -69,7 +69,7 @@ export class AdmissionDesk {
   /** The accounts whose call is under way or being repeated. */
   readonly #inCalls = new Set<AccountShares>()
   #freeLanes: number
-  /** The accounts whose figures in the database are out of date, with the time since when they are. */
+  /** The accounts whose figures in the database are out of date, each with the time of the first unsent change. */
   readonly #dirty = new Map<AccountShares, number>()
   /** The waiting asks in the order of arrival. They expire in the same order. */
   #waiting: { dueMs: number; isOver: boolean; id: number; accountId: string }[] = []
@@ -85,9 +85,9 @@ export class AdmissionDesk {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** When the database last answered a call of this desk. */
   #admittedMs = Number.NEGATIVE_INFINITY
-  /** Whether no part of the thread has had an answer of the database since a refused request had asked. */
+  /** Whether a request was refused because the database has answered no part of the thread since the request asked. */
   #isUnheard = false
-  /** The accounts whose asks expired while the database answered no call of this desk, as with a locked table. */
+  /** The accounts whose asks expired while the database answered no call of this desk (a table may be locked). */
   readonly #refused = new Set<string>()
   /** The database's time when it last answered, and our clock at that moment. They show which rate windows are over. */
   #heard = { databaseMs: 0, clockMs: 0 }
@@ -177,14 +177,15 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // Stale figures could refuse a request although credit is free, or admit one although it is owed. So they are sent
-    // now if credit is short. With limits of a key or person, or a budget, the desk does not know whether it is.
+    // If credit is short, the new figures are sent at once. With old ones the database could refuse a request although
+    // credit is free, or admit one although the credit is owed. The desk does not know how much is left of a budget, or
+    // under limits of a key or person. In these cases it sends the figures at once too.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** Puts the account into the next call. All accounts that follow before the call share it. */
+  /** Puts the account into the next call, which accounts that are added until it starts share. */
   #want(account: AccountShares): void {
     this.#due.add(account)
     this.#schedule()

@@ -52,7 +52,10 @@ export const verdicts = {
 /** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
 
-/** If its tables were emptied less than this ago, in ms, `admit` fails until all replicas have sent their figures. */
+/**
+ * How long after the database has lost the replicas' figures `admit` fails, in ms, unless all replicas have sent theirs
+ * again before.
+ */
 const graceMs = 3_000
 
 /**

@@ -97,14 +97,14 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
-  // Every post shares this lock. Taken alone, it keeps posts out while entries of the future are corrected.
+  // Every post shares this lock. Taken exclusively, it keeps posts out while entries dated in the future are corrected.
   if (about.ahead) await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
   const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
   if (writes.length === 0) return result
   for (const step of stepsOf(writes)) {
     if (!Array.isArray(step)) await run(transaction, make(dialect, step))
-    // A debit may have been returned since the change was decided, so the balance may be too large to add the credit.
+    // A debit may have been reversed since the change was decided, so the balance may be too large to add the credit.
     else if (!(await postCredits(transaction, step, facts.nowMs))) throw new BookError('overflow', step[0]!.accountId)
   }
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)

@@ -98,7 +98,7 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
-/** Replaces other modes of TLS by `verify-full`. The driver treats them like it, and warns at length about them. */
+/** Replaces other modes of TLS by `verify-full`. The driver treats all alike, but writes long warnings about others. */
 function withSpelledTls(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
     ? url

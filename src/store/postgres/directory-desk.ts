@@ -37,7 +37,7 @@ export class DirectoryDesk implements Desk {
   /** All changes up to this revision were reported; undefined: none was. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** Counts how often all reported changes became void. A read that began before the last time is outdated. */
+  /** Counts how often all reported changes became void. A read that began at a lower count is outdated. */
   #era = 0
   /** The timeline of the server that reported the changes. A promoted standby has another timeline. */
   #timeline: unknown

@@ -18,8 +18,8 @@ type Behind = { account_id: string; mark: bigint | null; entries: bigint }
  * Folds (sums) entries of the ledger into figures for reports. Several servers may do so at once. A server locks the
  * mark of an account, which is its last folded entry.
  *
- * New words are committed outside the transaction, on a connection that no transaction uses. If each transaction took a
- * second connection from the pool, all could wait for each other forever.
+ * New words (names that rows of sums contain as numbers) are committed outside the transaction, on a connection that no
+ * transaction uses. If each transaction took a second connection from the pool, all could wait for each other forever.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)

@@ -7,7 +7,7 @@ type Queries = Pick<Transaction, 'query'>
 /** Tables that servers and operators write to, besides the registers (accounts, keys and so on). */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
-/** The tables that a moved store guards, with the refused writes. A running server may still update its row. */
+/** The tables that a moved store guards, with the refused writes. A server may still update its row in `replicas`. */
 const guarded = {
   ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',

@@ -43,8 +43,8 @@ export const noWindow = 'TR200'
 export const postedAlready = 'TR202'
 
 /**
- * Appends entries to the chains of their accounts (ruling C15): debits, credits and returns. All are posted or none is.
- * Entries that are posted already, or that their account cannot take, are skipped.
+ * Appends entries to the chains of their accounts (ruling C15): debits, credits, and returns, which reverse debits. All
+ * are posted or none is. Entries that are posted already, or that their account cannot take, are skipped.
  *
  * Parameters:
  * - `entries`: rows with the columns above, and with `content`, `later` and `form`: the parts of the digest's input,

@@ -107,8 +107,8 @@ export async function postDebits(
 }
 
 /**
- * Returns the debits of these requests (ruling C13), each at most once. The commit writes to the disk even if there is
- * nothing to return. So it shows that the store can be written again. The call may be repeated after any failure.
+ * Reverses the debits of these requests (ruling C13), each at most once. The commit writes to the disk even if no debit
+ * is reversed. So it shows that the store can be written again. The call may be repeated after any failure.
  */
 export async function giveBack(
   database: Database,
@@ -120,17 +120,18 @@ export async function giveBack(
 
 function giveBackOnce(database: Database, requestIds: readonly string[], windows: SpendWindows): Promise<GivenBack> {
   return database.transact(async (transaction) => {
-    // The lock of heads is taken before locks of accounts. All posts keep this order, so that none deadlock.
+    // The lock of heads is taken before locks of accounts. All posts take them in this order, so none can deadlock.
     await transaction.query(
       `SELECT pg_advisory_xact_lock_shared(${locks.head}), pg_logical_emit_message(true, 'triwire', 'written')`,
     )
     const debits = await readByRequestId(transaction, requestIds)
     const absent = requestIds.filter((requestId) => !debits.has(requestId))
-    // The index of archives has only the account and the amount of a debit. So its return has neither key nor model.
+    // The index of archives has only the account and the amount of a debit. So the entry that reverses it has neither
+    // key nor model.
     for (const [requestId, row] of await readArchived(transaction, absent))
       debits.set(requestId, { ...row, request_id: requestId })
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
-    // The accounts are locked before the references are read, because every return holds the lock of its account.
+    // Every session that reverses a debit holds the lock of its account. So no reference is added after these are read.
     await lockAccounts(transaction, accountIds)
     const entries = await newReturns(transaction, [...debits.values()])
     if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows)
@@ -294,7 +295,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Makes returns of the debits that were not returned yet. Each gets its first unused reference (rulings C8, C13). */
+/** Makes entries that reverse debits, if not yet done. Each entry gets the first free reference (rulings C8, C13). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))

@@ -26,13 +26,13 @@ type PostingOptions = {
 const retryMs = 100
 
 /**
- * The shortest time between two looks for lost debits, in ms. A look reads the debits of a minute. A ledger that
- * refuses every debit causes a look with each try.
+ * The shortest time between two searches for lost debits, in ms. A search reads the debits of a minute. Without this
+ * limit, a ledger that refuses every debit would cause a search after each try.
  */
 const looksApartMs = 1_000
 
 /**
- * The part of its patience that a call waits for a lock of another session.
+ * The part of its time limit (`patienceMs`) for which a call may wait for a lock of another session.
  *
  * While it waits, a call holds the locks of other accounts. Calls of other servers wait for these in turn. All such
  * waits together must be shorter than the patience of one call. They must be much shorter than the patience of a debit.
@@ -66,7 +66,7 @@ export class PostingDesk implements Desk {
   }
   readonly #options: PostingOptions
   readonly #lanes: readonly PostingLane[]
-  /** Connections for rare calls: looks for lost debits, and returns. */
+  /** Connections for rare calls, which search for lost debits or reverse debits. */
   readonly #aside: Database
   readonly #databases: Database[] = []
   readonly #posted: PostedLately<Debit>
@@ -211,7 +211,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Chooses the accounts of a lane's next call. Lanes never share an account. The last takes one slow account. */
+  /** Chooses the accounts of a lane's next call. Lanes never share an account. The last lane takes one slow account. */
   #choose(lane: PostingLane): (accountId: string) => boolean {
     const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
     const slow = this.#slow
@@ -246,7 +246,7 @@ export class PostingDesk implements Desk {
     this.#schedule()
   }
 
-  /** Posts debits again that were reported as posted but are missing in the ledger. Repeats the recent returns. */
+  /** Posts debits again that were reported as posted but that the ledger lacks. Also repeats recent reversals. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -301,7 +301,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Returns debits. First it ends every call that might still post one of them. */
+  /** Reverses debits. First it ends every call that might still post one of them. */
   async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
     await this.#opening.promise
     for (;;) {
