@@ -72,7 +72,7 @@ export function send(
     seen.headers = response.headers as { [name: string]: string }
     const decoder = new StringDecoder()
     const reader = new EventReader()
-    const isStream = /^text\/event-stream\b/i.test(seen.headers['content-type'] ?? '')
+    const isStream = /^text\/event-stream\b/i.test(String(seen.headers['content-type']))
     response.on('data', (chunk: Buffer) => {
       const text = decoder.write(chunk)
       seen.raw += text
@@ -101,8 +101,8 @@ export function observe(wire: Wire, seen: Seen, ended: ClientObservation['ended'
     ...seen,
     body,
     ended,
-    done: isStream ? collected!.isEnded : false,
-    disorder: isStream ? reader.findDisorder(datas) : undefined,
+    done: collected?.isEnded ?? false,
+    disorder: reader.findDisorder(datas),
     ...(whole && !(body && failed) ? reader.read(whole) : {}),
     error: failed && compact(reader.readError(failed)!),
   }) as ClientObservation

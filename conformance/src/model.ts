@@ -135,7 +135,7 @@ function eventsOf(wire: Wire, reply: Reply, asked: JsonObject): ScriptedEvent[] 
 function bodyOf(wire: Wire, reply: Reply, asked: JsonObject): Json {
   if (reply.answer) return writeAnswer(wire, reply.answer, textOf(asked['model']))
   if (reply.json !== undefined) return reply.json
-  const datas = (reply.events ?? []).flatMap((event) => ('data' in event ? [event.data] : []))
+  const datas = (reply.events ?? []).map((event) => (event as { data: Json }).data)
   return clientWires[wire].collect(datas).body
 }
 
@@ -156,7 +156,7 @@ async function write(
     if (typeof part === 'object' && 'hang' in part) return
     const bytes = bytesOf(part).subarray(0, left)
     left -= bytes.length
-    const size = reply.splitBytes ?? (bytes.length || 1)
+    const size = reply.splitBytes ?? bytes.length
     for (let at = 0; at < bytes.length; at += size) {
       response.write(bytes.subarray(at, at + size))
       // Each piece becomes a packet of its own.

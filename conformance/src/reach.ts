@@ -40,17 +40,8 @@ export async function askOnce(
 ): Promise<{ failed: string; isAll: boolean }> {
   const failed: string[] = []
   for (const model of models ?? (['chat'] as const)) {
-    const names = subject.names(model, 1)
-    const answers: string[] = []
-    let isReached = false
-    for (const client of [model, ...wires.filter((wire) => wire !== model)]) {
-      const trace = await runCase(greeting, { client, model }, { ...subject, lane: 1, names } as never)
-      const { status = 0, raw = '' } = trace.steps[0] ?? {}
-      isReached = models ? trace.asked.length > 0 : status === 200
-      if (isReached) break
-      answers.push(`${names.client} on ${client}: ${status || 'no answer'} ${raw.slice(0, 200)}`.trim())
-    }
-    if (!isReached) failed.push(...answers.slice(0, models ? 1 : 3))
+    const answers = await collectRefusals(subject, model, models !== undefined)
+    failed.push(...answers.slice(0, models ? 1 : 3))
   }
   const isAll = failed.length >= (models?.length ?? 1)
   if (failed.length === 0) return { failed: '', isAll: false }
@@ -61,6 +52,19 @@ export async function askOnce(
       ? 'Check --key, and that the models above are configured.'
       : 'Configure it, or leave it out with --wires.'
   return { failed: [head, ...failed.map((text) => `  ${text}`), cure].join('\n'), isAll }
+}
+
+/** Asks a model by one wire of the client after the other. @returns the answers in words, empty if one is as it should be */
+async function collectRefusals(subject: Subject, model: Wire, isScripted: boolean): Promise<string[]> {
+  const names = subject.names(model, 1)
+  const answers: string[] = []
+  for (const client of [model, ...wires.filter((wire) => wire !== model)]) {
+    const trace = await runCase(greeting, { client, model }, { ...subject, lane: 1, names } as never)
+    const { status, raw } = trace.steps[0]!
+    if (isScripted ? trace.asked.length > 0 : status === 200) return []
+    answers.push(`${names.client} on ${client}: ${status || 'no answer'} ${raw.slice(0, 200)}`.trim())
+  }
+  return answers
 }
 
 /** Whether a case failed because the model was not asked, as it is while a gateway rests one that failed. */

@@ -81,10 +81,10 @@ test('a gateway starts in its own folder, with only PATH from the environment, a
 
 test('a gateway that ends before it listens is reported with the end of its output', async () => {
   const folder = testFolder('broken')
-  const code = "console.error('begin' + 'x'.repeat(1_990)); console.log('no such option'); process.exit(3)"
+  const code = "console.error('begin' + 'é'.repeat(1_990)); console.log('no such option'); process.exit(3)"
   await assert.rejects(
     startProgram({ folder, signal }, () => ({ command: [process.execPath, '-e', code] })),
-    { message: `${'x'.repeat(1_984)}\nno such option\n` },
+    { message: `${'é'.repeat(1_984)}\nno such option\n` },
   )
 })
 

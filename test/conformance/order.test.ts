@@ -44,6 +44,11 @@ test('a case that expects a status other than 200 runs after the others', () => 
   assert.equal(hasFailingModel(one as unknown as Case), true)
 })
 
+test('one step that expects another status is enough', () => {
+  const steps = [{ request: {} }, { request: {}, expect: { status: 429 } }]
+  assert.equal(hasFailingModel({ client: { chat: { steps } } } as unknown as Case), true)
+})
+
 test('a step without expectations does not count as a failure of the model', () => {
   assert.equal(hasFailingModel({ client: { chat: { steps: [{ request: {} }] } } } as unknown as Case), false)
 })
@@ -102,6 +107,59 @@ test('results are in the order of case and pair, whatever order the runs had', a
     ids.toSorted().flatMap((id) => [`${id} chat>chat`, `${id} chat>responses`]),
     'each once, those with a bill too',
   )
+})
+
+test('as many cases run at once as jobs and lanes allow, those with a bill alone, and those whose model fails last', async () => {
+  const model = await startModel(0)
+  atEnd(() => model.close())
+  let [open, most] = [0, 0]
+  const server = createServer((request, response) => {
+    request.resume()
+    most = Math.max(most, ++open)
+    setTimeout(() => {
+      open--
+      response.end('{}')
+    }, 20)
+  })
+  const origin = `http://127.0.0.1:${await listen(server)}`
+  const made = (id: string, more: object = {}, status = 200) => ({
+    id,
+    client: { chat: { steps: [{ request: { body: {} }, expect: { status } }] } },
+    ...more,
+  })
+  const names = new Set<string>()
+  let reads = 0
+  let order: string[] = []
+  const run = async (jobs: number, lanes: number, cases: object[]) => {
+    order = []
+    most = 0
+    await runCases(cases as Case[], {
+      origin,
+      key: 'k',
+      model,
+      features: [],
+      deviations: [{ cases: cases.map((one) => (one as Case).id), page: 'x', says: 'x' }],
+      lanes,
+      jobs,
+      names: (_, lane) => {
+        names.add(`m-${lane}`)
+        return { client: `m-${lane}`, upstream: 'm' }
+      },
+      // Each run reads once before it, and twice the same after it.
+      readSpent: async () => Math.floor((reads++ + 2) / 3),
+      onResult: ({ case: id }) => order.push(id),
+    })
+    return most
+  }
+  const five = Array.from({ length: 5 }, (_, at) => made(String(at)))
+  assert.equal(await run(3, 2, five), 2)
+  assert.deepEqual([...names].sort(), ['m-1', 'm-2'])
+  assert.equal(await run(2, 3, five), 2)
+  assert.deepEqual([...names].sort(), ['m-1', 'm-2', 'm-3'], 'the lane that has rested longest is next')
+  await run(1, 1, [made('fails', {}, 500), made('late', { bill: { amount: {} } }), made('plain')])
+  assert.deepEqual(order, ['plain', 'late', 'fails'])
+  const bills = ['a', 'b', 'c'].map((id) => made(id, { bill: { amount: {} } }))
+  assert.equal(await run(3, 3, bills), 1)
 })
 
 test('a failed case is tried again, unless it is declared, and each result has its reason and its own time', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import { createServer as createTcpServer } from 'node:net'
+import { connect, createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
 import type { Case, Json, ModelScript, Wire } from '../../conformance/src/case.ts'
 import { type BuiltRequest, buildRequest, observe as read, send } from '../../conformance/src/client.ts'
@@ -102,6 +103,8 @@ const stream = { 'content-type': 'text/event-stream' }
 test('an answer is complete, cut, left or late, depending on what ended it', async () => {
   const whole = await observe((_, response) => response.writeHead(200, stream).end(`${chunk('a')}data: [DONE]\n\n`))
   assert.deepEqual([whole.ended, whole.done, whole.text, whole.status], ['complete', true, 'a', 200])
+  const plain = await observe((_, response) => response.writeHead(200, { 'x-a': 'b' }).end('data: x\n\n'))
+  assert.deepEqual([plain.events, plain.raw, plain.done, plain.headers['x-a']], [[], 'data: x\n\n', false, 'b'])
   const short = await observe((_, response) => {
     response.writeHead(200, { 'content-length': '10' })
     response.write('1', () => response.destroy())
@@ -348,6 +351,41 @@ test('the pieces of a scripted answer are counted in its stream, and its model i
   assert.deepEqual([events.length, model], [6, 'm'])
 })
 
+test('the model is there on one address only, until it is closed, which ends what hangs', async () => {
+  const { ask, model } = await play('chat', { exchanges: [{ reply: { events: [{ hang: true }] } }] })
+  await assert.rejects(fetch(`http://127.0.0.2:${model.port}`))
+  const hung = ask(streamed(''))
+  const left = await ask(streamed(''), { leaveAfter: { ms: 60 } })
+  assert.equal(left.status, 200, 'the headers are sent before the first event')
+  await model.close()
+  assert.equal((await hung).ended, 'cut')
+  await assert.rejects(fetch(`http://127.0.0.1:${model.port}`))
+})
+
+test('a pause between events is kept, and a client that leaves in it gets no more', async () => {
+  const events = [{ data: 'a' }, { pauseMs: 150 }, { data: 'b' }, { data: 'c' }]
+  const { ask, lane, model } = await play('chat', { exchanges: [{ reply: { events } }] })
+  assert.deepEqual((await ask(streamed(''), { leaveAfter: { ms: 75 } })).events, [{ data: 'a' }])
+  assert.equal((await ask(streamed(''))).raw, 'data: a\n\ndata: b\n\ndata: c\n\n')
+  await model.settle(lane, 2_000)
+  assert.deepEqual(
+    lane.seen.map(({ left }) => left),
+    [true, false],
+  )
+})
+
+test('each piece of an answer that is split comes in a packet of its own', async () => {
+  const count = async (reply: object) => {
+    const { model } = await play('chat', { exchanges: [{ reply: { raw: 'abcdef', ...reply } }] })
+    let packets = 0
+    const socket = connect(model.port, '127.0.0.1').on('data', () => packets++)
+    socket.write('POST /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}')
+    await once(socket, 'close')
+    return packets
+  }
+  assert.ok((await count({ splitBytes: 1 })) > (await count({})) + 2)
+})
+
 test('a gateway that leaves is seen as having left, and one whose answer the script ended is not', async () => {
   const { ask, lane, model } = await play('chat', { exchanges: [{ reply: { raw: 'x', pauseMs: 50 } }] })
   await ask({}, { leaveAfter: { ms: 10 } })
@@ -414,6 +452,12 @@ Check --key, and that the models above are configured.`,
       .then((text) => response.end(text))
   })
   assert.deepEqual(await askOnce(other, ['messages']), { failed: '', isAll: false }, 'by a client of another wire')
+  const broken = await startPasser([], (_, response) =>
+    fetch(`http://127.0.0.1:${broken.model.port}/v1/messages`, { method: 'POST', body: '{}' })
+      .then((answer) => answer.text())
+      .then(() => response.writeHead(500).end()),
+  )
+  assert.deepEqual(await askOnce(broken, ['messages']), { failed: '', isAll: false }, 'whatever it makes of the answer')
 })
 
 test('an endpoint needs one answer, on any wire; else its answers on all three are reported', async () => {
@@ -440,7 +484,10 @@ test('an address with any answer can be reached; for another one the reason is r
   assert.equal(await whyUnreachable(origin), undefined)
   const broken = `http://127.0.0.1:${await listen(createServer((request) => request.socket.destroy()))}`
   assert.equal(await whyUnreachable(broken), 'other side closed')
+  const empty = `http://127.0.0.1:${await listen(createServer((_, response) => response.writeHead(204).end()))}`
+  assert.equal(await whyUnreachable(empty), undefined)
   assert.equal(await whyUnreachable('x:'), 'unknown scheme')
+  assert.match((await whyUnreachable('http://a:b@127.0.0.1'))!, /includes credentials/)
 })
 
 test('a failure without a request to the model is one of a gateway that keeps the model away', () => {
@@ -498,11 +545,12 @@ test('a gateway gets its own headers for the wire of the model, and a case its t
   const step = { request: { ask: {} } }
   const one = { client: { chat: { steps: [step, step, step] } }, timeLimitMs: 200 } as unknown as Case
   const started = performance.now()
-  const { steps, asked, fault, bill } = await runCase(one, { client: 'chat', model: 'messages' }, stage)
+  const trace = await runCase(one, { client: 'chat', model: 'messages' }, stage)
+  const { steps, asked } = trace
   assert.deepEqual(
     steps.map(({ ended }) => ended),
     ['complete', 'late', 'late'],
   )
   assert.ok(performance.now() - started < 2_000, 'the limit is that of all steps')
-  assert.deepEqual([seen[0], asked, fault, bill], ['messages', [], undefined, undefined])
+  assert.deepEqual([seen[0], asked, Object.keys(trace)], ['messages', [], ['steps', 'asked']])
 })
