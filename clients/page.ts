@@ -13,30 +13,31 @@ export function writePage({ cells: found, stories }: Results, isCut: boolean): s
   return `<!-- Written by npm run test:clients from clients/results.json. -->
 # Clients
 
-This page shows which agents and SDKs work with the gateway. They are unpatched, come from npm, PyPI and Go's modules, and use the settings that
-\`triwire setup\` prints for them. \`npm run test:clients\` runs all of them ${isCut ? 'in a network with only a loopback interface' : 'with telemetry off'}; the simulator plays the model.
-A cell is the result of the last run of the version beside it.
+This page shows which agents and SDKs work with the gateway. These programs are unpatched, come from npm, PyPI and Go's modules,
+and use the settings that \`triwire setup\` prints for them. \`npm run test:clients\` runs all of them
+${isCut ? 'in a network with only a loopback interface' : 'with telemetry off'}; the simulator plays the model. Each cell of the tables shows the last
+run of the client's version that is named in its row.
 
-**Agents** do one task of four turns. They write two files in parallel, read them back with a command, read a file, and give the answer.
-The tools really run. A cell passes under these conditions:
+**Agents** do one task of four turns. The agent writes two files in parallel, reads them with a command, reads a file with its
+own tool, and answers. The tools really run. A cell passes under these conditions:
 
 - the files exist, and the answer is shown;
 - the model got four streamed requests on its own wire, with every tool result;
-- all four had the same conversation key, if the agent has one;
-- they asked for reasoning, if the agent does so.
+- all four requests had the same conversation key, if the agent sends one;
+- the requests asked for reasoning, if the agent can.
 
-The agents then repeat the task with a model that fails once in each way.
+The agents then repeat the task with a model that [fails once](#when-the-model-fails-once), for each kind of failure.
 
 **SDKs** run these cases:
 
-- text, a stream, and a round trip of parallel tools;
+- a text, a stream, and parallel tool calls with their results;
 - structured output through the SDK's own helper, and an image;
-- reasoning that is sent back;
-- an unknown model, which must become the SDK's typed error;
-- an abort, which must reach the model;
+- reasoning that the SDK sends back in the next turn;
+- an unknown model, for which the SDK must throw its typed error;
+- an abort by the client, which must end the model's stream;
 - the program that \`triwire setup\` prints.
 
-The SDKs of Python and Go also meet a model that fails once, and one that cuts its stream.
+The SDKs of Python and Go also run with a model that fails once, and with a model that cuts its stream.
 
 In every cell, each answer is checked against the types of its wire. The usage that the client received must equal the usage in the ledger, to the token.
 
@@ -44,38 +45,40 @@ Each cell has two figures:
 
 - **Cost** is the cost of the whole run in credits, from the ledger. A million tokens cost 3 credits for input, 0.30 read from cache, 3.75
   written to cache, and 15 for output.
-- **Cached** is the share of the input that was read from cache. A model of the messages wire caches only marked content. The client
-  marks it. If the wires differ and the request has a name, tools or an earlier answer, the gateway marks it (T5). So clients of the
-  messages wire have 0 % if they mark nothing on that wire, or send only one request.
+- **Cached** is the share of the input that was read from cache. A model of the messages wire caches only content that the
+  request marks. On the same wire, the client must mark it. Between different wires, the gateway marks it if the request has a
+  conversation key, tools or an earlier answer (T5). So a client of the messages wire has 0 % with a messages model if it marks
+  nothing. A run of one request has 0 % too.
 
-One client shows other figures than it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in \`message_delta\` on the
-messages wire. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\` and no cached tokens. If the
-model speaks another wire, that input is an estimate (T1). The figures that it received are right, and so are those of its JSON answers.
+One client shows figures that differ from those it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in
+\`message_delta\` on the messages wire. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\` and no
+cached tokens. If the model speaks another wire, that input is an estimate (T1). The figures in the stream itself are right, and
+so are the figures that LangChain shows for JSON answers.
 
 ${table(cells)}
 
-On chat and responses, Qwen Code does not ask unknown models for reasoning. On messages, Copilot asks translated models for reasoning in
-its first turn only. Their thinking has no signature, so Copilot cannot send it back.
+On chat and responses, Qwen Code does not ask unknown models for reasoning. On messages, Copilot asks translated models for
+reasoning in its first turn only. The thinking of translated models has no signature, so Copilot cannot send it back.
 
 ## When the model fails once
 
-Before a good answer, the model fails once. It returns 429 with \`retry-after: 1\`, 529 or 500, or it cuts its stream in a text or after
-the arguments of a call. The table names the wires of the models with which the agent then completes its task. "all" means the models of every wire. A
-wire that no cell of a row names was not tried.
+In these runs the model fails once before it answers well. It returns 429 with \`retry-after: 1\`, 529 or 500, or it cuts its
+stream in a text or after the arguments of a call. A cell names the wires of the models with which the agent then completed its
+task; "all" means all three wires. If no cell of a row names a wire, that wire was not tried.
 
-No agent may run any part of the cut call. One agent does so, even when it is connected to the model directly. Two agents of one family do so on chat, even
-if they receive the model's own bytes unchanged.
+No agent may run a tool call that was cut. One agent runs it even when it is connected to the model directly. Two agents of one
+family run it on chat, even if they get the model's own bytes unchanged.
 
 ${afterTable(cells)}
 
 ${stories.map(tell).join('\n')}
 
 ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${
-  omitted.length === 0 ? '' : `## What cannot be asked\n\n${omissions(cells).join('\n')}\n\n`
+  omitted.length === 0 ? '' : `## Cases that were left out\n\n${omissions(cells).join('\n')}\n\n`
 }## What does not run offline
 
-- Claude Code's web search and web fetch, Codex's hosted web search, and Copilot's GitHub tools are services of the vendors. The setup
-  switches Codex's off, since a translated model refuses it (400, \`tools\`).
+- Claude Code's web search and web fetch, Codex's hosted web search, and Copilot's GitHub tools are services of the vendors.
+  \`triwire setup\` switches the search of Codex off, because it is refused for a translated model (400, \`tools\`).
 - The title that Claude Code requests from the small model needs a terminal, which the suite does not have.
 ${unproven(cells)}
 ## How to run it
@@ -85,10 +88,8 @@ ${unproven(cells)}
 - \`agents\`, \`sdks\`, \`python\`, \`go\`, \`stories\` or the name of a client runs only that;
 - one or two wires after the name limit the client's wire and the model's wire.
 
-To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install and run.
-CONTRIBUTING.md describes the step for a CI.
-`
-}
+To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install
+and run. CONTRIBUTING.md describes how to run this in a CI. ` }
 
 /** What ran with another version than is pinned now tells nothing any more. */
 function isOf(cell: Cell, { client, source }: Entry): boolean {

@@ -41,8 +41,8 @@ const config = {
 export async function runSignInStory(at: number): Promise<Story> {
   const { client, wire, isKept, isNext } = plots[at]!
   const name = isKept
-    ? `Y19 ${client} is set up from the gateway by one command and has its answer`
-    : `Y28 ${client} on the ${wire} wire with an expired token runs triwire token again${isNext ? ' for its next request' : ', once'}, and has its answer`
+    ? `Y19 ${client} is set up from the gateway by one command and gets its answer`
+    : `Y28 ${client} on the ${wire} wire with an expired token runs triwire token again${isNext ? ' for its next request' : ', once'}, and gets its answer`
   const agent = agents.find((one) => one.client === client)!
   const place = await openPlace(undefined, config)
   try {

@@ -21,7 +21,7 @@ type Plot = {
 
 const plots: readonly Plot[] = [
   {
-    name: 'R3 Codex that tries a WebSocket first is told 426, once, and goes on over HTTP',
+    name: 'R3 Codex tries a WebSocket first, gets 426 once, and continues over HTTP',
     client: 'codex',
     modelWire: 'responses',
     args: ['-c', 'model_providers.triwire.supports_websockets=true'],
@@ -35,7 +35,7 @@ const plots: readonly Plot[] = [
     },
   },
   {
-    name: 'T6 Codex with hosted search on a translated model is told which setting to change',
+    name: 'T6 Codex with hosted search on a translated model gets an error that names the setting to change',
     client: 'codex',
     modelWire: 'chat',
     args: ['-c', 'web_search="live"'],
@@ -47,7 +47,7 @@ const plots: readonly Plot[] = [
   },
   ...(['claude-code', 'codex', 'opencode', 'pi'] as const).map(
     (client): Plot => ({
-      name: `R6 ${client} waits out retry-after of a busy model and has its answer`,
+      name: `R6 ${client} waits for the retry-after of a busy model and then gets its answer`,
       client,
       modelWire: 'chat',
       first: { status: 429, retry_after: 2 },
@@ -64,7 +64,7 @@ const plots: readonly Plot[] = [
     }),
   ),
   {
-    name: 'spec 7.4 Claude Code tries a stream again that was cut, and has its answer',
+    name: 'spec 7.4 Claude Code retries a stream that was cut, and gets its answer',
     client: 'claude-code',
     modelWire: 'responses',
     first: { reply: 'It begins and', cut: { after_events: 6 } },

@@ -47,42 +47,44 @@ llama.cpp and LiteLLM's proxy. The facts about other servers were measured with 
 
 ## How to declare one
 
-- **Wire**: set \`wire: chat\`, whatever else the server speaks. Its messages and responses wires are poorer than the gateway's translation to its
-  chat wire. In the tables nearly every \`own\` is in the columns of messages and responses.
+- **Wire**: set \`wire: chat\`, even if the server also speaks other wires. Its own messages and responses wires have more
+  faults than the gateway's translation to its chat wire: in the tables, nearly every fault of a server (\`own\`) is in the
+  columns of messages and responses.
 - **Profile**: set \`profile\` to \`vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)). For a text-only model, use
   \`{ extends: vllm, images: false }\`. An image is then refused before it is sent.
-- **Output cap**: set \`max_output_tokens\` below what the server gives one request (\`--max-model-len\` of vLLM, \`-c\` ÷ \`-np\` of llama.cpp).
-  vLLM refuses a larger cap, and the prompt needs room too.
-- **vLLM**: start it with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, or it refuses every request with tools. It reports cached
-  tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
-- **LiteLLM in front of a server**: use \`{ extends: litellm, … }\` and list what that server lacks. For example, llama.cpp does not support
-  a named tool choice: \`tool_choice: [auto, none, required]\`. With \`hosted_vllm/…\` LiteLLM passes on a request for reasoning. With
-  \`openai/…\` it refuses such a request on messages and responses, with 400, until the \`model_info\` of its model has
-  \`supports_reasoning: true\`.
-- **Reasoning**: with these profiles, a client that switches reasoning off also switches it off at the server. Without a profile, the server does
-  not learn of it. It still reasons, and the client pays for reasoning that it does not see.
+- **Output cap**: set \`max_output_tokens\` below the context that the server gives one request (\`--max-model-len\` of vLLM,
+  \`-c\` ÷ \`-np\` of llama.cpp). vLLM refuses a larger cap. The prompt must fit into the same context, so leave room for it.
+- **vLLM**: start it with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, or it refuses every request with tools.
+  vLLM reports cached tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
+- **LiteLLM in front of a server**: use \`{ extends: litellm, … }\` and list what that server supports. For example, llama.cpp
+  does not support a tool choice that names a tool, so write \`tool_choice: [auto, none, required]\`. For models named
+  \`hosted_vllm/…\` in LiteLLM's configuration, it passes on a request for reasoning. For \`openai/…\` it refuses such a request
+  on messages and responses with 400, unless the model's \`model_info\` has \`supports_reasoning: true\`.
+- **Reasoning**: with these profiles, a client that switches reasoning off also switches it off at the server. Without a
+  profile, the server is not told. It still reasons, and the client pays for reasoning that it does not see.
 
 ## How to read the tables
 
-The official SDKs send requests, streamed and not, through a gateway in its own process. \`client→model\` names the client's wire and the
-wire that the model is declared with.
+The vendors' SDKs send each request twice through the gateway, as a stream and as JSON. A column \`client→model\` names the
+client's wire and the wire with which the model is declared.
 
 | Cell | Meaning |
 |---|---|
-| \`yes\` | both forms of the answer are correct |
+| \`yes\` | the stream and the JSON answer are both correct |
 | \`own\` | the server itself is wrong; see the list below the table |
 | \`–\` | the wire does not have this feature |
 | \`no\` | without a gateway, the SDK gets a wrong result |
 | \`JSON\` | without a gateway, the SDK can read the JSON answer but not the stream |
 
-\`no\` and \`JSON\` are only in the columns of the server alone. If a gateway column beside them says \`yes\`, the gateway corrects the fault.
+\`no\` and \`JSON\` occur only in the columns "asked directly", where no gateway is used. If a gateway column of the same row
+says \`yes\`, the gateway corrects the fault.
 
-${servers.join('')}## What was measured of others
+${servers.join('')}## Measured behaviour of other servers
 
 | Server | What it does |
 |---|---|
-| vLLM 0.32.0 | takes at most 4 stop sequences on chat and messages (400 above; the profile's \`max_stops\`); enforces a tool's schema only if \`strict\` is true; accepts \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, \`reasoning.effort\` on responses; names the model in its refusals |
-| Ollama 0.17.4 | uses an index twice on messages (thinking, then a call) and on responses; ignores \`max_completion_tokens\` and every tool choice on chat; reports a cut answer as complete on responses; cuts over-long prompts without an error |
+| vLLM 0.32.0 | accepts at most 4 stop sequences on chat and messages, and answers 400 to more (the profile sets \`max_stops\`); enforces a tool's schema only if \`strict\` is true; accepts \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, \`reasoning.effort\` on responses; names the model in its refusals |
+| Ollama 0.17.4 | uses one index for two blocks on messages (thinking, then a call) and for two items on responses; ignores \`max_completion_tokens\` and every tool choice on chat; reports a cut answer as complete on responses; shortens over-long prompts without an error |
 
 Both servers accept fields that they do not know.
 
@@ -90,18 +92,18 @@ Both servers accept fields that they do not know.
 
 \`npm run test:servers\` takes twelve minutes, and writes this page. It needs Linux on x64, and Python for LiteLLM (3.11 was tried).
 
-- **llama.cpp**: the packages come from the mirror that the machine's own apt uses, or from \`--mirror URL\`. They are checked as apt checks
-  them, and unpacked into \`.servers\` (\`TRIWIRE_SERVERS_DIR\`).
-- **LiteLLM**: the packages come from PyPI, as \`servers/litellm.txt\` pins them. They go into a Python environment in the same folder (770 MB).
+- **llama.cpp**: the packages come from the mirror that the machine's own apt uses, or from \`--mirror URL\`. Their signatures
+  are checked as apt does. They are unpacked into \`.servers\`, or into the folder that \`TRIWIRE_SERVERS_DIR\` names.
+- **LiteLLM**: the packages come from PyPI, in the versions of \`servers/litellm.txt\`. They go into a Python environment in the
+  same folder (770 MB).
 - **The system**: nothing is installed on it.
 - **One server**: add its name, as in \`npm run test:servers -- llama.cpp\` (three minutes).
 - **No download**: if a download fails, the run prints \`SKIPPED\`, leaves that server's part of the page as it is, and ends with 0.
-- **CI**: \`.ci/servers\` is a separate step. Debian's unstable release changes, and must not block a change of this repository.
+- **CI**: \`.ci/servers\` is a separate step. It is separate because Debian's unstable release changes often, and that must not
+  block changes of this repository.
 
-A cell with \`no\` in a column of the gateway counts as a fault of the gateway. If it is found to be a fault of the server, add it to
-\`servers/known.ts\`.
-`
-}
+If a column of the gateway has \`no\`, the fault counts as one of the gateway. If you find that the server causes it, add the
+fault to \`servers/known.ts\`. ` }
 
 function partOf(results: Results): string {
   const { server, version, about, billed, differing } = results

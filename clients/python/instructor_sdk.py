@@ -62,13 +62,13 @@ def cut(kind):
     return case
 
 
-NO_TEXT = "its answers are structured, always"
+NO_TEXT = "all its answers are structured"
 run({
     "text": NO_TEXT, "tools": NO_TEXT, "stream": partial,
     **{f"structured, {mode.name}": structured(mode) for mode in MODES},
-    "image": image if WIRE != "responses" else "not tried: its images on this wire are its own",
+    "image": image if WIRE != "responses" else "not tried, because it sends images on this wire in a form of its own",
     "reasoning": NO_TEXT, "error": error,
-    "abort": "it has no stream that can be left",
+    "abort": "it offers no stream that a client could abort",
     # With text in place of its call it has nothing to parse, and on responses it looks at no end of a stream.
     **{name: cut(kind) for name, kind in CUTS.items() if (WIRE, name) != ("responses", "cut in text")},
 })

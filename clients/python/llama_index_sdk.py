@@ -84,7 +84,7 @@ def cut(kind):
     """Read event by event: on responses the last one tells of the failure, and it raises nothing."""
     def case():
         raises((openai.APIError, anthropic.APIError), lambda: list(llm(kind).stream_chat(QUESTIONS)))
-    return case if WIRE != "responses" else "it reads the events of this wire and does not look at response.failed"
+    return case if WIRE != "responses" else "it reads the events of this wire and ignores response.failed"
 
 
 # It wants to know how much an id takes, and knows none of ours: people add theirs like this.
@@ -94,8 +94,8 @@ openai_utils.CHAT_MODELS.update(OURS)
 anthropic_utils.CLAUDE_MODELS.update(OURS)
 
 run({
-    "text": text, "stream": stream, "tools": tools, "structured": structured if WIRE != "messages" else "of models it does not know it asks in a text for JSON", "image": image,
-    "reasoning": reasoning if WIRE == "messages" else "OpenAI asks only models it knows for reasoning",
+    "text": text, "stream": stream, "tools": tools, "structured": structured if WIRE != "messages" else "it asks models that it does not know for JSON in a text, and not by a schema", "image": image,
+    "reasoning": reasoning if WIRE == "messages" else "its OpenAI class asks only models that it knows for reasoning",
     "error": error, "abort": "closing its stream does not close the connection",
     **{name: once(kind) for name, kind in ONCE.items()},
     **{name: cut(kind) for name, kind in CUTS.items()},

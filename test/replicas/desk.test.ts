@@ -99,7 +99,7 @@ test('X7: a call has at most sixteen accounts, each lane has one call, and an ac
   for (const call of scopes) assert.deepEqual(call, call.toSorted())
 })
 
-test('C5 X7: a request that waits too long gets an unknown result; a later grant is held for no request', {
+test('C5 X7 F-S13: a request that waits too long gets an unknown result; a later grant is held for no request', {
   skip,
 }, async () => {
   const store = await openShared(cluster(), 'late')

@@ -177,7 +177,7 @@ for (const [what, fail] of [
   ['killed and started again', crashAndStart],
   ['frozen and let go on', () => freeze(postgres)],
 ] as const)
-  test(`C3, C5, X7: PostgreSQL ${what} under load: only timely 500s, nothing lost, nothing twice, ready again`, {
+  test(`C3, C5, X7, F-S9, F-S11: PostgreSQL ${what} under load: only timely 500s, nothing lost, nothing twice, ready again`, {
     skip,
   }, async () => {
     const prepared = await prepare()
@@ -281,7 +281,7 @@ test('C5: a database that dies while no request runs: the probe reports it withi
   assert.equal((await ask()).status, 200)
 })
 
-test('C5: a server started without its database listens, is not ready, returns 500, and serves when the database is there', {
+test('C5 F-S8: a server started without its database listens, is not ready, returns 500, and serves when the database is there', {
   skip,
 }, async () => {
   const prepared = await prepare()

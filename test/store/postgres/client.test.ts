@@ -404,7 +404,7 @@ test('F-P15 a store thread that dies is restarted once and owes nothing; the sec
   assert.equal(await one.ledger.debit(createDebit(later, one.account)), 'spooled')
 })
 
-test('C3: debits of the last minute that a promoted database server lacks are posted again, and so are their returns', {
+test('C3 F-S12: debits of the last minute that a promoted database server lacks are posted again, and so are their returns', {
   skip,
 }, async () => {
   const one = await openOne()

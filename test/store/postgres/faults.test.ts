@@ -119,7 +119,7 @@ test('X7 the previous version posts prices to a table that has more columns sinc
   assert.deepEqual((await postDebits(database, [row])).postings, ['posted'])
 })
 
-test('C13 a call that fails after its commit does not lead to the belief that its debits are missing', {
+test('C13 F-S10 a call that fails after its commit does not lead to the belief that its debits are missing', {
   skip,
 }, async () => {
   const { database, id } = await openAccount()

@@ -161,7 +161,7 @@ test('C1 m23 a debit that no account can take or no column can hold is rejected 
   await checkChains(database)
 })
 
-test('R5 two pools post the same debits in different batches and account orders at once: each once, without deadlock', {
+test('R5 F-S14 two pools post the same debits in different batches and account orders at once: each once, without deadlock', {
   skip,
 }, async () => {
   const accountIds = Array.from({ length: 7 }, (_, n) => `acct_${n}`)
