@@ -89,7 +89,8 @@ ${unproven(cells)}
 - one or two wires after the name limit the client's wire and the model's wire.
 
 To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install
-and run. CONTRIBUTING.md describes how to run this in a CI. ` }
+and run. CONTRIBUTING.md describes how to run this in a CI. `
+}
 
 /** What ran with another version than is pinned now tells nothing any more. */
 function isOf(cell: Cell, { client, source }: Entry): boolean {

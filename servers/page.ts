@@ -103,7 +103,8 @@ Both servers accept fields that they do not know.
   block changes of this repository.
 
 If a column of the gateway has \`no\`, the fault counts as one of the gateway. If you find that the server causes it, add the
-fault to \`servers/known.ts\`. ` }
+fault to \`servers/known.ts\`. `
+}
 
 function partOf(results: Results): string {
   const { server, version, about, billed, differing } = results
