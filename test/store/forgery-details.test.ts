@@ -53,17 +53,17 @@ function priced(requestId: string, accountId: string, from: PriceList, facts: Pa
 const forgeries: { name: string; sets: string; plain: boolean }[] = [
   { name: 'the price list changed', sets: `list = '${other.kept!.digest}'`, plain: true },
   { name: 'the price list taken away', sets: 'list = NULL', plain: true },
-  { name: 'a list that the ledger does not keep', sets: `list = 'none'`, plain: true },
+  { name: 'a price list named that the ledger does not have', sets: `list = 'none'`, plain: true },
   { name: 'the band changed', sets: 'band = NULL', plain: true },
   { name: 'the tier changed', sets: `tier = 'flex'`, plain: true },
   { name: 'the geography changed', sets: `geo = 'us'`, plain: true },
-  { name: 'the end of the answer moved out of its band', sets: `created_ms = ${baseMs}`, plain: true },
+  { name: 'the time of the answer moved out of its band', sets: `created_ms = ${baseMs}`, plain: true },
   { name: 'the cost changed', sets: 'cost = cost + 1', plain: true },
   { name: 'the prices of the cost changed', sets: `cost_version = '${dear!.version}'`, plain: true },
-  { name: "the provider's own bill changed", sets: `cost_reported = '0.6'`, plain: false },
+  { name: 'the cost that the provider reported changed', sets: `cost_reported = '0.6'`, plain: false },
   { name: 'the person changed', sets: `person = 'person_2'`, plain: false },
   { name: 'the labels changed', sets: `labels = 'project=gemini'`, plain: false },
-  { name: 'the chain changed', sets: `alias = 'cheap'`, plain: false },
+  { name: 'the name of the chain of models changed', sets: `alias = 'cheap'`, plain: false },
   { name: 'the cause of a move changed', sets: `moved = 'full'`, plain: false },
 ]
 

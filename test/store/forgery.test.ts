@@ -133,11 +133,15 @@ const forgeries: Forgery[] = [
     findsOld: ['plain', 'log'],
   },
   {
-    name: "an account's last three entries deleted, number and balance set back",
+    name: "an account's last three entries deleted, and its number of entries and balance set back",
     play: sql(cutTail, follow),
     finds: ['log', 'against'],
   },
-  { name: 'tokens and amount lowered, balances made to fit', play: sql(cut, rechain), finds: ['plain', 'log'] },
+  {
+    name: 'tokens and amount of a debit lowered, balances made to fit',
+    play: sql(cut, rechain),
+    finds: ['plain', 'log'],
+  },
   { name: 'the same, digests recomputed', play: sql(cut, redigest), finds: ['log', 'against'] },
   { name: 'a bill turned `waived`, balances made to fit', play: sql(waive, rechain), finds: ['plain', 'log'] },
   { name: 'the same, digests recomputed too', play: sql(waive, redigest), finds: ['log', 'against'] },
@@ -146,7 +150,7 @@ const forgeries: Forgery[] = [
   { name: 'a forged credit by plain `INSERT`', play: sql(insertCredit), finds: ['plain'] },
   { name: 'a forged credit at the end, digests recomputed', play: sql(insertCredit, redigest), finds: [] },
   {
-    name: 'a forged credit among what a head covers, digests recomputed',
+    name: 'a forged credit between entries that a head covers, digests recomputed',
     play: sql(insertOldCredit, redigest),
     finds: ['against'],
   },
@@ -180,7 +184,7 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a trigger that does nothing in the place of ours',
+    name: 'a trigger of triwire replaced by one that does nothing',
     on: 'SQLite',
     play: raw(
       'DROP TRIGGER entries_are_not_deleted; CREATE TRIGGER entries_are_not_deleted BEFORE DELETE ON entries BEGIN SELECT 1; END',
@@ -188,7 +192,7 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a key moved to another account, having been used since the upgrade',
+    name: 'a key moved to another account, if it was used since the upgrade',
     play: sql(({ b, keyA }) => `UPDATE keys SET account_id = '${b}' WHERE id = '${keyA}'`),
     finds: ['plain'],
   },
@@ -246,7 +250,7 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a function that lets everything through in the place of what triggers call',
+    name: 'a function that triggers call, replaced by one that allows everything',
     on: 'PostgreSQL',
     play: raw(
       'CREATE OR REPLACE FUNCTION triwire.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$',
@@ -254,7 +258,7 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a rule that changes what is written',
+    name: 'a rule of the database that changes what is written',
     on: 'PostgreSQL',
     play: raw('CREATE RULE gift AS ON INSERT TO credits DO ALSO UPDATE balances SET balance = balance + 1'),
     finds: ['plain'],
@@ -266,13 +270,13 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a reference made free for a second credit',
+    name: 'a used reference removed, so that a second credit can have it',
     on: 'PostgreSQL',
     play: sql(() => 'DELETE FROM credits'),
     finds: ['plain'],
   },
   {
-    name: 'all entries of an account deleted, number, balance and digest set back',
+    name: 'all entries of an account deleted, and its number, balance and digest set back',
     on: 'PostgreSQL',
     play: sql(
       ({ b }) => `DELETE FROM entries WHERE account_id = '${b}';
@@ -281,7 +285,7 @@ const forgeries: Forgery[] = [
     finds: ['plain', 'log', 'against'],
   },
   {
-    name: 'the digest changed that the next entry will be made with',
+    name: 'the stored last digest of an account changed',
     on: 'PostgreSQL',
     play: sql(({ b }) => `UPDATE balances SET digest = '1:' WHERE account_id = '${b}'`),
     finds: ['plain'],
