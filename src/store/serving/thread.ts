@@ -17,7 +17,7 @@ import { StoreError } from '../files/store-error.ts'
  */
 
 /** The questions of the serving thread. Each is answered once, in any order. */
-export type Questions = {
+type Questions = {
   /**
    * Answered when the store is open. If the database is not reached in time, the answer says so, and the store opens
    * later.
