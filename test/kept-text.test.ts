@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { KeptText } from '../src/bytes/kept-text.ts'
+import { KeptText } from '../src/bytes/memory.ts'
 import { characters } from './support/characters.ts'
 import { collect } from './support/garbage.ts'
 import { runsUpTo } from './support/runs.ts'

@@ -1,5 +1,5 @@
 import { endOfString } from './json.ts'
-import { ownCopy } from './own-copy.ts'
+import { ownCopy } from './memory.ts'
 import { parseUpstreamJson } from './scan.ts'
 
 /** One event as the upstream sent it, with its line ends and the final blank line. */

@@ -1,4 +1,4 @@
-import { ownCopy } from './own-copy.ts'
+import { ownCopy } from './memory.ts'
 import { parseUpstreamJson } from './scan.ts'
 import type { Step } from './step.ts'
 

@@ -1,7 +1,7 @@
 import { envelopePrefix } from '../accounts/seal.ts'
-import { free } from '../bytes/free.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
+import { free } from '../bytes/memory.ts'
 import { type ServiceWords, spellTier, tierFieldOf, tierScalar } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'

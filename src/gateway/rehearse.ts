@@ -14,7 +14,7 @@ import { wires } from '../wires/wires.ts'
 import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.ts'
 import { Bodies, Flow, Readers, tooLarge } from './fairness/places.ts'
 import { createSnapshots } from './gateway.ts'
-import { type ReadRequest, type ReadRequestParts, readRequest } from './read-request.ts'
+import { type ReadRequest, type ReadRequestParts, readRequest } from './infer.ts'
 import type { CallRecord } from './record.ts'
 
 /** A request that runs without an account that pays and without an upstream that receives it. */

@@ -1,4 +1,4 @@
-import { ownCopy } from '../bytes/own-copy.ts'
+import { ownCopy } from '../bytes/memory.ts'
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
 import { type RetoldService, retellService } from '../catalog/base-service.ts'
 import type { Profile } from '../catalog/profile.ts'

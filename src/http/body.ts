@@ -1,4 +1,4 @@
-import { free } from '../bytes/free.ts'
+import { free } from '../bytes/memory.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { type BodyShare, tooLarge } from '../gateway/fairness/places.ts'

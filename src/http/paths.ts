@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
-import { ownCopy } from '../bytes/own-copy.ts'
+import { ownCopy } from '../bytes/memory.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientHalf, SharedWire } from '../wires/wire.ts'
 import { clientWires } from '../wires/wires.ts'

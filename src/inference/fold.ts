@@ -1,4 +1,4 @@
-import { KeptText } from '../bytes/kept-text.ts'
+import { KeptText } from '../bytes/memory.ts'
 import { isJsonObject } from '../bytes/scan.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'

@@ -8,11 +8,18 @@ import { type AnswerForm, type FirstBytes, Usual, type Wait } from './first-byte
 import { type Health, type HealthState, hangingCause, maySpare, type Visit } from './health.ts'
 import { fixedKey } from './keyring.ts'
 import type { KeyFinder } from './live-key.ts'
-import { type Heard, type PoolMemory, placeOf, type RetryBudget } from './pool-memory.ts'
+import {
+  covers,
+  type Heard,
+  type Meant,
+  type PoolMemory,
+  placeOf,
+  type RetryBudget,
+  type Steering,
+} from './pool-memory.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
 import type { Width } from './widths.ts'
-import { covers, type Meant, type Steering } from './wishes.ts'
 
 /** A request that needs a target. */
 export type Search = {

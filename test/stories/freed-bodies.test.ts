@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
-import { free } from '../../src/bytes/free.ts'
+import { free } from '../../src/bytes/memory.ts'
 import { Outgoing } from '../../src/gateway/exchange.ts'
 import type { BodyShare } from '../../src/gateway/fairness/places.ts'
 import { HttpCall } from '../../src/http/routes.ts'

@@ -1,7 +1,6 @@
 import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../answer.ts'
 import { mergeUsage, type UsageReport } from '../usage.ts'
-import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
 
 /**
  * Enforces the stop sequences that the upstream does not enforce, in text blocks only (R-STOP). The text ends before
@@ -77,5 +76,162 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     }
     events.push({ type: 'finish', reason: 'stop_sequence', stopSequence: stop, report })
     return events
+  }
+}
+
+/**
+ * All stop sequences as one automaton (Aho and Corasick, 1975). A state is a beginning shared by some sequences;
+ * state 0 is the empty text. A sequence of 1,000 characters has 1,000 states, so states are stored in arrays of
+ * numbers.
+ */
+type StopPatterns = {
+  stops: readonly string[]
+  /** The first characters of all sequences, as code units. */
+  firsts: ReadonlySet<number>
+  /**
+   * Links of each state: its first child (one character longer), its next sibling (same parent), and its own last
+   * character.
+   */
+  longer: Int32Array
+  sibling: Int32Array
+  code: Uint16Array
+  /** For each state: the longest other state whose text is an end of this state's text. */
+  fallback: Int32Array
+  /** For each state: the longest sequence that its text ends with, as an index in `stops`; -1 for none. */
+  ending: Int32Array
+  /** For each state: how many characters at its end may still become a match. */
+  growing: Int32Array
+}
+
+/** @param stops the stop sequences, without empty ones */
+export function compileStops(stops: readonly string[]): StopPatterns {
+  const most = stops.reduce((sum, { length }) => sum + length, 1)
+  const numbers = () => new Int32Array(most)
+  const depth = numbers()
+  const patterns = {
+    ...{ stops, firsts: new Set<number>(), longer: numbers(), sibling: numbers(), code: new Uint16Array(most) },
+    ...{ fallback: numbers(), ending: numbers().fill(-1), growing: numbers() },
+  }
+  const { firsts, longer, sibling, code, fallback, ending, growing } = patterns
+  let count = 1
+  for (const [place, stop] of stops.entries()) {
+    firsts.add(stop.charCodeAt(0))
+    let state = 0
+    for (let at = 0; at < stop.length; at++) {
+      let next = stepOf(patterns, state, stop.charCodeAt(at))
+      if (next === 0) {
+        next = count++
+        code[next] = stop.charCodeAt(at)
+        sibling[next] = longer[state]!
+        longer[state] = next
+        depth[next] = at + 1
+      }
+      state = next
+    }
+    ending[state] = place
+  }
+  // Shorter states are processed first, since longer states fall back to them.
+  const waiting = [0]
+  for (let i = 0; i < waiting.length; i++) {
+    const state = waiting[i]!
+    const back = fallback[state]!
+    if (ending[state] === -1) ending[state] = ending[back]!
+    growing[state] = longer[state] === 0 ? growing[back]! : depth[state]!
+    for (let next = longer[state]!; next !== 0; next = sibling[next]!) {
+      if (state !== 0) fallback[next] = follow(patterns, back, code[next]!)
+      waiting.push(next)
+    }
+  }
+  return patterns
+}
+
+/** @returns the state that extends this one by the character; 0 if no such state exists */
+function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
+  let next = longer[state]!
+  while (next !== 0 && code[next] !== character) next = sibling[next]!
+  return next
+}
+
+/**
+ * @param counting counts the visited states
+ * @returns the longest state that the text ends with, including this character
+ */
+function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
+  for (let from = state; ; from = patterns.fallback[from]!) {
+    if (counting) counting.compared++
+    const next = stepOf(patterns, from, character)
+    if (next !== 0 || from === 0) return next
+  }
+}
+
+/** The result of scanning a piece of text: the text that may be shown now, and the sequence found after it, if any. */
+type StopScan = { shown: string; stop?: string }
+
+/**
+ * Finds the first stop sequence in a text that arrives in pieces. The earliest match wins. If several matches begin
+ * at the same place, the longest wins. The text is read once and never backwards. One step compares the next
+ * character with at most as many sequences as exist (ruling T26).
+ */
+export class StopMatcher {
+  /** The number of states visited so far. */
+  compared = 0
+  readonly #patterns: StopPatterns
+  #state = 0
+  /** The best match so far. */
+  #best: { stop: string; foundAt: number } | undefined
+  /** Text that is read but not shown, because a match may have begun in it. */
+  #withheld = ''
+  /** The number of characters read so far. */
+  #read = 0
+
+  constructor(patterns: StopPatterns) {
+    this.#patterns = patterns
+  }
+
+  /** Scans a piece of text. Must not be called again after it has returned a `stop`. */
+  push(text: string): StopScan {
+    this.#follow(text)
+    this.#withheld += text
+    this.#read += text.length
+    const best = this.#best
+    const begunAt = this.#read - this.#patterns.growing[this.#state]!
+    // An open match that began earlier, or at the same place, would win. So the decision waits for it.
+    if (best === undefined || begunAt <= best.foundAt) return { shown: this.#show(begunAt) }
+    return { shown: this.#show(best.foundAt), stop: best.stop }
+  }
+
+  /** The text has ended, so an incomplete match is no match. */
+  end(): StopScan {
+    const best = this.#best
+    return best ? { shown: this.#show(best.foundAt), stop: best.stop } : { shown: this.#show(this.#read) }
+  }
+
+  #follow(text: string): void {
+    const patterns = this.#patterns
+    const { firsts, ending, stops } = patterns
+    let state = this.#state
+    for (let at = 0; at < text.length; at++) {
+      const character = text.charCodeAt(at)
+      if (state === 0 && !firsts.has(character)) continue
+      state = follow(patterns, state, character, this)
+      const place = ending[state]!
+      if (place >= 0) this.#note(stops[place]!, this.#read + at + 1)
+    }
+    this.#state = state
+  }
+
+  #note(stop: string, endsAt: number): void {
+    const best = this.#best
+    const foundAt = endsAt - stop.length
+    const isBetter = best === undefined || foundAt < best.foundAt
+    if (isBetter || (foundAt === best.foundAt && stop.length > best.stop.length)) this.#best = { stop, foundAt }
+  }
+
+  /** Removes the text before a position from the withheld text, and returns it. */
+  #show(place: number): string {
+    const length = Math.max(0, place - (this.#read - this.#withheld.length))
+    const shown = this.#withheld.slice(0, length)
+    this.#withheld = this.#withheld.slice(length)
+    return shown
   }
 }

@@ -1,4 +1,4 @@
-import { appendOwn } from '../../bytes/own-copy.ts'
+import { appendOwn } from '../../bytes/memory.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import type { AnswerEvent, Fault } from '../answer.ts'
 import { cutsBlocks } from '../narrator.ts'

@@ -1,5 +1,5 @@
 import { asObject, endOfValue } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { ownCopy } from '../../bytes/memory.ts'
 import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
 
 /**

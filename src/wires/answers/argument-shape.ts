@@ -1,4 +1,4 @@
-import { appendOwn } from '../../bytes/own-copy.ts'
+import { appendOwn } from '../../bytes/memory.ts'
 import { newPart } from './read-answer.ts'
 
 /** Whether a call's arguments may be complete after this piece. @param piece plain text, or the inside of a JSON string */

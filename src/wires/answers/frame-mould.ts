@@ -1,6 +1,6 @@
 import { encodeLatin1, type RawFrame } from '../../bytes/frame-cutter.ts'
 import { type Edit, endOfValue, type Range } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { ownCopy } from '../../bytes/memory.ts'
 
 /** A value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
 type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }

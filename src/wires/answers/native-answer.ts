@@ -1,6 +1,6 @@
 import { decodeUtf8 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { ownCopy } from '../../bytes/memory.ts'
 import type { Model } from '../../catalog/model.ts'
 import { sha256Base62 } from '../../ids.ts'
 import type { Fault } from '../../inference/answer.ts'

@@ -1,5 +1,5 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { appendOwn } from '../../bytes/own-copy.ts'
+import { appendOwn } from '../../bytes/memory.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { decodeString } from '../answers/native-answer.ts'

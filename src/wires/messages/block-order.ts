@@ -1,6 +1,6 @@
 import { decodeUtf8, encodeLatin1, type RawFrame, stringBehind, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, endOfString, type JsonObject } from '../../bytes/json.ts'
-import { appendOwn, ownCopy } from '../../bytes/own-copy.ts'
+import { appendOwn, ownCopy } from '../../bytes/memory.ts'
 import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import { blocksMax } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape, endsObject } from '../answers/argument-shape.ts'

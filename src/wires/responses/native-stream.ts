@@ -8,7 +8,7 @@ import {
   withData,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { ownCopy } from '../../bytes/memory.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'

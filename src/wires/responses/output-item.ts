@@ -1,4 +1,4 @@
-import { KeptText } from '../../bytes/kept-text.ts'
+import { KeptText } from '../../bytes/memory.ts'
 import type { AnswerBlock, FoldedBlock } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
 import type { Sealed } from '../../inference/request.ts'

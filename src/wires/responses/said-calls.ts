@@ -1,6 +1,6 @@
 import { stringBehind } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { appendOwn } from '../../bytes/own-copy.ts'
+import { appendOwn } from '../../bytes/memory.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { decodeString } from '../answers/native-answer.ts'
 import { argumentsIn, argumentsText, isEmptyArguments, stringOf } from '../answers/read-answer.ts'
