@@ -14,7 +14,7 @@ const columns = {
 
 type ColumnName = keyof typeof columns
 
-/** Columns whose cells are parsed. An empty cell does not change the bound, and `none` removes it. */
+/** The columns that set a budget or a rate. An empty cell leaves it as it is, and the word `none` removes it. */
 const bounds = { budget, rpm: rate } as const
 
 /** The most people in a list. All are changed in one transaction, which blocks other changes of the books. */

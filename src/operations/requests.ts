@@ -233,12 +233,12 @@ async function readLedger(
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 
-/** Whether a page that ends at this place gets further than the previous page. Otherwise paging would never end. */
+/** Whether a page that ends at this place gets further than the previous page. If not, paging would never end. */
 function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
-/** The latest possible `at` of requests whose entries follow this place. */
+/** Returns the latest `at` that a request can have if its entry follows this place. */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs
 }

@@ -86,7 +86,8 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   const zone = await books.readUsageState()
   const calendar = createCalendar(zone)
   const range = readRange(input, calendar, nowMs, (toMs) => calendar.periodOf(toMs - 1, 'month').startMs)
-  // Bounds are rounded to whole days, or to hours if a time is given. The rest of the current day has no entries yet.
+  // Bounds are rounded to whole days, or to hours if a time is given. The end may then be later than now, which does no
+  // harm, because that time has no entries yet.
   const isOfTimes = [input.from, input.to, input.last].some((said) => said !== undefined && 'ms' in said)
   const unit = isOfTimes ? 'hour' : 'day'
   const boundsMs = [calendar.periodOf(range.fromMs, unit).startMs, calendar.periodOf(range.toMs - 1, unit).endMs]

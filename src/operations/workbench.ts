@@ -12,7 +12,7 @@ const word = field.text('must be a text').optional()
 
 const wire = z.enum(clientWireNames)
 
-/** A field for JSON: a text, used unchanged, or an object, which is serialized and may spell numbers differently. */
+/** A field for JSON. A text is used unchanged. An object is serialized, which may change how numbers are written. */
 export const json = (what: string) =>
   z
     .union([z.string(), z.record(z.string(), z.unknown())], { error: 'must be an object, or a text of JSON' })
