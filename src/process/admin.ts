@@ -38,7 +38,7 @@ type AdminSideParts = {
   events: Events
   traffic: Pick<TrafficWriter, 'write'>
   log: Log
-  /** The listeners that get the record of each request, also of operators' requests. */
+  /** The listeners that get the record of each request, including requests of operators. */
   listeners: readonly RecordListener[]
   reportBug: (bug: Error) => void
   isReady: () => Readiness
@@ -65,7 +65,7 @@ export type AdminSide = {
   books(): Promise<Books>
   /** Starts to listen, and tells other servers of the store how to reach this one. @throws the system's error */
   begin(): Promise<AdminAddresses>
-  /** Sends live events and looks for what needs an operator. It is called a few times a second. */
+  /** Sends live events, and looks for problems that an operator must solve. It is called a few times a second. */
   tick(): void
   playing(): number
   /** The pages on the public listener for owners of keys. */

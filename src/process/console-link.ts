@@ -19,7 +19,7 @@ export function findConsole(config: Config, { adminAddress, ownAddress }: AdminP
 
 /**
  * Makes a link that signs in the person who starts the server, as an admin. The link works once, within ten minutes.
- * It is made only if the output is a terminal or if the person asked for it, because programs may collect the output.
+ * Programs may collect the output. So the link is made only if the output is a terminal or the person asked for it.
  * @param url the result of `findConsole` @returns the link; the plain address if no token may be shown or made
  */
 export async function makeConsoleLink(

@@ -35,7 +35,7 @@ export async function findGift(books: Books): Promise<string | undefined> {
   }
 }
 
-/** Makes the demo account in a store without accounts, which is so only at a first start. @throws StoreError */
+/** Makes the demo account if the store has no account, as at its first start. @throws StoreError */
 export async function createDemo(store: StorePlace): Promise<Demo> {
   const { books, close } = await openBooks(store)
   try {
@@ -97,8 +97,8 @@ const retryMs = 1_000
 const nothing = { gift: undefined, planless: [] }
 
 /**
- * Refuses the demo account for real models, because its credit was for the simulator (N-F12). It reads the books, so it
- * also checks there whether accounts have a plan that the configuration lacks, and warns of them.
+ * Refuses the demo account for real models, because its credit was for the simulator (N-F12). While it reads the books,
+ * it also looks for accounts with a plan that the configuration lacks, and warns of them.
  */
 export class DemoBar {
   /** The ids of the accounts that are refused. The gateway reads this set. */

@@ -140,7 +140,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   }
 
   async function reload(asked: number): Promise<void> {
-    // The line has the number of signals that this reload answers.
+    // The log line names the number of signals that this reload answers, if there were several.
     const together = asked > 1 ? { signals: asked } : {}
     try {
       let next = ownConfig(reloadConfig(config, options), role)

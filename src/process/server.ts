@@ -68,9 +68,7 @@ type ServerParts = {
   recents?: Recents
   /** The most bytes of request bodies in memory. A test sets its own limit. */
   bodiesBytesMax?: number | undefined
-  /**
-   * Ids of accounts that count as suspended: the demo account, if real models are served. The caller may change them.
-   */
+  /** Ids of accounts that count as suspended: with real models, the demo account. The caller may add and remove ids. */
   barred?: ReadonlySet<string> | undefined
   /** The role of this process if it is one of several workers that share the ports. */
   role?: WorkerRole | undefined
