@@ -93,8 +93,8 @@ export function chooseModel<M extends Candidate>({ families = [], wires }: Progr
 
 /**
  * Chooses the model for titles and other small work. The first choice is a model of the program's family for such work.
- * The second is the cheapest model with a known price. Of equally cheap models it takes the large one (the first of the
- * list) if it can, or else one of the large model's wire.
+ * The second is the cheapest model with a known price. If several models are equally cheap, the large model (the first
+ * of the list) is preferred, then a model of the large model's wire.
  */
 export function chooseSmall<M extends Candidate>({ small }: Program, list: readonly M[]): M {
   const large = list[0]!

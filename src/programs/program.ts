@@ -97,9 +97,9 @@ export type SettingsFile = {
   elsewhere?: readonly string[]
   /** The text of a new file. */
   text: string
-  /** In `json` and `toml` files, settings of the user are kept. An `own` file has only ours and is replaced. */
+  /** In `json` and `toml` files, settings of the user are kept. An `own` file has only our settings and is replaced. */
   format: 'json' | 'toml' | 'own'
-  /** Lists among the settings, by path (`a.b`, empty for the whole file), with the key that identifies entries. */
+  /** The settings that are lists, by path (`a.b`, empty for the whole file), with the key that identifies entries. */
   lists?: Readonly<Record<string, string>>
   /** Paths of settings that an earlier setup may have written. They are removed, except those that `text` has. */
   without?: readonly (readonly string[])[]

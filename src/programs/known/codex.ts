@@ -36,7 +36,7 @@ export const codex: Program = {
 }
 
 function configOf({ origin, model, models, contextWindow, tokenCommand }: Access, hasCatalog: boolean): SettingsFile {
-  // Without a catalog, Codex offers only the configured one of our models.
+  // Without a catalog, Codex offers only one of our models: the configured one.
   const searches = (hasCatalog ? models : models.slice(0, 1)).every((one) => one.hostedToolsWire === 'responses')
   const text = `model = ${JSON.stringify(model)}
 model_provider = "triwire"
