@@ -26,7 +26,7 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
     return grants().take(ipKey(ip))
   }
 
-  /** Records by its code which sign-in was counted, so that `finish` finds it. */
+  /** Records a counted sign-in by its code, so that `finish` can find it. */
   function begun(code: string, { giveBack }: Extract<WindowPlace, { ok: true }>): void {
     for (const [old, { endsMs }] of unfinished) {
       if (clockMs() < endsMs) break

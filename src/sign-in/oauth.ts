@@ -34,7 +34,7 @@ type OAuthParts = {
 /** The largest form, in bytes (ruling Y19). */
 const formBytesMax = 16_384
 
-/** While another server asks the provider: how often this one looks for the result (in ms), and how many times. */
+/** The pause (in ms) between looks for the result if another server asks the provider, and the most looks. */
 const [lookMs, looksMax] = [150, 40]
 
 /** Makes a response to a program, which must not be cached. */
@@ -52,7 +52,7 @@ export function oauthAnswer(status: number, body: object | undefined, more: Reco
 
 type OAuthError = readonly [status: number, text: string]
 
-/** The status and the message for people of each error (RFC 6749 §5.2, RFC 8628 §3.5). */
+/** For each error, its status and a message for people (RFC 6749 §5.2, RFC 8628 §3.5). */
 const errors = {
   invalid_request: [400, 'The request lacks a field.'],
   unsupported_grant_type: [
