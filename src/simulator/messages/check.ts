@@ -252,7 +252,7 @@ function checkImage(source: SimulatorJson, path: string): void {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) rejectField(`${path}.source.data`, 'must be base64')
 }
 
-/** Checks that each call has a result at the beginning of the next user turn, and that there are no other results. */
+/** Checks that the next user turn begins with a result for each call, and that there are no other results. */
 function checkPairs(turns: RuledTurn[]): void {
   const used = new Set<string>()
   let open = new Set<string>()
