@@ -85,7 +85,7 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number, z
   }
 }
 
-/** Opens the books of a database on the serving thread, which they do not block: they wait for the database. */
+/** Opens the books of a database on the serving thread. They do not block it, because the database does the work. */
 async function openSilentBooks(
   store: DatabasePlace,
   zone: Zone | undefined,

@@ -61,7 +61,7 @@ export function findHolder(storePath: string): number | undefined {
   }
 }
 
-/** The start of a process, in clock ticks since boot (man 5 proc); null if the system does not report it. */
+/** Returns when a process started, in clock ticks since boot (man 5 proc); null if the system does not say. */
 function begunOf(pid: number): string | null {
   if (process.platform !== 'linux') return null
   try {

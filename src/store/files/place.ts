@@ -40,7 +40,7 @@ export function refuseNoFile(path: string): void {
  * Checks that a file or folder can be created.
  * @param path a file that does not exist, or a folder that may exist
  * @param cure the option or key that names another place
- * @throws StoreError if nothing can be written to the nearest folder of the path that exists
+ * @throws StoreError if this user cannot write to the nearest existing folder of the path
  */
 export function refuseNoRoom(path: string, cure = '--store'): void {
   let folder = path

@@ -30,7 +30,7 @@ const cures = new Map([
   [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
 ])
 
-/** SQLite's result codes for system errors with the same cure, for files that are written without SQLite. */
+/** For errors of files that are written without SQLite: the result code of SQLite that has the same cure. */
 const alike = new Map([
   ['EACCES', 14],
   ['EPERM', 14],

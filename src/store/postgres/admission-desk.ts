@@ -36,7 +36,7 @@ const accountsMax = 16
 /** The most shares (figures of one scope) in one call of `tell`, which has the same time limit as other calls. */
 const toldMax = 2_000
 
-/** Changed figures of an account are sent with its next ask, or after this time if no ask comes, in ms. */
+/** How long, in ms, changed figures of an account wait for its next ask. They are sent with it, or else alone. */
 const idleMs = 2_000
 
 /** The shortest time between two reports of failures, in ms. */
@@ -178,8 +178,8 @@ export class AdmissionDesk {
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
     // If credit is short, the new figures are sent at once. With old ones the database could refuse a request although
-    // credit is free, or admit one although the credit is owed. The desk does not know how much is left of a budget, or
-    // under limits of a key or person. In these cases it sends the figures at once too.
+    // credit is free. Or it could admit a request although the credit is owed. The desk does not know how much is left
+    // of a budget, or under limits of a key or person. In these cases it sends the figures at once too.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())

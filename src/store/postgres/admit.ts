@@ -52,10 +52,7 @@ export const verdicts = {
 /** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
 
-/**
- * How long after the database has lost the replicas' figures `admit` fails, in ms, unless all replicas have sent theirs
- * again before.
- */
+/** After the database has lost figures of replicas, `admit` fails for this time, in ms, or until all are sent again. */
 const graceMs = 3_000
 
 /**

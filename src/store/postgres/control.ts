@@ -156,7 +156,7 @@ const clockLookMs = 1_000
 
 /**
  * Compares the database's clock with this machine's steady clock (ruling Y15). While the clock is in doubt, `post`
- * refuses. When the database was just reached, later desks wait until the clock is no longer in doubt.
+ * refuses. When a server has just reached the database, the desks after this one wait until the doubt is over.
  */
 export class ClockDesk implements Desk {
   readonly watch: ClockWatch

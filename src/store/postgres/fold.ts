@@ -18,13 +18,14 @@ type Behind = { account_id: string; mark: bigint | null; entries: bigint }
  * Folds (sums) entries of the ledger into figures for reports. Several servers may do so at once. A server locks the
  * mark of an account, which is its last folded entry.
  *
- * New words (names that rows of sums contain as numbers) are committed outside the transaction, on a connection that no
- * transaction uses. If each transaction took a second connection from the pool, all could wait for each other forever.
+ * Rows of sums have numbers for words, such as model names. New words are committed outside the transaction, on a
+ * connection that no transaction uses. If each transaction took a second connection from the pool, all could wait for
+ * each other forever.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
   const lane: Transaction = database
-  /** The last account whose entries were summed. Accounts come in the order of their ids, again and again. */
+  /** The last account whose entries were summed. Accounts take turns in the order of their ids. */
   let after = ''
   return {
     fold,

@@ -16,8 +16,8 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * The longest waits for a lock on tables in use, in ms. All later statements on a table wait as long, debits too. A
- * dump or a forgotten transaction may keep a lock for hours.
+ * The longest waits for a lock on tables in use, in ms. Meanwhile all later statements on the table wait too, even
+ * debits. A dump or a forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 

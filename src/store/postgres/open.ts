@@ -35,7 +35,7 @@ const closeMs = 4_000
 
 /**
  * Opens a server's side of a database that replicas share. It resolves after a first commit, or as soon as the database
- * proves unreachable. Then the store is not ready until the database can be reached.
+ * proves unreachable. In the second case, the store is not ready until the database can be reached.
  * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
