@@ -42,8 +42,8 @@ export type LiveBounds = KeyBounds & {
   /** The id of the line of keys whose requests are counted together (ruling R15). */
   readonly scope: string
   /**
-   * The spending of the budget, as the store last reported it. With a store that other servers share, the store is
-   * queried instead.
+   * The spending of the budget, as the store last reported it. Not used with a store that several servers share: that
+   * store is queried instead.
    */
   spend: Spend | undefined
   /** The sum of the holds of requests that run in this process. */
@@ -74,7 +74,7 @@ export function keyIdOf({ id }: ApiKey): string | undefined {
  */
 export interface Directory {
   /**
-   * Whether the store has valid keys made by another gateway, as last reported. Without them, texts in the form of such
+   * Whether the store has valid keys of another gateway, as last reported. If it has none, texts in the form of such
    * keys are not looked up.
    */
   readonly hasForeignKeys?: boolean
@@ -86,7 +86,7 @@ export interface Directory {
    * @throws StoreSilent if the store does not answer. Whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
-  /** Resolves once memory is as new as the store. It may stay older if the store decides credit. @throws StoreSilent */
+  /** Brings memory up to date with the store. May do nothing if the store decides credit. @throws StoreSilent */
   readAgain?(): Promise<void>
   /** Finds an account in memory only. */
   findKnownAccount(id: string): Account | undefined
@@ -122,10 +122,10 @@ type AuthenticationParts = {
 }
 
 /**
- * Finds the key of a request (ruling R7). Of two credentials, the first valid one counts. Two invalid ones count as one
- * failure. A key in memory is used at once, without querying the store about the other credential (ruling R16). The
- * caller checks whether the account is active, because a suspended account is not an authentication failure (ruling
- * R4).
+ * Finds the key of a request (ruling R7). If the request has two credentials, the first valid one is used. Two invalid
+ * credentials count as one failure. A key in memory is used at once, without querying the store about the other
+ * credential (ruling R16). The caller checks whether the account is active, because a suspended account is not an
+ * authentication failure (ruling R4).
  * @returns `ended` if all credentials are tokens of ended sessions; `expired` if at least one token can be refreshed.
  *   Neither is an authentication failure (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
@@ -140,7 +140,7 @@ export async function authenticate(
   for (const text of [authorization && (readBearer(authorization) ?? ''), xApiKey?.trim()]) {
     if (text === undefined) continue
     const access = asking.readAccess?.(text)
-    // A token contains its own expiry, so an expired token is rejected without querying the store.
+    // A token contains its expiry, so the store is not queried about an expired token.
     const isOver = access !== undefined && hasEnded(access.expiresMs, asking.nowMs)
     const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text, asking.directory.hasForeignKeys === true))
     const key = digest === undefined ? undefined : asking.directory.findKnownKey(digest)
@@ -150,7 +150,7 @@ export async function authenticate(
     else if (text !== '') isFailure = true
     if (digest !== undefined && !key) unknown.push({ digest, isOurs: access !== undefined })
   }
-  // If the client's next failure would be throttled, only tokens that we made are looked up in the store.
+  // A client whose next failure would be throttled causes a lookup in the store only for tokens that we made.
   const asked = asking.isThrottled() ? unknown.filter(({ isOurs }) => isOurs) : unknown
   const found = await Promise.all(asked.map(({ digest }) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))

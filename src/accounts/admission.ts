@@ -20,8 +20,8 @@ export type AdmissionRefusal = { ok: false } & (
     }
   | {
       /**
-       * The budget that refuses the request: the account's, the person's or the key's (rulings R15, Y20). It is spent,
-       * or running requests hold its rest.
+       * The budget that refuses the request: the account's, the person's or the key's (rulings R15, Y20). Either it is
+       * spent, or running requests hold all that is left of it.
        */
       why: BudgetRefusal
       budget: Budget
@@ -43,15 +43,15 @@ export type AdmissionRefusal = { ok: false } & (
 /** Why a budget refuses a request, as written in logs and metrics. */
 export type BudgetRefusal = `${BudgetOwner}budget_${'spent' | 'held'}`
 
-/** Whose budget it is, as a prefix. A key's budget has no prefix. */
+/** The prefix of a `BudgetRefusal`, which says whose budget it is. For a key's budget the prefix is empty. */
 type BudgetOwner = 'account_' | 'person_' | ''
 
 /** A request that may run. Its estimated cost is on hold: set aside, so that no other request can spend it. */
 export type Admitted = {
   ok: true
   /**
-   * Releases the hold, or all of it except `keptNanos`. Call it without an amount when the debit is durable, or when
-   * the request costs nothing. After a full release, further calls do nothing.
+   * Releases the hold. With an amount, that part of the hold is kept. Call it without an amount when the debit is
+   * durable, or when the request costs nothing. After a full release, further calls do nothing.
    */
   release(keptNanos?: bigint): void
 }
@@ -65,8 +65,8 @@ export type Entered = Disposable & {
    */
   admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal>
   /**
-   * Checks credit and rate. Call this before rejecting a body: these refusals precede a mistake in the body (ruling
-   * R1). Uses a place in the rate window. @returns the refusal; undefined if the checks pass
+   * Checks credit and rate. Call this before a body is rejected, because these refusals take precedence over a mistake
+   * in the body (ruling R1). Takes a place in the rate window. @returns the refusal; undefined if the checks pass
    */
   judge(): Promise<AdmissionRefusal | undefined>
   /**
@@ -79,15 +79,15 @@ export type Entered = Disposable & {
 /**
  * Decides whether a request may run, by credit, rate window and hold (rulings R1, C2, spec 8). Limits apply to the key,
  * its person and its account (rulings R15, Y20). With a store in this process, `enter` decides credit and rate before
- * the body is read. With a store on another machine, `enter` only checks what this process remembers. There, `admit`
- * decides everything in one step.
+ * the body is read. With a store on another machine, `enter` checks only the figures that this process remembers, and
+ * `admit` decides everything in one step.
  */
 export interface Admission {
   /** Call this once for each request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
   /**
-   * Returns the account's balance and rate window now (ruling R13), for one of its keys. Undefined if this process does
-   * not know them.
+   * Returns the account's present balance, and one of the rate windows of account, key and person: the one with the
+   * fewest places left (ruling R13). Undefined if this process does not know them.
    */
   look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined
   /**
@@ -181,8 +181,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 
   /**
-   * Takes a place in every rate window, or in none. A refusal by one window therefore uses no place in another (ruling
-   * R15).
+   * Takes a place in every rate window, or in none. If one window refuses, no place in another window is used up
+   * (ruling R15).
    */
   function takeAll(accountId: string, most: number | undefined, narrow: readonly LimitedScope[]): KeyPlace {
     const full = narrow.find(({ scope, rate }) => keyWindows.isFull(scope, rate))

@@ -5,7 +5,8 @@ import { type SumColumn, sumColumns } from './usage/rollup.ts'
 /*
  * Archives of closed months (docs/ledger.md). The entries of a month are moved to a file. The store keeps a sealed row
  * for each account, sums by key and person, and an index of request ids and references. An account's last entry always
- * stays in the store, because the account's next entry builds on it. The last entry also proves the sealed row.
+ * stays in the store, because the account's next entry builds on it. The verification also compares the sealed row with
+ * this last entry.
  */
 
 /**
@@ -26,8 +27,8 @@ export type Archive = {
   month: string
   timeZone: string
   /**
-   * The beginning of the archive's time span: of its month, or of its oldest entry if that is from an earlier month. An
-   * account's last entry stays in the store when its month leaves, so a later archive may hold it.
+   * The beginning of the month, or the time of the oldest entry if that is earlier. An older entry can occur, because
+   * an account's last entry stays in the store when its month is archived. A later archive may then hold it.
    */
   fromMs: number
   untilMs: number
@@ -41,7 +42,7 @@ export type Archive = {
   /** `sealsDigest` covers all sealed rows with their sums. `indexDigest` covers the index. See `DigestSum`. */
   sealsDigest: string
   indexDigest: string
-  /** Covers all fields above except the state and the path, and the digest of the previous archive. */
+  /** Covers the digest of the previous archive, and all fields above except the state and the path. */
   digest: string
 }
 
@@ -117,8 +118,8 @@ export function digestArchive(archive: Omit<Archive, 'digest' | 'state' | 'file'
 }
 
 /**
- * Sums entries by key and person in the same way as reports. A return takes a debit back: it lowers the number of
- * requests and the cost, but not the tokens.
+ * Sums entries by key and person in the same way as reports. A return (the entry that gives a debit back) lowers the
+ * number of requests and the cost, but not the tokens.
  */
 export function createSealedSums() {
   const all = new Map<string, SealedSums>()
@@ -140,7 +141,7 @@ export function createSealedSums() {
   }
 }
 
-/** Returns the archives that are away and have entries that count in a time span. An undefined bound is open. */
+/** Returns the archives whose entries are away and may count in a time span. An undefined bound is open. */
 export function findAway(archives: readonly Archive[], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY): Archive[] {
   return archives.filter((one) => isAway(one) && sinceMs < one.untilMs && untilMs > one.fromMs)
 }

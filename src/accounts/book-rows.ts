@@ -107,7 +107,7 @@ export type KeyPage = {
   limit: number
 }
 
-/** The most keys that are found by one label. Filters refuse a label that more keys have. */
+/** The most keys that a search by label returns. A filter refuses a label that more keys have. */
 export const keysNamedMax = 1_000
 
 /** A row as a database returns it, by column name. */
@@ -145,15 +145,15 @@ function readPersonOf(row: StoreRow): Pick<KeyRow, keyof typeof noPerson> {
   return { personBounds: personBounds.read(person), personSpend: readSpent(person), personHeldNanos: heldNanos }
 }
 
-/** Reads what counts against a budget; undefined without a budget. @param row of a key, an account or a person */
+/** Reads the amount that counts against the budget of a key, an account or a person; undefined without a budget. */
 export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend | undefined {
   if (budget === null || from_ms === null) return undefined
   return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
 }
 
 /**
- * Counts of data that the second release of triwire does not know. @property isClosed whether that release refuses the
- * store, because entries have a digest of form 3 (chain.ts)
+ * Counts of stored data of kinds that the second release of triwire does not know. @property isClosed whether that
+ * release refuses the store, because entries have a digest of form 3 (chain.ts)
  */
 export type NewerContent = {
   [Name in

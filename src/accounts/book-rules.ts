@@ -51,13 +51,13 @@ export type ChangeScope = {
   reporting?: true
   /** The change writes an entry, so it needs `clock`: the facts about the clock that dates entries. */
   isDated?: true
-  /** People by id, external id, e-mail address or name, with the identities linked to them; or all people. */
+  /** All people, or people by id, external id, e-mail address or name. The identities linked to them are included. */
   persons?: 'all' | readonly string[]
   /** Accounts by their ids or names. */
   accounts?: readonly string[]
   /**
-   * Entries that are dated ahead of the clock, the budgets of their accounts, and budgets whose current windows begin
-   * ahead of it. No debit is posted until the change ends.
+   * Entries that are dated ahead of the clock, and the budgets of their accounts. Also budgets whose current windows
+   * begin ahead of the clock. No debit is posted until the change ends.
    */
   ahead?: true
   /** A session by its digest. */
@@ -68,7 +68,7 @@ export type ChangeScope = {
   references?: readonly string[]
   /** An earlier creation by the same actor with the same idempotency key. */
   once?: { actor: string; key: string }
-  /** A grant: a program's sign-in. It includes the account of the grant, unless the change names another account. */
+  /** The grant of a program's sign-in, with its account. If the change names an account, that one is read instead. */
   oauthGrant?: { id: string } | { digest: string }
   /** A session with its key, account and person. */
   signIn?: SessionName
@@ -85,7 +85,7 @@ export type Facts = {
   isForeignRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
-  /** The digests and references from the change's scope that already exist. */
+  /** Of the digests and references that the scope lists, those that already exist. */
   digests?: ReadonlySet<string> | undefined
   references?: ReadonlySet<string> | undefined
   persons: readonly PersonRow[]
@@ -101,7 +101,7 @@ export type Facts = {
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
   /** `servers`: the names of the servers that use the store now. Empty for a file, whose lock keeps servers out. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
-  /** The store's time. It decides the window of a debit, because the caller's clock may differ. */
+  /** The store's present time. It decides in which window a debit counts, because the caller's clock may differ. */
   nowMs: number
   clock: ClockFacts | undefined
   oauthGrant?: GrantRow | undefined
@@ -195,7 +195,7 @@ type Decision<T> = {
   result: T
   /** The record for the audit trail, if something is written. */
   trail?: Trail
-  /** Whether the audit trail records an act that writes nothing here because it took effect elsewhere. */
+  /** Whether the audit trail records the act even without writes, because the act takes effect elsewhere. */
   isAct?: boolean
 }
 
@@ -246,8 +246,8 @@ export function beginSpend(accountId: string, scope: string, { per }: Budget, ca
 }
 
 /**
- * The version that the caller has seen, if any. `base` is the known spending of the window in which a new budget
- * begins.
+ * Facts that the caller has read before the change. `version` is the version of the row. `base` is the spending in the
+ * window in which a new budget begins.
  */
 type Seen = { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined }
 
@@ -295,7 +295,7 @@ export function whatDiffers(
 /** A row that may have a budget: a key, an account or a person. */
 type Spender = { bounds: { budget: Budget | undefined }; spend: Spend | undefined }
 
-/** Starts or stops counting after a budget was changed. Sets the spending of `after`. */
+/** Makes the writes that start or stop counting after a budget was changed. Also sets `after.spend`. */
 export function moveSpend(
   of: { accountId: string; scope: string },
   after: Spender,
@@ -324,7 +324,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
-      // An earlier triwire accepted such references like any other, so an existing credit may have one.
+      // Earlier releases accepted references of this form, so an existing credit may have one.
       if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
         throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
@@ -415,8 +415,8 @@ export function updateKey(
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
       const result: KeyRow = { ...key, bounds: keyBounds.after(key.bounds, withPerson(wishes, facts, accountId)) }
-      // The person of a session's key cannot change, because the person's limits and signing out reach the session
-      // through its key.
+      // The person of a session's key cannot change. Through this key, the person's limits apply to the session, and
+      // signing out ends it.
       if (key.session !== undefined && result.bounds.person !== key.bounds.person)
         throw new BookError('key_of_session', keyId)
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
@@ -459,7 +459,7 @@ export function whatIsSet(shown: ActDetails): ActDetails {
 }
 
 /**
- * The grace period begins by the store's time, because the caller's clock may be wrong by more than the whole period.
+ * The grace period begins at the store's present time. The caller's clock may be wrong by more than the whole period.
  */
 export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<IssuedKey> {
   return {
@@ -492,8 +492,8 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 }
 
 /**
- * Computes the new expiry of a key. After a rotation, it can only move to before the end of the grace period, because
- * the owner has a successor. If an operator shortens a key that a person made for an agent, the earlier end stays.
+ * Computes the new expiry of a key. A rotated key can only end earlier than its grace period, because its owner has the
+ * successor. If an operator shortens the life of a key that a person made for an agent, the earlier end stays.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
@@ -503,12 +503,12 @@ function endsOf(
 ): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  // A foreign key that was not rotated has no grace period. An operator may move its expiry; the expiry of its future
-  // successor stays.
+  // A foreign key that was not rotated has no grace period. An operator may move its expiry. That does not change the
+  // expiry that a successor will get.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
-    // Marks the earlier expiry as fixed. Otherwise the next good answer of the identity provider would move it
-    // (src/accounts/sign-in/own-keys.ts).
+    // Marks the earlier expiry as fixed. Otherwise the expiry would move when the identity provider next confirms the
+    // person (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }
@@ -555,7 +555,7 @@ function checkReference(reference: string): void {
   if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
 }
 
-/** A refusal contains the account and not the label, because the label may be a key. */
+/** Refuses an invalid label. The error names the account and not the label, because the label may contain a key. */
 export function checkLabel(label: string, accountId: string): void {
   if (!isShownWhole(label)) throw new BookError('label_invalid', accountId)
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)

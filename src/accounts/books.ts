@@ -131,7 +131,7 @@ export type Principal =
       expiresMs: number
       operatorId: string | undefined
     }
-  /** A key's owner. @property role only of a person in a browser, not if a key or a session token was shown (Y22) */
+  /** A key's owner. @property role set only for a person who is signed in with a browser (Y22) */
   | { kind: 'owner'; key: KeyRow; account: AccountRow; role?: OwnerRole | undefined }
 
 /** Queries that the books pass on to the store unchanged. */
@@ -189,7 +189,7 @@ export interface Books extends BookReadings {
   as(act: Act): Books
   /** Creates an account. Initial credit is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint, wishes?: BoundWishes<AccountBounds>): Promise<AccountRow>
-  /** Changes an account; id, keys and entries stay. If the act (`as`) names a version, no other version is changed. */
+  /** Changes an account. Refused if the act (`as`) names a version other than the present one. */
   updateAccount(account: string, changes: AccountWishes): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
   /**
@@ -206,7 +206,7 @@ export interface Books extends BookReadings {
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Lists the keys of an account, or of all accounts by default. */
   listKeys(account?: string): Promise<KeyRow[]>
-  /** Changes a key. If the act (`as`) names a version, no other version is changed. */
+  /** Changes a key. Refused if the act (`as`) names a version other than the present one. */
   updateKey(key: string, changes: KeyWishes): Promise<KeyRow>
   /** Revokes a key for good. Repeating the call does no harm. */
   revokeKey(key: string): Promise<KeyRow>
@@ -221,7 +221,7 @@ export interface Books extends BookReadings {
    */
   importForeign(plan: ForeignImport): Promise<ForeignCounts>
   createPerson(wishes: PersonWishes): Promise<{ id: string }>
-  /** Changes a person. If the act (`as`) names a version, no other version is changed. */
+  /** Changes a person. Refused if the act (`as`) names a version other than the present one. */
   updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
   /** Finds a person by id or external id, or by an e-mail address or name that only one person has. */
   findPerson(person: string): Promise<PersonRow>
@@ -248,8 +248,8 @@ export interface Books extends BookReadings {
   /** Makes a token for the command line, valid for one minute. */
   makeCommandToken(): Promise<IssuedSession>
   /**
-   * Finds who has shown a token, a key or a cookie. @param digest of the text that was shown @returns undefined if it
-   * is unknown or no longer valid
+   * Finds the operator or key owner to whom a token, key or cookie belongs. @param digest the digest of the shown text
+   * @returns undefined if it is unknown or no longer valid
    */
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
@@ -263,7 +263,7 @@ export interface Books extends BookReadings {
   openLink(digest: string): Promise<IssuedSession | undefined>
   /** Finds the person with an identity, or creates a new person. */
   identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
-  /** Stores the identity provider's answer about a session, encrypted. It came late, and the session is still open. */
+  /** Stores a late answer of the identity provider about an open session. The answer is encrypted. */
   keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
   /** Ends a browser session. If it is a person's session, its key ends too. @returns the session before it ended */
   signOut(digest: string): Promise<SessionRow | undefined>
@@ -274,7 +274,7 @@ export interface Books extends BookReadings {
    * undefined if the grant is unknown or has expired; otherwise the grant in any state
    */
   findGrant(asked: string | { id: string }): Promise<GrantRow | undefined>
-  /** Stores the person who is about to sign in, encrypted, while the grant is pending. */
+  /** Stores the encrypted data of the person who is about to sign in, while the grant is pending. */
   holdGrant(id: string, sealed: string): Promise<void>
   /** Records what a person, signed in at the provider, decides about a grant. @returns the person of the session */
   decideGrant(id: string, decision: SignedIn | 'denied'): Promise<{ personId: string | undefined }>
@@ -293,8 +293,8 @@ export interface Books extends BookReadings {
   /** Confirms that the store's clock is right now (ruling Y15). The audit trail records the confirmation. */
   confirmClock(): Promise<{ time: string }>
   /**
-   * Corrects the times of all entries that are dated ahead of the clock (amends ruling C15). @param lastMs when the
-   * last of these entries will count
+   * Corrects the times of all entries that are dated ahead of the clock (amends ruling C15). @param lastMs the time at
+   * which the last moved entry will count, see `correctTimes`
    */
   correctAhead(lastMs: number): Promise<Correction>
   /** Adds a record to the audit trail for an act that changes nothing in the books. */
@@ -329,8 +329,8 @@ export interface BookStore {
   /** Lists entries, the newest first by default. */
   listEntries(which: EntryPage): Promise<ListedEntry[]>
   /**
-   * Sums entries. Returns one row for each group that has entries, in the order of the groupings. Without groupings,
-   * returns one row.
+   * Sums entries. Returns one row for each group that has entries, sorted by the groupings. Without groupings, returns
+   * one row.
    * @param shifts define the days of a zone; without them, days are those of UTC
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
@@ -339,7 +339,7 @@ export interface BookStore {
    * entries, the models of those entries are missing here too.
    */
   listModels(): Promise<string[]>
-  /** Returns the zone by whose days figures are kept, and the time from which they are kept. */
+  /** Returns the zone whose days the figures for reports follow, and the time from which figures are kept. */
   readUsageState(): Promise<UsageState>
   /** Returns how many of the ledger's entries are folded into figures for reports. */
   readFolding(): Promise<FoldProgress>
@@ -348,31 +348,33 @@ export interface BookStore {
    * more than `unfoldedMax` entries are unfolded, only folded entries count.
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
-  /** Returns names of lines (a key with its successors) by the ids of their first keys: the newest key's name. */
+  /**
+   * Returns the names of lines (a key with its successors) by the ids of their first keys. The newest key has the name.
+   */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * Finds people by the ids in entries. An identity is replaced by the person that it belongs to. Erased people are
-   * left out.
+   * Finds people by the ids in entries. The id of an identity gives the person to whom the identity belongs. Erased
+   * people are left out.
    */
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
-  /** Returns the first key of the line of each given key. Keys that are the first of their line are left out. */
+  /** Returns, for each given key, the first key of its line. Given keys that are themselves the first are left out. */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * Returns those of the given lines that have an unrevoked key that this gateway made. A line is given by the id of
-   * its first key.
+   * Returns the given lines in which at least one key was made by this gateway and is not revoked. A line is given by
+   * the id of its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of the keys of a line of rotations. */
   listLine(scope: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no other entries. */
   sumMonth(month: StatementMonth): Promise<StatementSums>
-  /** Makes the head of a past moment: the digest that `audit` would have made then of all entries. */
+  /** Makes the head of a past moment: the digest of all entries that `audit` would have made at that moment. */
   makeHead(momentMs: number): Promise<string>
-  /** Finds the head in a stored statement of the month. The statement's days are those of the zone. */
+  /** Returns the head that the stored statements of a month have in common. Undefined if their zone is another one. */
   findHead(month: string, timeZone: string): Promise<string | undefined>
   /** Returns the header of a closed month's statement. */
   readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
-  /** Stores a header for good. @returns the stored header, which is the earlier one if there was one */
+  /** Stores a header for good. @returns the header that is now stored: an earlier one, if there was one */
   keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
   /**
    * Ranks accounts or keys by spending, highest first. Equal amounts are sorted by id. Like `readUsage`, it omits
@@ -396,9 +398,9 @@ export interface BookStore {
   findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
   /** Sets the limits at which the store warns from now on (ruling X15), for the entries of every server. */
   watch(what: Watched): Promise<void>
-  /** Takes warnings that are due. For `leaseMs`, no other server is given these warnings. */
+  /** Takes warnings that are due. No other server can take these warnings for `leaseMs`. */
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
-  /** Records the result of sending a warning: all webhooks have received it, or it is tried again. */
+  /** Records the result of sending a warning. @param next undefined if the warning need not be sent again */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
   /**
    * Records the list of needs that a server finds now (src/store/sql/needs.ts).
@@ -408,11 +410,11 @@ export interface BookStore {
   noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
   /** Lists entries that are dated ahead of the clock and that no correction names. */
   listAhead(): Promise<AheadAccount[]>
-  /** Lists a page of one account's entries that are ahead of the clock, or were ahead until a correction named them. */
+  /** Lists a page of an account's entries that are dated ahead of the clock, whether or not a correction names them. */
   pageAhead(page: AheadPage): Promise<AheadEntry[]>
   /** Lists the archives (files of closed months), the oldest first (src/accounts/archive.ts). */
   listArchives(): Promise<Archive[]>
-  /** Finds a request's debit in the index of archived entries. The debit is in an archive's file, or was once. */
+  /** Finds a request's debit in the index of archived entries. The debit is or was in an archive's file. */
   findArchived(requestId: string): Promise<ArchivedEntry | undefined>
   /** Lists records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
@@ -425,9 +427,9 @@ export interface BookStore {
   readNowMs(): Promise<number>
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
-  /** Sums what the keys of a scope have spent in the span, up to the entry that is now the last of their account. */
+  /** Sums what the keys of a scope have spent in the span, up to the present last entry of their account. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
-  /** Sums what people have spent in an account in the span, by the ids in its entries. */
+  /** Sums what each person id in the entries of an account has spent in the span. */
   sumPersons(of: { accountId: string } & TimeSpan): Promise<Pick<PersonSums, 'spent' | 'throughSeq'>>
   /**
    * Finds the last monthly grant of an account. If the grant lapses, sums how much of it was spent. Undefined if there
@@ -517,7 +519,7 @@ export function createBooks(
     }
   }
 
-  /** Makes a change. If sums are missing, it reads them while nothing is locked, and makes the change again. */
+  /** Makes a change. If the change lacks sums, they are read while nothing is locked, and the change is made again. */
   async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
     const sums = new Map<string, PersonSums>()
     const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`
@@ -540,7 +542,7 @@ export function createBooks(
   }
 
   /**
-   * Sums spending before anything is locked. The sum may take long, because a budget without a period covers everything
+   * Sums spending before anything is locked, because this may take long. A budget without a period covers everything
    * that its key or account has ever spent.
    */
   async function sumBefore(of: Parameters<typeof beginsAnew>[0] & SpendScope, budget: Budget | null | undefined) {
@@ -570,7 +572,8 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
       return grant && !hasEnded(grant.expiresMs, await store.readNowMs()) ? grant : undefined
     },
     decideGrant: (id, decision) => counting((counted) => decideGrant(id, decision, counted)),
-    // Anybody may send unknown codes, so an unknown code is answered without a change and delays no other change.
+    // Anybody may send invented codes. An unknown code is therefore answered without a change, so it delays no other
+    // change.
     pollGrant: async (code, lives) =>
       (await hasCode(code)) ? change(pollGrant(code, lives)) : { error: 'expired_token' },
     redeemCode: async (code, shown, lives) =>
@@ -612,8 +615,8 @@ function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: numb
 }
 
 /**
- * Finds who has shown a token or a cookie. A token is an operator's, the command line's, or a key. A cookie stands for
- * an operator or a key.
+ * Finds the operator or key owner to whom a shown text belongs. A bearer token is an operator's, the command line's, or
+ * a key. A cookie stands for an operator or a key.
  */
 async function findPrincipal(
   store: BookStore,

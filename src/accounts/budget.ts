@@ -16,8 +16,8 @@ export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
- * The amount that all keys of a line have spent in one window, by the ledger's entries. It is the window of the line's
- * last entry. An entry in a later window begins a new amount.
+ * The amount that all keys of a line have spent in one window, by the ledger's entries. The window is that of the
+ * line's last entry. The first entry in a later window starts a new amount.
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 
@@ -25,7 +25,8 @@ export type Spend = TimeSpan & { spentNanos: bigint }
 export const neverMs = 8_640_000_000_000_000
 
 /**
- * Parses a budget as people write it: `5/day`, `12.5/month`. Without a period, as in `5`, it is a total.
+ * Parses a budget as people write it: `5/day`, `12.5/month`. A budget without a period, such as `5`, is a total that
+ * never renews.
  * @throws RangeError with a message for the person who wrote it
  */
 export function parseBudget(text: string): Budget {
@@ -62,8 +63,8 @@ export function renewsAt(calendar: Calendar, { per }: Budget, spend: Spend | und
 /**
  * Adds a ledger entry to the spending. If the window of `spend` is over, the entry's own window replaces it. The new
  * window never begins before the old one ended. No entry therefore counts twice, even if the reporting zone changes.
- * @param postedMs never before the key's previous entry @param changeNanos the amount that the entry adds to its
- *   account
+ * @param postedMs the time of the entry, never before the key's previous entry
+ * @param changeNanos the amount that the entry adds to its account; negative for a debit
  */
 export function spendMore(
   spend: Spend | undefined,

@@ -1,6 +1,6 @@
 /*
- * Days, weeks and months of a time zone, made of quarter hours. In every zone, midnight falls on a quarter hour, also
- * in India and Nepal.
+ * Days, weeks and months of a time zone, made of quarter hours. Midnight of every zone falls on a quarter hour of UTC,
+ * even in India (+05:30) and Nepal (+05:45).
  */
 
 export const periods = ['quarter', 'hour', 'day', 'week', 'month'] as const
@@ -25,7 +25,7 @@ export const utc: Zone = { timeZone: 'UTC', weekStarts: 'monday' }
 export const quarterMs = 900_000
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
-/** The most offsets that are remembered. They cover several years of a zone. */
+/** The most offsets that are remembered: one for each six hours of several years. */
 const knownMax = 10_000
 
 /** No zone changes its clocks twice within this time. */
@@ -106,8 +106,8 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
   }
 
   /**
-   * Returns the first moment at which the zone's clock shows the given time. If clocks skip that time, it is the moment
-   * at which they first show a later one.
+   * Returns the first moment at which the zone's clock shows the given time. If clocks skip that time, returns the
+   * moment at which they first show a later time.
    */
   function firstAt(shownMs: number): number {
     const offsets = [offsetAt(shownMs - dayMs), offsetAt(shownMs + dayMs)]
@@ -146,8 +146,8 @@ export function zoneOffset(timeZone: string): (ms: number) => number {
 }
 
 /**
- * Spells a zone's name in its usual case: `utc` becomes `UTC`. If a zone has several names, the chosen name stays,
- * although the platform would rename it (Asia/Kolkata to Asia/Calcutta). `isSameZone` compares such names.
+ * Spells a zone's name in its usual case: `utc` becomes `UTC`. The given one of several names stays, even if the
+ * platform prefers another (Asia/Calcutta for Asia/Kolkata). `isSameZone` compares such names.
  */
 export function spellZone(name: string): string {
   const found = canonicalName(name)
@@ -186,7 +186,7 @@ export function isTimeZone(name: string): boolean {
 
 type ReadOffset = (ms: number) => number
 
-/** A reader for each zone in use. Opening one takes some milliseconds. Of the 600 zones, few are used. */
+/** The offset readers of the zones in use. They are kept because opening one takes some milliseconds. */
 const opened = new Map<string, ReadOffset>([['UTC', () => 0]])
 const openedMax = 100
 

@@ -116,7 +116,8 @@ export function digestValues(values: readonly unknown[], previous: string | null
   const form = count === chainedColumns.length ? '1' : count === chainedColumns.length + 1 ? '2' : '3'
   if (form === '3') count = values.length
   let text = format(true)
-  // Nearly all text is ASCII. Counting the octets of each field separately would take half as long as the hash.
+  // Nearly all text is ASCII, so each field is first taken as ASCII and the result is checked once. Counting the octets
+  // of each field separately would take half as long as the hash.
   if (Buffer.byteLength(text) !== text.length) text = format(false)
   return `${form}:${hash('sha256', text, 'base64')}`
 
@@ -133,7 +134,7 @@ export function formOf(row: { readonly [Column in LaterColumn]?: unknown }): '1'
   return row.calls === null || row.calls === undefined ? '1' : '2'
 }
 
-/** Formats the end of a digest's input: the columns that a later form adds to those of form 1. */
+/** Formats the end of a digest's input: the columns that form 2 or 3 adds to those of form 1. */
 export function formatLater(row: { readonly [Column in LaterColumn]?: unknown }, form: string): string {
   let text = form === '1' ? '' : field(row.calls)
   if (form === '3') for (const column of detailColumns) text += field(row[column])
@@ -194,13 +195,13 @@ export class HeadHash {
   #accountId: string | undefined
   #last: string | null = null
   readonly #cutMs: number | undefined
-  /** The account's last digest up to `#cutMs`. It counts if the account has no correction entry that marks the cut. */
+  /** The account's last digest up to `#cutMs`. Used if the account has no correction entry of that moment. */
   #lastBeforeCut: string | null = null
   #isCut = false
 
   /**
-   * @param cutMs the moment of a correction, if the head was made while the clock was wrong and the correction ended
-   *   that. The head covers nothing that was posted from this moment on.
+   * @param cutMs the moment of a correction, for a head that was made before the correction by a clock that was ahead.
+   *   Such a head covers no entry that was posted after the correction.
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
@@ -208,13 +209,13 @@ export class HeadHash {
   }
 
   /**
-   * Adds the next entry. @param correctedMs for a correction of times, its moment. A later head covers all entries up
-   * to the correction, whatever times they were posted at (amends ruling C15).
+   * Adds the next entry. @param correctedMs the moment of a correction, if the entry is one. A head that is made after
+   * this moment covers the correction and all entries before it, whatever their posting times are (amends ruling C15).
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
-    // Entries ahead of the clock come before the correction that names them.
+    // In its account, a correction comes after all entries that it names. So the cut is at the correction entry.
     if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
     const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
     if (this.#isCut || fromMs > this.momentMs) return
@@ -248,8 +249,8 @@ const aheadMax = 86_400_000
 
 /**
  * Checks the moment of the last head; all later entries are posted after it (ruling C15). If the moment is missing,
- * entries that the head covers cannot be separated from later ones. If the moment is far ahead, later entries are dated
- * ahead too.
+ * nothing separates the entries that the head covers from later ones. If the moment is far ahead of the clock, later
+ * entries are dated ahead too.
  * @param place the ledger's name for people
  */
 export function* findWrongMoment(place: string, momentMs: bigint | undefined, nowMs: number): Iterable<string> {

@@ -10,8 +10,8 @@ import { formatTime } from './calendar.ts'
 /** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
 /**
- * A clock that is more than this many ms past the newest entry is in doubt. This applies at a start and at the command
- * line.
+ * The most time since the newest entry or confirmation, in ms, for which a clock is accepted without a new
+ * confirmation. Applies at a start and at the command line.
  */
 const restMaxMs = 366 * 86_400_000
 /** How often the store is read, in ms: normally, and while the clock is in doubt. */
@@ -47,7 +47,7 @@ const problems = {
 export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
-  /** How far this server's clock is ahead of the store's at least, in ms. Undefined if both use the same clock. */
+  /** The least time in ms by which this server's clock is ahead of the store's. Undefined if both use one clock. */
   aheadMs?: number
 }
 
@@ -59,12 +59,12 @@ const differsMs = 5_000
  * confirmation.
  */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
-  // A confirmation of a later time than now does not count, because the clock was set back since.
+  // A confirmed time that is later than now does not count, because the clock was set back after the confirmation.
   const confirmedMs = confirmed && confirmed.atMs <= nowMs + apartMaxMs ? confirmed.atMs : newestMs
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
 
-/** Whether an entry is dated ahead of the clock by more than two clocks may differ. */
+/** Whether an entry is dated further ahead of the clock than two right clocks may differ. */
 export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
@@ -78,7 +78,7 @@ export class ClockWatch {
   isBelieved = false
   readonly #steadyMs: () => number
   #offsetMs: number | undefined
-  /** Set while the clock is in doubt: the number of the last confirmation before the doubt began. */
+  /** Set while the clock is in doubt. `seq` is the number of the last confirmation before the doubt began. */
   #doubt: { seq: number | undefined } | undefined
   #dueMs = Number.NEGATIVE_INFINITY
 

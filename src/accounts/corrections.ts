@@ -12,8 +12,8 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  */
 
 /**
- * A correction of all entries dated ahead of the clock. @property shiftMs by how many ms the correction moves back
- * those of them whose creation was dated ahead too
+ * A correction of all entries dated ahead of the clock. @property shiftMs the number of ms by which entries move back
+ * if their creation times are ahead too
  */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
@@ -24,8 +24,8 @@ export type CorrectedEntry = Omit<AheadEntry, 'effectiveMs'> &
 const entriesAtOnce = 1_000
 
 /**
- * Reads the entries of a correction, before or after the correction is made. They are read page by page, because there
- * may be any number.
+ * Reads the entries of a correction that is planned or was made. They are read page by page, because there may be any
+ * number.
  */
 export async function* eachCorrected(
   books: { pageAhead(page: AheadPage): Promise<AheadEntry[]> },
@@ -43,23 +43,23 @@ export async function* eachCorrected(
 }
 
 /**
- * Returns the earliest time for the next entry of the account. After a correction, that is the time at which the
- * correction was made. So `posted` steps back once.
+ * Returns the earliest time for the next entry of the account. After a correction, this is the time at which the
+ * correction was made. It is earlier than the posting time of the correction itself.
  */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
 }
 
 /**
- * Computes the time at which an entry counts. @param shiftMs by how many ms entries are moved back that were created
- * after `nowMs`
+ * Computes the time at which an entry counts. @param shiftMs the number of ms by which an entry moves back if it was
+ * created after `nowMs`
  */
 function effectiveMsOf({ createdMs }: { createdMs: number }, nowMs: number, shiftMs: number): number {
   return createdMs > nowMs ? createdMs - shiftMs : createdMs
 }
 
 /**
- * Computes by how many ms entries that were created after `nowMs` are moved back, so that the last of them counts at
+ * Computes the number of ms by which entries that were created after `nowMs` move back. The last of them then counts at
  * `lastMs`.
  */
 function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, lastMs: number): number {
@@ -78,7 +78,7 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
   if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
   const moved = accounts.flatMap(({ moved, afterMs }) => (moved ? [{ ...moved, afterMs }] : []))
   const latestMs = moved.reduce((latest, one) => Math.max(latest, one.lastMs), 0)
-  // The first moved entry counts in 1970 at the earliest.
+  // The earliest valid `lastMs`. No entry may move before 1970, or before a correctly dated entry that it follows.
   const earliestMs = moved.reduce(
     (earliest, { firstMs, afterMs }) => Math.max(earliest, latestMs - firstMs, afterMs <= nowMs ? afterMs : 0),
     0,
@@ -104,7 +104,7 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
           ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
           ...{ spentNanos: 0n, throughSeq: 0 },
         })
-      // A grant that was made for a future month stays. The months before it get their own grants (ruling Y20).
+      // A grant that was made for a future month stays. The months until then get their own grants (ruling Y20).
       for (const { accountId, references } of aheadGrants ?? []) {
         const lastGrant = lastGrantUntil(references, monthOf(calendar, nowMs))
         writes.push({ kind: 'set_account', accountId, fields: { lastGrant } })
@@ -143,7 +143,7 @@ export function createCorrectionCheck(findings: string[]) {
   let account: ReadAccount = { id: '', shifted: [], latestMs: 0 }
   return { check, end: finish }
 
-  /** Checks an entry. @param shiftedMs when the store counts the entry, if not at its posting time */
+  /** Checks an entry. @param shiftedMs when the store counts the entry; undefined if at its posting time */
   function check(entry: Entry, shiftedMs: number | undefined): void {
     if (entry.accountId !== account.id) {
       finish()

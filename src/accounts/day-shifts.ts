@@ -1,8 +1,8 @@
 import type { Calendar } from './calendar.ts'
 
 /**
- * A rule for days: from `fromMs` until the next shift, `time` has the same date in the zone as `time + shiftMs` has in
- * UTC.
+ * A rule that applies from `fromMs` until the next shift. The date of a moment in the zone is the UTC date of that
+ * moment plus `shiftMs`.
  */
 export type DayShift = { fromMs: number; shiftMs: number }
 
@@ -12,8 +12,8 @@ const dayMs = 86_400_000
 const firstMs = Date.UTC(2020, 0)
 
 /**
- * Makes the shifts with which a database without time zones finds the day of an entry (ruling X12). A year needs a few
- * shifts. Before the first shift, the first shift applies. @param sinceMs, untilMs the span to cover
+ * Makes the shifts by which a database that does not know time zones finds the day of an entry (ruling X12). A year
+ * needs a few shifts. Times before the first shift use the first shift. @param sinceMs, untilMs the span to cover
  */
 export function dayShifts(
   calendar: Pick<Calendar, 'periodOf' | 'dateOf'>,

@@ -2,15 +2,15 @@ import type { AdmissionRefusal } from './admission.ts'
 import type { KeyBounds } from './key-bounds.ts'
 
 /*
- * Messages between a server and its desk. The desk queries, for that server, a store that other servers use too. A desk
- * may run in another thread, so messages are plain data. They are handled in the order in which they were sent.
+ * Messages between a server and its desk: the part that queries a shared store for the server. A desk may run in
+ * another thread, so messages are plain data. They are handled in the order in which they were sent.
  */
 
 /** A key or a person with limits of its own (rulings R15, Y20). */
 export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
   /** The id under which the limits are counted. All keys of a line, or of a person, share it. */
   id: string
-  /** The most that may be spent in a window of the budget. The store knows the current window. */
+  /** The most that may be spent in one window of the budget. The store determines the current window. */
   budgetNanos: bigint | undefined
 }
 
@@ -25,8 +25,8 @@ export type DeskQuestion = {
   /** The amount to hold, in nano-credits. With 0, nothing is held. */
   holdNanos: bigint
   /**
-   * With `take`, a place in each rate window is taken. A place that was taken earlier is given back if credit is
-   * refused (ruling R1).
+   * `take` takes a place in each rate window. Otherwise this names the places that an earlier question took. They are
+   * given back if credit is refused (ruling R1).
    */
   place: 'take' | PlaceTaken
 }
@@ -34,7 +34,7 @@ export type DeskQuestion = {
 /** The start of each rate window in which a place was taken, as the store reported it. */
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined; personMs?: number | undefined }
 
-/** The account that holds or owes an amount, and its key and person if they count it too. */
+/** The account that holds or owes an amount. Also its key and person, if they have budgets that count the amount. */
 export type ClaimScopes = { accountId: string; keyId: string | undefined; personId?: string | undefined }
 
 export type DeskOrder =
@@ -52,7 +52,7 @@ export type DeskAnswer = {
   id: number
   /** The store's decision. `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
-  /** With `silent`: whether the store has answered no other question since. A locked row delays only one question. */
+  /** With `silent`: whether the store answers for no account. A locked row delays the questions of one account only. */
   isStoreSilent?: boolean
   /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined
@@ -78,7 +78,10 @@ export type KeyFigures = {
   budget: BudgetLeft | undefined
 }
 
-/** The rest of a budget. @property freeNanos what no request holds @property renewsMs undefined in an unused window */
+/**
+ * The unspent part of a budget. @property freeNanos the part of it that no request holds @property renewsMs undefined
+ * if nothing was spent in the window yet
+ */
 export type BudgetLeft = { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined }
 
 /** The figures of a rate window, counted over all servers. */

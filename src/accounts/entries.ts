@@ -23,7 +23,7 @@ export type Entry = {
   reference: string | undefined
   /** The bill of a debit; undefined for a credit. */
   bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices' | keyof DetailedDebit> | undefined
-  /** For a credit that gives a debit back because the client was refused: the origin of that debit (ruling C13). */
+  /** Set if the entry gives a debit back because its client was refused: the origin of that debit (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
   /** The columns that only entries with a digest of form 3 have (chain.ts); undefined in other entries. */
   details: EntryDetails | undefined
@@ -91,7 +91,7 @@ export type Total = {
   billedNanos: bigint
   /** The sum of top-ups and corrections. */
   creditedNanos: bigint
-  /** The charges of providers, by the costs in the entries. Debits that were given back count too. */
+  /** The sum of the costs in the entries: what providers charge. Debits that were given back count too. */
   costNanos: bigint
   /** The number of debits whose cost is unknown. */
   withoutCost: number
@@ -104,7 +104,7 @@ export type Total = {
 export type LogLine = {
   requestId: string
   outcome: string
-  /** Our cause of a failure. Only after `ledger_unsettled` is a debit given back (ruling C13). */
+  /** The cause of a failure of ours. A debit is given back only if it is `ledger_unsettled` (ruling C13). */
   cause?: string | undefined
   /** The billed amount; undefined if nothing was billed. */
   amountNanos?: bigint | undefined
@@ -121,8 +121,9 @@ export type VerifyOptions = {
   /** Computes the price of tokens and calls, in nano-credits. */
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
   /**
-   * Reads a price list that the ledger stores, and returns the price versions that it has for an answer. Without this
-   * function, every entry that names a list is reported as a finding. @throws if the text does not match the digest
+   * Reads the stored text of a price list. The function that it returns finds the price versions that the list has for
+   * the facts of an answer. Without `readList`, every entry that names a list is a finding. @throws if the text does
+   * not match the digest
    */
   readList?: (
     digest: string,
@@ -152,8 +153,8 @@ const returnPrefix = 'return:'
 
 /**
  * Makes the reference of the entry that gives a debit back (ruling C13).
- * @param number 2 or more if the previous reference is taken by a top-up of the first release, which accepted any
- *   reference (ruling C8)
+ * @param number 2 or more if a top-up already uses the reference with the number before. The first release accepted any
+ *   reference for a top-up (ruling C8).
  */
 export function returnReference(requestId: string, number = 1): string {
   return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`
@@ -180,13 +181,13 @@ export type AheadAccount = {
   moved: { firstMs: number; lastMs: number } | undefined
   /** The latest creation time that is not ahead of the clock. */
   keptMs: number | undefined
-  /** The time that the first entry may not precede: the time of the entry before it, or of the account's creation. */
+  /** The earliest time for the first entry: the time of the entry before it, or of the account's creation. */
   afterMs: number
   /** Whether one of the entries is a monthly grant. */
   hasGrant: boolean
 }
 
-/** An entry dated ahead of the clock. @property effectiveMs when the entry counts, once a correction names it */
+/** An entry dated ahead of the clock. @property effectiveMs when it counts; undefined until a correction names it */
 export type AheadEntry = {
   seq: number
   createdMs: number
@@ -196,7 +197,7 @@ export type AheadEntry = {
   name: string
 }
 
-/** A request for entries of an account, after one number and up to and including another. */
+/** A request for the entries of an account with numbers above `afterSeq` up to and including `toSeq`. */
 export type AheadPage = { accountId: string; afterSeq: number; toSeq: number; limit: number }
 
 /** The prefix of the references of corrections. Only the ledger itself uses it. */
@@ -213,8 +214,8 @@ export function correctionReference(accountId: string, fromSeq: number, toSeq: n
 }
 
 /**
- * Whether an entry was made from a debit. The creation time is not compared, because a retry may have made the debit
- * anew. Missing parts are not compared either: spool lines of the first release have no origin.
+ * Whether an entry was made from a debit. The creation time is not compared, because a retry makes the debit again at a
+ * later time. Missing parts are not compared either: spool lines of the first release have no origin.
  */
 export function isSame({ accountId, amountNanos, bill, details }: Entry, debit: Debit): boolean {
   return (
@@ -238,7 +239,7 @@ const facts = ['model', 'priceVersion', 'usageSource', 'outcome', 'pricedCalls']
 const origins = ['keyId', 'clientWire', 'modelWire', 'upstream', 'upstreamAccount'] as const
 type Counter = (typeof counters)[number]
 
-/** The field of a total that each grouping uses. */
+/** For each grouping, the field of a `Total` that has the value of the group. */
 const places = {
   day: 'dayMs',
   model: 'model',

@@ -13,7 +13,7 @@ export type VerifiedEntry = {
   /** The account and prefix of the entry's key. Undefined if the entry has no key, or if the key does not exist. */
   keyAccountId: string | undefined
   keyPrefix: string | undefined
-  /** The time at which the entry counts, if not its posting time. */
+  /** The time at which the entry counts; undefined if it is the posting time. */
   shiftedMs: number | undefined
 }
 
@@ -62,7 +62,7 @@ export function valuesOf(row: Readonly<Record<string, unknown>>): ColumnValue[] 
   return fieldColumns.map((column) => (row[column] ?? null) as ColumnValue)
 }
 
-/** A row without its place in the chain (number, balance and time), which is assigned when the row is posted. */
+/** A row in which number, balance and time are still null. They are assigned when the row is posted. */
 export type UnplacedRow = typeof blankRow
 
 /** Makes the row of a credit. @param effectiveMs makes the credit a correction, see corrections.ts */
@@ -109,7 +109,7 @@ function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   return Object.fromEntries(details)
 }
 
-/** The columns of a debit that are repeated in the entry that gives it back. So sums by these columns come to zero. */
+/** Columns that a return (the entry that gives a debit back) repeats. So sums by these columns come to zero. */
 const returnedColumns = [
   'outcome',
   'list',
@@ -171,7 +171,7 @@ export const givenColumns = fieldColumns.filter((column) => !placeColumns.includ
 
 const givenKinds = fieldColumns.map((column) => (placeColumns.includes(column) ? undefined : entryKinds[column]))
 
-/** Whether the database stores each value unchanged. A converted value would not match the digest. */
+/** Whether each value has the type of its column. A value that the database converts would not match the digest. */
 export function isWellTyped(row: UnplacedRow): boolean {
   const values = Object.values(row)
   for (let at = 0; at < values.length; at++) {

@@ -42,7 +42,7 @@ type ForeignKey = {
   prefix: string
   label: string | undefined
   account: string
-  /** The id of the key's person in the operator's own directory. If nobody has this id, a new person is created. */
+  /** The id of the key's person in the operator's own directory. If no person has this id, a new person is created. */
   externalId: string | undefined
   /** When the key expires, in Unix milliseconds. */
   expiresMs: number | undefined
@@ -65,7 +65,8 @@ type ForeignPerson = {
 
 /**
  * Accounts and keys that are imported at once.
- * @property origin the gateway, in one word @property persons the keys' people of whom more than an id is known
+ * @property origin the name of the gateway, in one word @property persons the people of the keys, if more than their
+ *   external id is known
  */
 export type ForeignImport = {
   origin: string
@@ -86,7 +87,7 @@ export type ForeignCounts = {
 /** The most keys in one import. During the import, no other change of the books can be made. */
 export const foreignKeysMax = 10_000
 
-/** With more people than this, all people of the store are read, because a statement may have only so many values. */
+/** The most people that are looked up by id, because a statement is limited. For more, all people are read. */
 const namedPersonsMax = 1_000
 
 /**

@@ -16,8 +16,8 @@ type GrantingParts = {
 }
 
 /**
- * The shortest time between two attempts to post a grant, in ms. The first attempt may have failed, or the grant may
- * not be due yet by the store's clock.
+ * The shortest time between two attempts to post a grant, in ms. A second attempt is needed if the first one failed, or
+ * if the grant was not due yet by the store's clock.
  */
 const againMs = 1_000
 
@@ -29,8 +29,8 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
   return { around, postAll }
 
   /**
-   * Wraps an admission: a request waits until a grant that is due is posted. For other accounts this costs one
-   * comparison.
+   * Wraps an admission: a request waits until a grant that is due is posted. A request of an account without grants
+   * costs one comparison.
    */
   function around(admission: Admission): Admission {
     return {
@@ -64,7 +64,7 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
     return posting
   }
 
-  /** Posts the grant once. If that fails, the request continues with the existing credit. */
+  /** Makes one attempt to post the grant. If it fails, the request continues with the existing credit. */
   async function postOnce(account: Account): Promise<void> {
     const isOfMonth = month.text
     try {

@@ -1,8 +1,9 @@
 import type { Calendar } from './calendar.ts'
 
 /**
- * The last grant of an account, and the number of its entry. `spentNanos` is the part spent up to and including entry
- * `throughSeq`. If `throughSeq` is undefined, the part was not summed: the account keeps what it does not spend.
+ * The last grant of an account, and the number of its entry. `spentNanos` is the part that was spent up to and
+ * including entry `throughSeq`. If `throughSeq` is undefined, nothing was summed, because the account keeps the unspent
+ * rest.
  */
 export type GrantBase = {
   reference: string

@@ -53,7 +53,7 @@ export function digestOfHex(hex: string): string | undefined {
   return /^[\da-f]{64}$/i.test(hex) ? Buffer.from(hex, 'hex').toString('base64url') : undefined
 }
 
-/** Whether a text that is meant to be public may contain a key or a part of one. */
+/** Whether a text may contain a key or a part of one. Such a text must not be shown or stored. */
 export function mayHoldKey(text: string): boolean {
   return text.includes(scheme) || /tri-(?:op|at|rt)-/.test(text)
 }
@@ -65,7 +65,7 @@ export function nameOfKey(text: string): string {
 
 /**
  * Cuts each key in a text, whole or not, to its first characters, so that the text may be shown and stored (ruling U5).
- * Of a possible key of another gateway, only `sk-` stays.
+ * A text that may be a key of another gateway is cut to `sk-`.
  */
 export function withoutKeys(text: string): string {
   return text

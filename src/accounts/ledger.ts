@@ -48,7 +48,7 @@ export type EntryDetails = {
   person?: string | undefined
   /** Labels, sorted by dimension: `project=apollo,team=core` (ruling Y21). */
   labels?: string | undefined
-  /** The version of the provider's prices, and what the tokens cost by them in nano-credits. Never shown to clients. */
+  /** The version of the provider's prices, and the cost at these prices in nano-credits. Never shown to clients. */
   costVersion?: string | undefined
   costNanos?: bigint | undefined
   /** The cost that the provider's answer reports, as a decimal text. Never shown to clients (rulings P10, X14). */
@@ -96,8 +96,9 @@ export type Debit = Origin &
   }
 
 /**
- * Why new inference is refused, in words for an operator. `owing` blocks one account. `stalled` blocks the accounts whose
- * debits wait, which are several. Each other cause blocks all (rulings C5, C13, Y16). If several apply, the first in this list is reported.
+ * Why new inference is refused, in words for an operator. `owing` blocks one account. `stalled` means that several
+ * accounts have waiting debits, and blocks these accounts. Each other cause blocks all accounts (rulings C5, C13, Y16).
+ * If several causes apply, the first in this list is reported.
  */
 export const blockTexts = {
   lost: 'the ledger is lost: see ledger_lost in the log',
@@ -114,15 +115,15 @@ export type LedgerBlock = keyof typeof blockTexts
 export interface Ledger {
   /**
    * Resolves when the debit is durable and the account's live balance matches the ledger. Never posts twice. If the
-   * database does not accept the debit within the settle deadline, the debit is spooled durably and posted later. In
-   * that case the promise resolves too.
+   * database does not accept the debit within the settle deadline, the debit is spooled durably and posted later. The
+   * promise then resolves with `spooled`.
    * @throws if neither the database nor the spool can be written
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
   /**
    * Returns why new inference is refused now; undefined while it is accepted. Admission, probes and reports all use
-   * this. @param accountId also checks what blocks only this account: a debit that is overdue, or a withdrawal that has
-   * not ended (Y16)
+   * this. @param accountId if set, causes that block only this account are checked too: an overdue debit, or a
+   * withdrawal that has not ended (Y16)
    */
   whyBlocked(accountId?: string): LedgerBlock | undefined
   /** Counts the debits that are not in the ledger yet. */

@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Returns a function that returns the object for the current limit. It makes a new object only if the limit has changed
- * since the last call; otherwise the same object continues counting.
+ * Makes a getter of an object that counts under the current limit. The getter returns the same object until the limit
+ * changes, and then makes a new one.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()
@@ -127,8 +127,8 @@ export function createThrottle(options: WindowOptions): LocalThrottle {
 }
 
 /**
- * Returns the unit in which addresses are counted (ruling R4). It is an IPv4 address, even one that is mapped into
- * IPv6, or the /64 of an IPv6 address. A client with one address of a /64 controls the whole /64.
+ * Returns the unit in which addresses are counted (ruling R4). The unit is an IPv4 address, also if it is written as an
+ * IPv6 address, or the /64 network of an IPv6 address. A client with one address of a /64 controls the whole /64.
  */
 export function ipKey(ip: string): string {
   if (!ip.includes(':')) return ip

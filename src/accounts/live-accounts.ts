@@ -8,7 +8,8 @@ import type { StoredFigures } from './poster.ts'
 /** Receives the balances of accounts, and the spending of keys with budgets, from the settlement. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
   /**
-   * Sets what a key and the keys that it replaced have spent so far. Absent if this process does not track spending.
+   * Sets what a key and the keys that it replaced have spent so far. This member is absent if the process does not
+   * track spending.
    */
   spend?(scope: string, spend: Spend): void
 }
@@ -73,18 +74,18 @@ export type Balance = {
 }
 
 /**
- * Whether the account may start another request. With a positive balance, an account without running requests may
- * always start one, because it holds nothing.
+ * Whether the account may start another request. An account without running requests holds nothing, so a positive
+ * balance is enough.
  */
 export function isAdmitted(balance: Balance): boolean {
   return balance.balanceNanos - balance.heldNanos > 0n
 }
 
 /**
- * Holds an estimate until the request is settled. The hold counts for the account and for the budgets of key and person
- * (rulings R15, Y20). Call `isAdmitted` in the same turn of the event loop.
- * @returns a function that releases the hold, or all of it except an amount to keep. After a full release, further
- *   calls do nothing.
+ * Holds an estimate until the request is settled. The hold lowers the free credit of the account, and what is left of
+ * the budgets of key and person (rulings R15, Y20). Call `isAdmitted` in the same turn of the event loop.
+ * @returns a function that releases the hold. With an amount, it keeps that part of the hold. After a full release,
+ *   further calls do nothing.
  */
 export function hold(
   balance: Balance,
@@ -123,7 +124,7 @@ export type BoundsBook = ReturnType<typeof createBoundsBook>
 export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
-  // Counted by key and not by scope, because a key may get or lose limits before its debit is in the ledger.
+  // Debits are counted by key and not by scope, because a key may get or lose limits before its debit is in the ledger.
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
   return { note, forget, of, set, owe, left }
@@ -133,7 +134,7 @@ export function createBoundsBook() {
     leaving.delete(id)
     const known = byScope.get(scope)
     if (!keyBounds.isBounded(bounds)) {
-      // Running requests still use this object, and the key may get limits again while they run.
+      // The object is kept, because running requests use it, and the key may get limits again while they run.
       if (known) Object.assign(known, keyBounds.none)
       return undefined
     }
@@ -147,7 +148,7 @@ export function createBoundsBook() {
 
   /**
    * Forgets keys that no longer exist. A key is kept while requests of its line run, or while a debit of it is not in
-   * the store. Such a key is forgotten by a later call, so call this from time to time, also with an empty list.
+   * the store. A later call forgets such a key. Call this from time to time, if need be with an empty list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
@@ -179,7 +180,7 @@ export function createBoundsBook() {
     else owed.set(keyId, sum)
   }
 
-  /** Returns the unspent part of a budget now, in nano-credits, and how much of that part no request holds. */
+  /** Returns the unspent part of a budget now, in nano-credits, and how much of this part is not held by requests. */
   function left({ spend, heldNanos, keyIds }: LiveBounds, budget: Budget, nowMs: number) {
     let creditNanos = budget.nanos - spentAt(spend, nowMs)
     if (owed.size > 0) for (const id of keyIds) creditNanos -= owed.get(id) ?? 0n
@@ -253,13 +254,14 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // No key is looked up. A store of this server alone reads everything new; a shared store decides credit itself.
+    // The empty digest is no key's. If only this server uses the store, everything new is read. A shared store decides
+    // credit itself, so old figures do no harm.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),
     touch(key) {
-      // If accounts can be forgotten, the order of last uses decides which. The key therefore moves to the end.
+      // If memory is limited, the accounts used longest ago are forgotten first. So the key moves to the end.
       if (accountsMax !== undefined) uses.delete(key)
       uses.set(key, Date.now())
     },
@@ -324,7 +326,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** Forgets a sixteenth of the maximum at once, so that `noteOrder`, which must run before each call, seldom runs. */
+  /** Forgets a sixteenth of the maximum at once, so that this and `noteOrder`, which must run before it, run seldom. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break

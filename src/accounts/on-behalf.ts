@@ -4,7 +4,7 @@ import { formatTime } from './calendar.ts'
 import { isPastRest } from './clock.ts'
 import { type Act, auditRow } from './trail.ts'
 
-/** How long the same `Idempotency-Key` means the same creation, in ms. */
+/** The time within which requests with the same `Idempotency-Key` are the same creation, in ms. */
 export const onceMs = 24 * 3_600_000
 
 /**
@@ -33,8 +33,8 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
 }
 
 /**
- * Refuses credit while the clock is in doubt. Without a server that watches the clock, only the newest entry can show a
- * doubt (ruling Y15).
+ * Refuses credit while the clock is in doubt. If no server watches the clock, the time of the newest entry decides
+ * whether the clock is in doubt (ruling Y15).
  */
 function refuseDoubt({ clock, nowMs }: Facts, { isClockRight = !isPastRest(clock!) }: Act): void {
   if (!isClockRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)

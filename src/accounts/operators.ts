@@ -55,8 +55,8 @@ export function createOperator(
 }
 
 /**
- * Revokes an operator for good. Repeating it does no harm. A name refers to the operator of that name who is not
- * revoked.
+ * Revokes an operator for good. Repeating the call does no harm. If several operators have the name, the one who is not
+ * revoked is meant.
  */
 export function revokeOperator(idOrName: string, nowMs: number): BookChange<OperatorRow> {
   return {
@@ -93,8 +93,8 @@ export function signIn(whose: { operatorId: string; expiresMs: number } | { keyI
 }
 
 /**
- * A person who has signed in at the identity provider. @property keyId the key of their session; undefined if their
- * role is an operator's
+ * A person who has signed in at the identity provider. @property keyId the key of their session; undefined for the role
+ * of an operator, which has no key
  */
 export type PersonSession = {
   personId: string
@@ -104,7 +104,8 @@ export type PersonSession = {
 }
 
 /**
- * Opens a browser session for a person. The session is short, because the provider is not asked again before it ends.
+ * Opens a browser session for a person. The session is short, because the provider does not confirm the person again
+ * before its end.
  */
 export function signInPerson({ personId, role, keyId, sealed }: PersonSession, nowMs: number) {
   const expiresMs = nowMs + sessionIdleMs
@@ -204,7 +205,7 @@ export function roleOf({ role, duty }: OperatorRow): OperatorRole {
 export type OperatorRow = BookRow<'operators'>
 export type SessionRow = BookRow<'sessions'>
 
-/** The lifetime of a browser session in ms: without use, and in any case (operate §6). */
+/** How long a browser session lasts without use, and how long it lasts at most, in ms (operate §6). */
 export const [sessionIdleMs, sessionMaxMs] = [12 * 3_600_000, 7 * 86_400_000]
 
 /** The most browser sessions of one token or key. */
@@ -222,7 +223,7 @@ const linkRole = 'link'
  */
 export const [linkTokenMs, linkSessionMs] = [600_000, 86_400_000]
 
-/** How far `seenMs` may lag, in ms. Each write is a commit, so not every use of a token is written. */
+/** How far the stored `seenMs` may lag, in ms. Each write is a commit, so not every use of a token is written. */
 export const seenLagMs = 300_000
 
 const scheme = 'tri-op-'

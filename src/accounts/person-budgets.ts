@@ -15,8 +15,8 @@ export type PersonSums = TimeSpan & { spent: ReadonlyMap<string, bigint>; throug
 export type UncountedBudget = { accountId: string; per: BudgetPeriod | undefined }
 
 /**
- * The result of a change that wrote nothing because the sums for these budgets are missing. The caller reads the sums
- * and makes the change again. Summing within the change would keep accounts locked for too long.
+ * The result of a change that wrote nothing, because it lacks the sums for these budgets. The caller reads the sums and
+ * makes the change again. Summing within the change would keep accounts locked for too long.
  */
 export class Uncounted {
   readonly budgets: readonly UncountedBudget[]
@@ -32,7 +32,7 @@ type SumsOf = (budget: UncountedBudget) => PersonSums | undefined
 /** The calendar of the reporting zone, by which budgets begin, and the sums that were read so far. */
 export type PersonCounting = { calendar: Calendar; sumsOf: SumsOf }
 
-/** Makes the writes for a new person, whom no entry names yet. */
+/** Makes the writes for a new person. No entry names the person yet, so the spending begins at 0. */
 export function insertPerson(person: PersonRow, calendar: Calendar, facts: Facts): BookWrite[] {
   const { accountId, bounds, id } = person
   const counts = bounds.budget ? beginSpend(accountId!, id, bounds.budget, calendar, facts) : []
@@ -45,8 +45,8 @@ export function identitiesOf({ persons }: Facts, { id }: PersonRow): string[] {
 }
 
 /**
- * Begins, moves or ends the counting of people's budgets in a change. The budget of a person counts their entries in
- * the account that they belong to.
+ * Begins, moves or ends the counting of people's budgets in a change. A person's budget counts their entries in the
+ * person's account only.
  */
 export class BudgetCount {
   readonly #facts: Facts
@@ -90,8 +90,8 @@ export class BudgetCount {
   }
 
   /**
-   * Puts locks before writes. @returns the locks of all accounts in which they count, always in the same order, and
-   * then the writes
+   * Puts a lock before writes that change budgets. The lock covers every account in which these budgets count, so that
+   * two changes cannot deadlock. @returns the lock and the writes
    */
   locking(writes: readonly BookWrite[]): BookWrite[] {
     const counted = writes.filter(isOfBudget)

@@ -82,10 +82,10 @@ export type PersonLine = PersonWishes & { line: number }
 export type ImportCounts = { created: number; changed: number; unchanged: number }
 
 /**
- * Imports a list of people, either all or none. A line is matched to a person by external id. If the line has none, or
- * nobody has it, the line is matched by e-mail address, and last by name. A line never matches a person who has another
- * external id or another address. A line that matches an identity linked to another person changes nothing. An empty
- * field keeps its value.
+ * Imports a list of people, either all or none. A line is matched to a person by external id. If that finds nobody, the
+ * line is matched by e-mail address, and last by name. A line never matches a person who has another external id or
+ * another address. A line that matches an identity linked to another person changes nothing. An empty field keeps its
+ * value.
  * @throws BookError with the number of the line
  */
 export function importPersons(
@@ -133,7 +133,8 @@ export function importPersons(
 
 /**
  * Records that two people are one person with two identities. From then on, all keys belong to the first person, and
- * reports count both people's entries together. The external id of the second person stays, and refers to the first.
+ * reports count both people's entries together. The external id of the second person is kept, and finds the first
+ * person from then on.
  */
 export function linkPersons(asked: string, other: string, counting: PersonCounting): BookChange<PersonRow | Uncounted> {
   return {
@@ -208,9 +209,9 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
 }
 
 /**
- * Finds the person with an identity, or creates a new person. A name and an address that the operator has not set are
- * taken from the provider, if they can be shown. For a person of an account, the sign-in rules decide the account, and
- * the bounds if the rules have any.
+ * Finds the person with an identity, or creates a new person. A name or address that the person lacks is taken from the
+ * provider, if its form is valid. For a person who is not an operator, the sign-in rules decide the account, and the
+ * bounds if the rules have any.
  * @param accountId undefined for an operator, who has no account
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */
@@ -251,8 +252,8 @@ function aboutPerson({ externalId, account }: PersonWishes, asked?: string) {
 const shown = (most: number) => (text: string) => isShownWhole(text, most) && !mayHoldKey(text)
 
 /**
- * The longest address has 254 characters (RFC 5321 4.5.3.1.3). A name in the form of an id is refused, because a search
- * would take it for an id.
+ * The valid forms of fields. An address has at most 254 characters (RFC 5321 4.5.3.1.3). A name in the form of an id is
+ * refused, because a search would take it for an id.
  */
 const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wrong: BookErrorCode }>> = {
   externalId: { isRight: shown(200), wrong: 'external_id_invalid' },
@@ -336,8 +337,8 @@ function giveKeys({ personKeys }: Facts, from: string, to: string | null): BookW
 }
 
 /**
- * Describes fields for the audit trail. The trail is a chain too, so it records which fields have values. The only
- * value it contains is the account's id (ruling Y21).
+ * Describes fields for the audit trail. The trail cannot be erased later. So it records only which fields have values,
+ * and of the values only the account's id (ruling Y21).
  */
 function sayFields(person: PersonRow, fields: readonly PersonField[]): ActDetails {
   const said = fields.map((field) => [

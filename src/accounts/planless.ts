@@ -4,7 +4,7 @@ import type { Books } from './books.ts'
 /** The most accounts that a warning lists. */
 const namedMax = 10
 
-/** Finds accounts whose plan is not in `plans`, sorted by name. Returns at most one more than a warning lists. */
+/** Finds accounts whose plan is not in `plans`, sorted by name. Returns at most `namedMax` + 1 accounts. */
 export function findPlanless(books: Pick<Books, 'pageAccounts'>, plans: readonly string[]): Promise<AccountRow[]> {
   return books.pageAccounts({ otherPlans: plans, sort: 'name', limit: namedMax + 1 })
 }

@@ -14,7 +14,7 @@ export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn
 export type StoredFigures = {
   /** The balances of the debits' accounts, in nano-credits. */
   balances: readonly (readonly [accountId: string, storedNanos: bigint])[]
-  /** The spending of keys with budgets, by their scopes. Only if the server keeps spending in memory. */
+  /** The spending of keys with budgets, by their scopes. Missing if the server does not keep spending in memory. */
   spends?: readonly (readonly [scope: string, spend: Spend])[] | undefined
 }
 
@@ -41,18 +41,18 @@ export interface Poster {
    */
   post(debits: readonly Debit[]): Promise<Posted>
   /**
-   * Takes debits back: none of them is tried again. Resolves when the running attempt ends.
+   * Takes debits back: none of them is tried again. Resolves when the attempt that is under way ends.
    * @throws if the poster dies first
    */
   withdraw(debits: readonly Debit[]): Promise<Withdrawn>
   /**
    * Gives back each of these debits that is in the ledger (ruling C13). Repeating the call gives nothing back twice.
-   * Resolves once the commit is on disk, after as many attempts as that takes. @throws if the poster dies first
+   * Resolves once the commit is on disk. The number of attempts has no limit. @throws if the poster dies first
    */
   giveBack(requestIds: readonly string[]): Promise<GivenBack>
   /** Resolves with the cause when the poster dies. Never resolves after `close`. */
   readonly death: Promise<Error>
-  /** Ends the poster when everything it was given is done, or after a time limit that no store can extend. */
+  /** Ends the poster when all its work is done, or after a time limit that a silent store cannot extend. */
   close(): Promise<void>
 }
 
@@ -69,7 +69,7 @@ export interface Spool {
   probe(): Promise<void>
   /** Whether the spool may contain unacknowledged lines that cannot be cut off. */
   readonly isTorn: boolean
-  /** Empties the spool. If lines were added meanwhile, `isEmpty` returns false and the spool stays unchanged. */
+  /** Empties the spool. @param isEmpty returns false if lines were added meanwhile; the spool then stays unchanged */
   clear(isEmpty: () => boolean): Promise<void>
   close(): Promise<void>
 }

@@ -66,7 +66,7 @@ export const registers = {
     last_used_ms: optional(number()),
     /** The id of the first key of its line of rotations. All keys of the line share bounds and spending. */
     scope: optional(text()),
-    /** The expiry that people set. A successor gets it too. */
+    /** The expiry that a person has set for the key. A successor gets it too. */
     own_expires_ms: optional(number()),
     /** The sign-in to which the key belongs (ruling Y20). */
     session: optional(text()),
@@ -117,8 +117,8 @@ export const registers = {
     id: text(),
     name: text(),
     /**
-     * The role, which `duty` may narrow. The second release of triwire knows only these two roles and ignores the other
-     * columns.
+     * The role, which `duty` may narrow. The second release of triwire knows only these two roles, and ignores columns
+     * that are newer.
      */
     role: text<'admin' | 'viewer'>(),
     /** If set, a viewer may read only sums, prices and statements (Y22). */
@@ -156,8 +156,8 @@ export const registers = {
     sealed: optional(text()),
   },
   /**
-   * People who have signed in on a machine (ruling Y20). Tokens contain the digest of the key, and are computed from
-   * the generation at each refresh. The store therefore contains no token.
+   * People who have signed in on a machine (ruling Y20). The store has the digest of the secret in the tokens (as the
+   * digest of the key) and the number of refreshes. It contains no token.
    */
   sign_ins: {
     id: text(),
@@ -206,7 +206,7 @@ export const registers = {
     models: optional(text()),
     sealed: optional(text()),
   },
-  /** The parts of closed months' statements that no entry contains, as JSON (`StatementHeader`). */
+  /** For the statement of each closed month, the part that no entry contains, as JSON (`StatementHeader`). */
   statements: { account_id: text(), month: text(), header: text() },
   /** The people of a statement. Separate from the statement, because names can be erased (ruling Y21). */
   statement_people: {
@@ -230,8 +230,8 @@ export const registers = {
   /** Warnings that wait to be sent. */
   outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
   /**
-   * Lines of the list of needs that were noticed. They are stored so that each line is announced once
-   * (src/accounts/warnings.ts).
+   * The lines in the list of needs (what operators should act on). They are stored so that each line is announced only
+   * once (src/accounts/warnings.ts).
    */
   needs: { id: text(), since_ms: number(), gone_ms: nullable(number()), is_told: number() },
   /** Results of creations that may be requested again (Idempotency-Key), as JSON without secrets. */

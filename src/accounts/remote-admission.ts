@@ -28,22 +28,19 @@ const standingsMax = 100_000
  * The server's side of admission by a store that several servers share. The store decides, and is queried through a
  * desk. Its answers are remembered for three purposes only:
  * - A full window stays full until it ends.
- * - For an account that had credit, the start of a request needs no query. The query for the hold follows anyway.
+ * - For an account that had credit, the start of a request needs no query, because the query for the hold follows.
  * - Responses show clients their balance and window (ruling R13).
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** Credit held for running requests, and debits that are not in the store yet. A new desk receives them first. */
+  /** Sums of credit held by requests, and of debits that are not in the store yet. A new desk gets them first. */
   readonly #claims = new Map<string, Claim>()
   /** For each key or person with debits that are not in the store yet: the budget against which these debits count. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
-  /**
-   * Whether the last refused request found the store silent for all servers, and the store has not answered since
-   * (BRK-14).
-   */
+  /** Whether the store answers for no account, as last reported. The next answer of the desk corrects this (BRK-14). */
   isStoreSilent = false
   #lastId = 0
   #outbox: DeskOrder[] = []
@@ -106,7 +103,7 @@ export class RemoteAdmission {
     }
   }
 
-  /** Called when another part's query had no answer for `forMs`. A later answer to the desk corrects this (BRK-14). */
+  /** Called when a query of another part had no answer for `forMs`. The desk's next answer corrects this (BRK-14). */
   noteSilence(forMs: number): void {
     if (!this.#send) return
     this.isStoreSilent = true
@@ -120,7 +117,7 @@ export class RemoteAdmission {
       lookBudget: ({ scope, spend, budget }) => {
         const nowMs = limits.nowMs()
         const known = this.#standings.get(scope)
-        // Until the store was queried about this key or person, the spending that came with the key counts.
+        // Until the store reports figures of this key or person, the spending that was read with the key applies.
         if (!known) return budget.nanos - spentAt(spend, nowMs)
         return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
       },
@@ -150,7 +147,7 @@ export class RemoteAdmission {
     )
   }
 
-  /** Reports a lack of credit before the refusal for load (ruling R1). No place in the window is used. */
+  /** Refuses a request because of load. A lack of credit takes precedence (ruling R1). Takes no place in the window. */
   async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<AdmissionRefusal> {
     const outcome = await this.#ask(limits, key, 0n, noPlace)
     return outcome.refused ?? { ok: false, why: 'busy' }
@@ -251,8 +248,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Changes a claim: the amount that an account holds or owes. A claim on a key or a person is stored separately from
-   * claims on the account alone. A new desk therefore receives each claim once.
+   * Changes a claim: the amount that an account holds or owes. There is one sum for each combination of key and person,
+   * and one for the account alone. A new desk receives each sum once.
    */
   #claim(scopes: ClaimScopes, nanos: bigint): void {
     const { accountId, keyId = accountId, personId } = scopes
@@ -263,8 +260,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Finds the budget against which a debit counts. The key's limits may change in the meantime, but the amount must
-   * leave the budget to which it was added.
+   * Finds the budget against which a debit counts, and remembers it until the debit is in the store. Even if the key's
+   * limits change meanwhile, the amount is taken off the budget to which it was added.
    */
   #noteDebtor(keyId: string, nanos: bigint): string | undefined {
     const known = this.#debtors.get(keyId)
@@ -346,7 +343,7 @@ function withoutBudget(
   bounds: LiveBounds | undefined,
   { leftNanos, renewsMs }: Pick<BudgetLeft, 'leftNanos' | 'renewsMs'> = { leftNanos: 0n, renewsMs: undefined },
 ): AdmissionRefusal {
-  // A reload of the account may have removed the budget since the question.
+  // The budget may have been removed since the question was sent.
   const budget = bounds?.budget ?? { nanos: 0n, per: undefined }
   const renews = budget.per === undefined ? undefined : renewsMs
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
@@ -378,7 +375,7 @@ type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } 
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: Admitted['release'] }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
-/** Stands for no place: the question takes none, and no earlier question took one. */
+/** Means that a question takes no place in a window, and that no earlier question took one. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
 /** A request that holds no credit yet. The first question that the store answers takes its place in the rate window. */

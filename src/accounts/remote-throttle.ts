@@ -1,12 +1,12 @@
 import { createThrottle, type FailedAuth, ipKey, type Throttle, underLimit } from './limits.ts'
 import type { ThrottleLimits } from './server-store.ts'
 
-/** The failures of one address so far in its window, over all servers, and the time until the window ends. */
+/** The failures of one address in its present window, counted over all servers, and the time until the window ends. */
 export type CountedFailures = { count: number; endsInMs: number }
 
 /**
- * Adds failures to the store's counts. The results have the order of the failures. @throws if the store does not answer
- * in time
+ * Adds failures to the store's counts. Returns the new counts in the order of the failures. @throws if the store does
+ * not answer in time
  */
 type CountFailures = (failures: readonly (readonly [ipKey: string, count: number])[]) => Promise<CountedFailures[]>
 
@@ -49,7 +49,7 @@ export function createRemoteThrottle(
       else waiting.set(key, [{ counted, resolve }])
     })
     if (!isCounting) void countAll()
-    // If the store was silent a moment ago, no client waits for it.
+    // If the last call to the store failed, the count of this server is returned at once, so that no client waits.
     return isSilent ? counted : told
   }
 

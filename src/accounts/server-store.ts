@@ -24,8 +24,8 @@ export type ServerStore = {
   /**
    * Stores traffic counters, which never include money. The counters may be lost with the process, and never delay a
    * request.
-   * @returns whether they can be read now; `false` means that they are kept until they can be written @throws
-   *   StoreSilent
+   * @returns true if the counters are in the store and can be read; false if they wait to be written
+   * @throws StoreSilent
    */
   noteTraffic(cells: readonly TrafficCell[]): Promise<boolean>
   /** Shared counters; undefined if no other process serves with the same store. */
@@ -74,7 +74,7 @@ export type Introduction = {
   door?: string | undefined
 }
 
-/** How other servers of the store reach the admin side of a server, as recorded in the store (ruling X9). */
+/** How other servers of the store reach the admin side of a server. The store records this (ruling X9). */
 export type ReplicaDoor = {
   /**
    * Identifies this run of the server. The token that other servers show is computed from it and from the seal key
@@ -94,7 +94,7 @@ export type OtherReplica = { name: string; door: ReplicaDoor | undefined }
 export type SharedReplicas = {
   /** The name of this server, as `triwire replicas` lists it. */
   name: string
-  /** Lets other servers reach this server. The store records this within seconds, and again after an outage. */
+  /** Publishes how other servers reach this one. The store records it within seconds, and again after an outage. */
   openDoor(door: ReplicaDoor): void
   /** Lists the other servers that were seen in the last ten seconds, oldest first. @throws StoreSilent */
   listOthers(): Promise<readonly OtherReplica[]>
@@ -150,7 +150,7 @@ export type Cooldown = {
   /** The cause in the words of the log. `disabled` means that an operator disabled the account. */
   cause: string
   /**
-   * How clients see the problem, and whether the whole pool may be put into cooldown. See `Verdict`
+   * `tell`: how clients see the problem. `cool`: whether the whole pool may be put into cooldown. See `Verdict`
    * (src/upstream/verdict.ts).
    */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'

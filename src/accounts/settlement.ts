@@ -9,10 +9,10 @@
  *     waiting ──deadline──▶ overdue, spooled ──posted later──▶ settled, and the spool is emptied
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
- * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. After a
- * withdrawal the same holds until a commit succeeds. Other accounts continue (rulings C5, C13, Y16, faults F-S1). If
- * two accounts have such debits and nothing was committed meanwhile, the ledger is not ready, and no other account is
- * blocked. All accounts are blocked in three cases:
+ * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. The account
+ * of a withdrawn debit is blocked in the same way until a commit succeeds. Other accounts continue (rulings C5, C13,
+ * Y16, faults F-S1). If two accounts have such debits and nothing was committed meanwhile, the ledger is not ready, and
+ * no other account is blocked. All accounts are blocked in three cases:
  *
  *     until a first commit succeeds, because the previous run may have ended without one;
  *     while the spool fails and the store has no recent commit, until either accepts a write;
@@ -45,8 +45,8 @@ type SettlementOptions = {
 }
 
 /**
- * A commit in this time, in ms, shows that the store accepts writes. The settle deadline applies instead if it is
- * shorter. This is also the interval at which a failed spool is probed.
+ * A store with a commit in the last so many ms counts as accepting writes. If the settle deadline is shorter, it
+ * applies instead. This is also the interval at which a failed spool is probed.
  */
 const recentMs = 1_000
 
@@ -62,7 +62,7 @@ export class Settlement implements Ledger {
   readonly #withdrawals: Withdrawals
   /** The number of overdue or withdrawn debits of each account that has any. */
   readonly #owing = new Map<string, number>()
-  /** Resolves when the last overdue debit is in the spool, or when the spool has failed to store it. */
+  /** Resolves when the spool has stored all overdue debits so far, or has failed to. */
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
   #outbox: Debit[] = []
@@ -74,7 +74,7 @@ export class Settlement implements Ledger {
   #committedMs = Number.NEGATIVE_INFINITY
   /** Whether neither the store nor the spool accepts writes. */
   #isStuck = false
-  /** The accounts of overdue debits during whose whole wait nothing was committed. */
+  /** The accounts of overdue debits for which nothing was committed during their whole wait. */
   readonly #stalled = new Set<string>()
   #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
@@ -89,9 +89,9 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Starts the poster. Call it before the first debit and after `sweepOften`. Resolves when a commit has written, or
-   * when the settle deadline passes without one. In the second case the store counts as not writable until a commit
-   * succeeds.
+   * Starts the poster. Call it before the first debit and after `sweepOften`. Resolves when a commit has written to
+   * disk, or when the settle deadline passes without a commit. In the second case the store counts as not writable
+   * until a commit succeeds.
    * @throws the error of the poster's first start, or the cause if the ledger is lost meanwhile
    */
   async open(): Promise<void> {
@@ -198,8 +198,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Called when the ledger cannot be opened again while this process lives. Waiting debits are spooled now, and no new
-   * ones are accepted.
+   * Called when this process can never open the ledger again. Waiting debits are spooled now, and no new ones are
+   * accepted.
    */
   lose(error: Error): void {
     if (this.#isLost) return
@@ -213,8 +213,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Waits for debits that are not on disk yet, for at most one deadline, and spools the rest. The store cannot extend
-   * the wait (B14). No debit may be added afterwards.
+   * Waits at most one settle deadline for debits that are not on disk yet, and spools the rest. A slow store cannot
+   * extend the wait (B14). No debit may be added afterwards.
    */
   async close(): Promise<void> {
     if (!this.#isLost && !this.#isSafe()) await this.#settled()
@@ -318,7 +318,7 @@ export class Settlement implements Ledger {
   #settle(debits: readonly Debit[], { postings, ...figures }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
-    // If all debits were already in the ledger, nothing shows that a commit has written.
+    // Only a new entry shows that a commit has written to disk. Debits that were already in the ledger show nothing.
     if (postings.includes('posted')) this.#noteCommit(nowMs)
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
     // Balances are set after the debits are settled, because the reported balance includes settled debits.
@@ -332,8 +332,8 @@ export class Settlement implements Ledger {
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
-    // Either the debit was already settled and a second poster posted it again, or its client was refused. In the
-    // second case the debit is given back.
+    // The debit was already settled, and a second poster has posted it again. Or its client was refused; the debit is
+    // then given back.
     if (!debit) return
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)

@@ -3,7 +3,7 @@ export function isShownWhole(text: string, most = 100): boolean {
   return [...text].length <= most && hasNothingUnseen(text)
 }
 
-/** Whether a text has no invisible characters and no blanks around it. With them, it would look like another text. */
+/** Whether a text has no invisible characters and no blanks at its ends, which would make it look like another text. */
 export function hasNothingUnseen(text: string): boolean {
   return /^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$/u.test(text)
 }

@@ -10,7 +10,7 @@ import type { Prices } from '../catalog/model.ts'
  * They depend only on the entries and on a header, which is stored with the month's first statement.
  */
 
-/** So long after the end of a month, in ms, no entry of the month is being posted any more. */
+/** The time after the end of a month, in ms, from which no more entries of that month are posted. */
 export const closingMs = 60_000
 
 /** The words for credits on statements, and the name of the seller. */
@@ -35,7 +35,7 @@ export type StatementHeader = {
   persons: [id: string, person: { id: string; name: string }][]
 }
 
-/** The sums of entries with the same names and prices. For returns, amounts and counts are negative. */
+/** Sums of entries with the same key, model, other names and prices. Amounts and counts of returns are negative. */
 export type StatementGroup = {
   isReturn: boolean
   keyId: string
@@ -75,8 +75,8 @@ export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
 }
 
 /**
- * Sums groups that share some of their names, and sorts the rows by these names. @param wordsOf returns these names of
- * a group, and more values that separate rows
+ * Adds up the groups for which `wordsOf` returns the same values, and sorts the rows by these values. @param wordsOf
+ * returns the names that the row shows, and an id if it separates rows with equal names
  */
 export function sumLines(
   groups: readonly StatementGroup[],

@@ -13,7 +13,7 @@ export type Act = {
   actor: string
   /** The address from which the request came; undefined at the command line. */
   address?: string | undefined
-  /** Identifies repetitions of one creation: the `Idempotency-Key`, and a digest of the whole request. */
+  /** Identifies repetitions of a creation. `key`: the `Idempotency-Key`. `asked`: a digest of the whole request. */
   once?: { key: string; asked: string } | undefined
   /**
    * The version of the object that the caller has seen. If the object has another version, the change is refused as
@@ -28,8 +28,8 @@ export type Act = {
 }
 
 /**
- * A change, with the name of its operation and the id of its object. Times are as in `formatTime`; secrets are
- * shortened to their first characters.
+ * A change, with the name of its operation and the id of its object. Times are in the form of `formatTime`. Secrets are
+ * cut to their first characters.
  */
 export type Trail = {
   operation: string

@@ -3,7 +3,8 @@ import { readLevels } from './key-bounds.ts'
 
 /*
  * Warnings for operators (ruling X15). If a warning follows from the ledger, the commit that crosses the limit stores
- * it once, until it is sent. If only a process can notice it, that process sends it.
+ * it once. The stored warning is then sent. If only a process can notice the problem, that process sends the warning
+ * itself.
  */
 
 /** Events that the store writes. */
@@ -30,7 +31,7 @@ export type StoredEvent = (typeof storedEvents)[number]
 export type Watched = {
   /** The balances below which the store warns of an account, in nano-credits. */
   lowNanos: readonly bigint[]
-  /** Whether the limits of an account that has its own replace `lowNanos`. */
+  /** Whether an account may have limits of its own, which then replace `lowNanos`. */
   ownLows: boolean
   /** Whether to warn of a key, an account or a person that has spent four fifths of its budget, or all of it. */
   budgets: boolean
@@ -45,20 +46,21 @@ export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
 export const warningKeptMs = 24 * 3_600_000
 
 /**
- * A warning that is not stored yet. The same crossing of a limit has the same id on every store, however often it is
- * written.
+ * A warning that is not stored yet. The id depends only on the crossing of the limit, so a repeated write stores no
+ * second warning.
  */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 
-/** Ids, periods and times, and nano-credits as decimal digits. Both stores write the same values. */
+/** Ids, periods, times, and nano-credits as decimal digits. Both stores write the same values for a warning. */
 type WarningData = Readonly<Record<string, string | number | null>>
 
 /** A line of the list of needs (what operators should act on), as a store remembers it. @property data for webhooks */
 export type NoticedNeed = { id: string; data: WarningData }
 
 /**
- * A line is over if no server has found it for this long, in ms. If it returns later, it is new. A line near its
- * threshold comes and goes, and replicas do not see the same upstreams at the same time.
+ * If no server has found a line for this long, in ms, the line is over. If it is found later, it is a new line. A
+ * shorter time would announce some lines again and again: a figure near its threshold crosses it often, and replicas
+ * see different upstreams.
  */
 export const needKeptMs = 3_600_000
 

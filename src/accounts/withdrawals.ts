@@ -6,11 +6,11 @@
  *     asked ──not found, or no answer in time────────▶ refused: its client gets a 500
  *     refused ──a commit has written─────────────────▶ over: the ledger has no debit of it, or a debit and its return
  *
- * A debit comes here after the spool was cut back. From then on, no poster retries it. The debit may still be in the
- * store after a failed commit, or in the spool if the cut failed. In both cases a line in the spool records the debit.
- * The line is written before the client is refused, or as soon as the spool can be written. With that line, the next
- * start gives the debit back. If the process dies before the line is written, the debit may stay; `ledger verify --log`
- * finds it.
+ * A debit comes here after the spool could not store it and has cut its line off again. From then on, no poster retries
+ * it. The debit may still be in the store after a failed commit, or in the spool if its line could not be cut off. In
+ * both cases a line in the spool records the debit. The line is written before the client is refused, or as soon as the
+ * spool can be written. With that line, the next start gives the debit back. If the process dies before the line is
+ * written, the debit may stay; `ledger verify --log` finds it.
  */
 
 import type { Debit } from './ledger.ts'
@@ -125,7 +125,7 @@ export class Withdrawals {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Tries once more to note the debits that could not be noted and not given back. */
+  /** Tries once more to note those debits in the spool that were neither noted nor given back. */
   async close(): Promise<void> {
     await this.settled()
     if (!this.isSafe()) await this.#note()
@@ -176,7 +176,8 @@ export class Withdrawals {
   }
 
   /**
-   * Writes to the spool what the next start must give back, if the spool can be written. Only one write runs at a time.
+   * Notes in the spool which debits the next start must give back, if the spool can be written. Only one write runs at
+   * a time.
    */
   async #note(): Promise<void> {
     while (this.#noting) await this.#noting
@@ -201,7 +202,7 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /** Also called without debits, because the commit shows whether the store can be written. */
+  /** Gives debits back. Also called without debits, because the commit shows whether the store can be written. */
   #giveBack(requestIds: readonly string[]): void {
     // If the poster dies, its successor gives the debits back.
     this.#options

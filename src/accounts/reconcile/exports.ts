@@ -16,8 +16,8 @@ export type ExportProvider = (typeof exportProviders)[number]
 export const tokenKinds = ['input', 'cache_read', 'cache_write', 'output'] as const
 
 /**
- * Tokens by kind. If an export has one count for the whole prompt, `input` is the whole prompt in the export and in the
- * ledger.
+ * Tokens by kind. If an export has only one count for the whole prompt, `input` is that count. The counts of the ledger
+ * are then added up in the same way.
  */
 export type KindCounts = Record<(typeof tokenKinds)[number], number>
 
@@ -154,7 +154,7 @@ function moment(value: unknown): number {
   return ms
 }
 
-/** A usage type consists of region, model, and at the end the kind of tokens. */
+/** A usage type consists of a region, a model, and the kind of tokens. */
 const usageType =
   /^(?:[A-Z]{2,4}\d?-)?(?:MP:)?(.+?)-(?:mantle-)?(cache-read-input-token-count|cache-write-input-token-count|input-tokens|output-tokens)(?:-|$)/
 const kindOfType: Readonly<Record<string, keyof KindCounts>> = {

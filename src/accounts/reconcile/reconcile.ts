@@ -37,14 +37,14 @@ type ReconciledRow = {
   unexplained: number
 }
 
-/** A difference whose times are not formatted yet. Only differences that are shown need formatted times. */
+/** A difference with its times in ms. Times are formatted only for the differences that are shown. */
 type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
 
 /**
  * The result of a comparison.
  * @property rows the rows with a difference
  * @property compared the number of compared figures
- * @property unexplained unexplained tokens, of differences in either direction
+ * @property unexplained the number of unexplained tokens, whether the export has more or fewer than the ledger
  * @property ours the number of the provider's debits
  * @property matched the number of export rows that are ours and have a model of the ledger
  * @property models the models of the debits, without owner and date
@@ -72,7 +72,7 @@ type ReconcileOptions = {
   attempts?: ReadonlyMap<string, number> | undefined
 }
 
-/** An answer within this many ms of a window's edge may count in the window beyond the edge. */
+/** An answer within this many ms of a window's edge may be counted in the adjacent window. */
 const edgeMs = 15 * 60_000
 
 /** An answer that was not read to its end can explain at most this many output tokens. */
@@ -218,11 +218,12 @@ export function coverSpan(rows: readonly ExportRow[]): Cover {
   return { fromMs: sorted[0]?.fromMs ?? 0, untilMs: endMs, at: findSpans([...sorted, ...gaps]) }
 }
 
-/** @returns a function that finds the spans at a moment, or up to `besideMs` beside it, the latest first */
+/** @returns a function that finds the spans that are at most `besideMs` away from a moment, the latest first */
 function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Generator<Span> {
   const sorted = spans.toSorted((one, other) => one.fromMs - other.fromMs)
   let reachMs = -Infinity
-  // The latest end of all spans so far, because some spans may overlap.
+  // For each span, the latest end of this and all earlier spans. Spans may overlap, so the search cannot stop at the
+  // first span that ends too early.
   const reaches = sorted.map(({ untilMs }) => (reachMs = Math.max(reachMs, untilMs)))
   return function* (ms, besideMs) {
     let [low, high] = [0, sorted.length]
@@ -236,7 +237,7 @@ function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, 
   }
 }
 
-/** Assigns each use (a debit) to its window. A use just outside the export is added if a difference shrinks by it. */
+/** Assigns each use (a debit) to its window. A use just outside the export is added if that reduces a difference. */
 function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: Cover): void {
   const outside: Use[] = []
   for (const use of uses) {
@@ -261,8 +262,8 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
 }
 
 /**
- * @returns a function that finds the nearest window of a use's model whose difference shrinks by more than `moreThan`
- *   tokens with the use
+ * @returns a function that finds the nearest window to which a use can be added. Adding it must reduce the difference
+ *   by more than `moreThan` tokens.
  */
 function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: number) => WindowGroup | undefined {
   const byModel = new Map(
@@ -308,7 +309,7 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
   return createdMs - fromMs <= edgeMs || untilMs - createdMs <= edgeMs
 }
 
-/** Returns by how much the differences shrink if a use is added (1) or removed (−1). */
+/** Returns the number of tokens by which the differences shrink if a use is added (1) or removed (−1). */
 function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
   return tokenKinds.reduce((sum, kind) => sum + Math.abs(left[kind]) - Math.abs(left[kind] - sign * tokens[kind]), 0)
 }

@@ -20,7 +20,7 @@ import { openSession } from './session-rules.ts'
 /** How long a code is valid, in ms. */
 export const grantMs = 600_000
 
-/** The interval at which a client may poll, in s. A client that polls more than a second early is refused. */
+/** The interval at which a client may poll, in s. A poll that is more than a second too early is refused. */
 export const pollSeconds = 5
 
 /** The letters of user codes. Without vowels a code spells no word, and no two letters look alike (RFC 8628 6.1). */
@@ -150,7 +150,7 @@ export function decideGrant(
 }
 
 /**
- * Stores the person who is about to sign in, encrypted, until they approve.
+ * Stores the encrypted data of the person who is about to sign in, until they approve the grant.
  * @throws BookError `no_grant`, `grant_decided`
  */
 export function holdGrant(id: string, sealed: string): BookChange<void> {
@@ -194,8 +194,8 @@ type GrantError = 'authorization_pending' | 'slow_down' | 'access_denied' | 'exp
 export type Redemption = { error: GrantError } | IssuedTokens
 
 /**
- * Answers a poll. For a code that is decided or used, the result is returned before the polling interval is checked. An
- * unknown code gets the same answer as an expired code, so nobody learns which codes exist.
+ * Answers a poll. If the grant is decided or used, its result is returned even if the poll is too early. An unknown
+ * code gets the same answer as an expired code, so nobody learns which codes exist.
  */
 export function pollGrant(code: string, lives: SessionLives): BookChange<Redemption> {
   return {
@@ -207,7 +207,7 @@ export function pollGrant(code: string, lives: SessionLives): BookChange<Redempt
       if (grant.state === 'denied') return { ...refused('access_denied'), writes: [use({ state: 'used' })] }
       if (grant.state === 'approved') return redeem(facts, grant, lives)
       const sinceMs = facts.nowMs - (grant.polledMs ?? Number.NEGATIVE_INFINITY)
-      // The clock may have been set back. The program must not be slowed down for that long.
+      // A negative time means that the clock was set back. The program need not wait until it has caught up.
       if (sinceMs >= 0 && sinceMs < (pollSeconds - 1) * 1000) return refused('slow_down')
       return { ...refused('authorization_pending'), writes: [use({ polledMs: facts.nowMs })] }
     },
@@ -215,8 +215,8 @@ export function pollGrant(code: string, lives: SessionLives): BookChange<Redempt
 }
 
 /**
- * Redeems an authorization code. A wrong verifier or address comes from another program than the one that began, so the
- * code is used up.
+ * Redeems an authorization code. A wrong verifier or address shows that another program has the code. The code is then
+ * used up.
  */
 export function redeemCode(
   code: string,

@@ -35,8 +35,8 @@ export type GrantRow = BookRow<'oauth_grants'>
 export const ownKeyMark = 'own: '
 
 /**
- * A session with its key. @property ownKeys the keys that its person made for agents in the account, including expired
- * ones
+ * A session with its key. @property ownKeys the keys, even expired ones, that the person of the session has made for
+ * agents in the account
  */
 export type SignInFacts = { signIn: SignInRow; key: KeyRow; ownKeys: readonly KeyRow[] }
 

@@ -11,8 +11,8 @@ import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignI
 import { createSecret } from './tokens.ts'
 
 /*
- * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes. A
- * refresh with a token of generation n does this, by the session's generation:
+ * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes. The
+ * effect of a refresh with a token of generation n depends on the generation of the session:
  *
  *     n                   the session moves to generation n + 1
  *     n + 1, for 60 s     the same answer is sent again
@@ -24,8 +24,8 @@ import { createSecret } from './tokens.ts'
  */
 
 /**
- * How long the successors of a refresh token are sent again, in ms. Programs of one person share the token, and
- * networks fail.
+ * How long the successor of a refresh token is sent again to a program that shows the old token, in ms. Programs of one
+ * person share the token, and responses get lost.
  */
 export const graceMs = 60_000
 
@@ -78,7 +78,7 @@ export type Refresh =
   /** The provider has been silent for longer than `offline` allows. The token stays valid. */
   | { kind: 'silent' }
 
-/** Refreshes a session, or finds that the provider must be queried first. */
+/** Refreshes a session. If the provider must be queried first, the result is `ask` or `wait`. */
 export function refreshSession({ digest, generation, isAsking }: Refreshing, lives: SessionLives): BookChange<Refresh> {
   return {
     about: { signIn: { digest } },
@@ -108,8 +108,8 @@ export type ProviderWord =
   | { kind: 'silent' }
 
 /**
- * Completes a refresh after the provider's answer. Silence counts as a yes for `offlineMs` after its last good answer.
- * After a yes, the current rules set role, models, budget and requests a minute.
+ * Completes a refresh after the provider's answer. A provider that does not answer counts as saying yes until
+ * `offlineMs` after its last yes. After a yes, the current rules set role, models, budget and requests a minute.
  */
 export function settleRefresh(
   { digest, generation }: Pick<Refreshing, 'digest' | 'generation'>,
@@ -181,7 +181,7 @@ type RefreshDecision = ReturnType<BookChange<Refresh>['decide']>
 
 const answered = (result: Refresh): RefreshDecision => ({ writes: [], result })
 
-/** Finds the session of a refresh token, or the answer if no new generation is needed. */
+/** Finds the session of a refresh token. Returns an answer instead if the session does not move to a new generation. */
 function judge(facts: Facts, generation: number, lives: SessionLives): SignInFacts | { answer: RefreshDecision } {
   const { signIn: found, account, nowMs } = facts
   if (!found) return { answer: answered({ kind: 'ended', why: 'unknown' }) }
@@ -191,7 +191,7 @@ function judge(facts: Facts, generation: number, lives: SessionLives): SignInFac
   if (generation >= signIn.generation) return found
   const isPrevious = generation === signIn.generation - 1
   if (isPrevious && nowMs < signIn.refreshedMs + graceMs) return { answer: answered(issue(signIn, lives)) }
-  // Nobody has used the successor token, so the response with it was lost, for example because the machine slept.
+  // Nobody has used the successor token. So the response with it was lost, for example because the machine slept.
   if (isPrevious && (key.lastUsedMs ?? 0) < signIn.refreshedMs) return found
   return { answer: ended(found, 'reuse', nowMs) }
 }

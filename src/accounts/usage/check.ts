@@ -41,7 +41,7 @@ export function findDifferences(
 }
 
 /**
- * Compares the total cost of each key of one account with the ledger, since the keys were created.
+ * Compares the stored totals of each key of one account, which count from its creation, with the ledger.
  * @param entries sums of the entries up to the watermark @param mark the watermark, and the number of the account's
  *   last entry
  */

@@ -40,13 +40,13 @@ export function percentileOf(counts: readonly number[], share: number): number |
   })
   if (bucket <= 0) return 1
   const [above, upTo] = [2 ** ((bucket - 1) / 8), 2 ** (bucket / 8)]
-  // The harmonic mean of the bucket's ends, which has the same relative distance from both.
+  // The harmonic mean of the bucket's ends. Its relative error is the same for a time at either end.
   return Number(((2 * above * upTo) / (above + upTo)).toPrecision(4))
 }
 
 /**
- * Encodes counts as pairs of numbers, seven bits to a byte: how many buckets are skipped, and the count of the next
- * one.
+ * Encodes counts as pairs of numbers: how many empty buckets are skipped, and the count of the next bucket. A byte has
+ * seven bits of a number.
  */
 export function encodeCounts(counts: readonly number[]): Uint8Array {
   const bytes: number[] = []
@@ -63,8 +63,8 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
 }
 
 /**
- * The separator between consecutive encodings, in hexadecimal. It stands for a bucket with count 0, which is never
- * written.
+ * The separator between consecutive encodings, in hexadecimal. It reads as a bucket with count 0, which no encoding
+ * contains.
  */
 export const countsBreakHex = '0000'
 

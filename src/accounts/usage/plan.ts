@@ -84,8 +84,8 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
   const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'h'
   const asked = { bounds, only, sums, times, grain, isOfEntries, isWhole }
-  // There may be many keys and accounts. Figures by bucket, and all times, are therefore read only for groups that the
-  // answer names.
+  // There may be many keys and accounts. Figures by bucket, and times, are therefore read in a second step, and only
+  // for groups that the answer names.
   const isPlain = bounds.length === 2 && times.length === 0
   if (!isNarrow || by.length === 0 || isPlain) {
     const all = new Groups(question)
@@ -144,7 +144,7 @@ function* readInto<S>(
 
 /**
  * Joins the keys of a line of rotations into one group, and the identities of a person too. Entries of erased people
- * count as nobody's.
+ * count as entries without a person.
  */
 function* joinLines<S>(
   reader: UsageReader<S>,
@@ -189,10 +189,10 @@ function isOfTraffic(name: SumName): boolean {
   return ofTraffic.includes(name)
 }
 
-/** The unprocessed rows of a group. Figures by bucket are made only for groups that the answer names. */
+/** A group with its rows. The rows are added up by bucket only if the answer names the group. */
 type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: FigureColumns }[] }
 
-/** The positions of a row's figures, in the order of the question's figures. */
+/** For each figure of a row, its position among the figures of the question. */
 type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
 /** Adds up figures by group and bucket. */
@@ -244,7 +244,7 @@ class Groups {
     this.add(found, this.sums, [])
   }
 
-  /** Returns the named groups, those with the highest amounts first. Equal groups are sorted by their values. */
+  /** Returns the groups that the answer names, the highest amounts first. Equal groups are sorted by their values. */
   first(): Group[] {
     return this.#sorted().slice(0, this.#question.top)
   }
@@ -253,7 +253,7 @@ class Groups {
     return this.#tell(this.first(), this.#total, this.size)
   }
 
-  /** Makes the answer, which names these groups. @param whole figures of the total, without groups */
+  /** Makes an answer that names all groups of this object. @param whole has the figures of the total */
   answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     return this.#tell(this.#sorted(), whole.#total, size)
   }
@@ -316,7 +316,7 @@ function join(to: Series, from: Series, sign: 1 | -1 = 1): void {
     for (const [bucket, counts] of times.entries()) addCounts(to.times[at]![bucket]!, counts, sign)
 }
 
-/** Returns a sum of a row of unfolded entries. @param name if `errors`, requests count only for a failed outcome */
+/** Returns a sum of a row of unfolded entries. `errors` is the number of requests if they failed, otherwise 0. */
 function tailSum(row: SummedEntries, name: SumName, outcome: string): bigint {
   if (name === 'errors') return soundOutcomes.includes(outcome) ? 0n : BigInt(row['requests'] as bigint)
   return BigInt((row[name] as bigint | string | null) ?? 0n)

@@ -24,11 +24,11 @@ export type UsageQuestion = {
   /** The start of each bucket and the end of the last one, as numbers of quarter hours. */
   bounds: readonly number[]
   /**
-   * If true, all entries count, also those without stored figures, and requests that cost nothing do not. If false,
-   * `folding` and `keptFrom` of the answer say which entries count.
+   * If true, all entries count, even if no figures are stored for their time, and requests without cost do not count.
+   * If false, `folding` and `keptFrom` of the answer say which entries count.
    */
   isWhole?: boolean
-  /** The zone in which each bound begins a day. It may be the store's zone. */
+  /** The zone in which each bound is the start of a day. Undefined if the bounds are not the starts of days. */
   daysOf: Zone | undefined
   by: readonly UsageGrouping[]
   /** Only entries that have, in each of these groupings, one of these values. */
@@ -84,7 +84,9 @@ export function isRecorded({ keptFrom }: Pick<UsageState, 'keptFrom'>): boolean 
   return keptFrom > 0
 }
 
-/** Asks which accounts or keys spent most, today in the reporting zone and on the days before. */
+/**
+ * Asks which accounts or keys have spent most in `days` days of the reporting zone. The last of these days is today.
+ */
 export type SpendRanking = {
   by: 'account' | 'key'
   /** Only keys of this account. */

@@ -32,8 +32,8 @@ export type SumColumn = (typeof sumColumns)[number]
 
 /**
  * For each table, the columns that identify a row, in the order of the table's key. Hours and days are those of the
- * reporting zone. Each hour or day is identified by its first quarter hour, counted since 1970. In some zones, hours
- * begin at half past.
+ * reporting zone. Each hour or day is identified by its first quarter hour, numbered since 1970. The hours of some
+ * zones begin at half past in UTC.
  */
 export const usageTables = {
   sums_h: ['hour', ...all],
@@ -53,8 +53,9 @@ export const tableNames = Object.keys(usageTables) as UsageTable[]
 export type SumRow = { place: Readonly<Record<string, string | number>>; sums: bigint[] }
 
 /**
- * Entries of one quarter hour with the same values in all dimensions, summed by the store. Reading an entry would cost
- * more than all further work on it. A row has `quarter`, the columns of the dimensions, and the summed columns.
+ * Entries of one quarter hour with the same values in all dimensions, summed by the store. The store sums, because
+ * reading each entry would cost more than all further work on it. A row has `quarter`, the columns of the dimensions,
+ * and the summed columns.
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 

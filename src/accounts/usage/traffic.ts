@@ -40,7 +40,7 @@ export type TrafficCell = {
   total: Uint8Array
 }
 
-/** The table for each grain. `traffic_q` has hours, and among them the quarter hours that earlier triwires counted. */
+/** The table for each grain. `traffic_q` has rows by hour, and rows by quarter hour from earlier releases. */
 export const trafficTableOf = { h: 'traffic_q', d: 'traffic_d', t: 'traffic_t' } as const
 
 /** For each table, the columns that identify a row, in the order of the table's key. */
@@ -65,8 +65,8 @@ type TrafficCount = {
 }
 
 /**
- * The most rows of counts between two writes; further ones are counted together. No real service has so many keys in
- * use within ten seconds.
+ * The most rows of counts between two writes. Requests that would need further rows are counted together. No real
+ * service uses so many keys within ten seconds.
  */
 const cellsMax = 20_000
 

@@ -58,7 +58,7 @@ export function createArchiveCheck(
     return !isAway(archive)
   }
 
-  /** Adds a sealed row to the digest of its archive. @returns whether the sealed row is in force */
+  /** Adds a sealed row to the digest of its archive. @returns false if its archive is missing or `sealing` */
   function note({ seal, sums }: SealOfAccount): boolean {
     const month = months.get(seal.month)
     if (!month) {

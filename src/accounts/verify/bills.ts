@@ -54,7 +54,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
     }
   }
 
-  /** Checks the provider's price. It is due for all tokens that were used, whatever the client was billed. */
+  /** Checks the provider's price. The provider charges all tokens, even if the client was billed for fewer. */
   function checkCost({ details }: VerifiedEntry['entry'], { requestId, usage, calls }: VerifiedBill): void {
     const { costVersion, costNanos } = details ?? {}
     if (costVersion === undefined && costNanos === undefined) return
@@ -102,7 +102,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
     return bill !== undefined && returns.has(bill.requestId)
   }
 
-  /** Matches a return, which gives a debit back, with its debit. The debit is in the file of an archive. */
+  /** Matches a return (the entry that gives a debit back) with its debit, if the debit is in the file of an archive. */
   function pair(requestId: string, accountId: string, amountNanos: bigint): void {
     const given = returns.get(requestId)
     if (given?.accountId === accountId && given.amountNanos === amountNanos) unpaired.delete(requestId)

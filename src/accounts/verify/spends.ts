@@ -13,7 +13,7 @@ export type SpendRow = Spend & {
   personIds: readonly string[]
 }
 
-/** A row, read again after all entries were read. @property tailNanos the amounts posted in its window meanwhile */
+/** A row, read again after all entries. @property tailNanos the sum of entries posted in its window meanwhile */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
 /**
@@ -56,7 +56,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
       }
   }
 
-  /** Compares the sums with the rows. @param ends the rows, read again; rows with another window now are left out */
+  /** Compares the sums with the rows. @param ends the rows, read again; a row in a new window is not compared */
   function end(ends: Iterable<SpendEnd>): void {
     for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
       const sum = sums.get(scope)

@@ -32,7 +32,8 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // The head `against` may have been made by a clock that was ahead, before any of these corrections.
+  // The head `against` may have been made by a clock that was ahead, before one of these corrections. So a head is
+  // computed for each case.
   for (const cutMs of new Set(facts.correctedMs))
     if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
@@ -52,7 +53,7 @@ export function createVerification(
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
   }
 
-  /** Lists requests that a return or the log names, and whose debits were not read. The debits may be away. */
+  /** Lists requests that a return or the log names, but whose debits were not read. The debits may be away. */
   function listUnread(): string[] {
     return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
   }
@@ -75,6 +76,7 @@ export function createVerification(
   }
 
   /**
+   * Ends the verification and returns its result.
    * @param accounts all accounts, as they were when the last of their entries was read
    * @param spent the spending of keys, as it is now
    * @param nowMs the store's time; entries ahead of it are a finding (ruling Y15)
