@@ -28,13 +28,13 @@ import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
   running: Running
-  /** Opens the books (accounts, keys, ledger) of the demo, read-only. `books` identifies operators even there. */
+  /** Opens the demo's books (accounts, keys, ledger), read-only. Operators are found in `books` even in the demo. */
   demoBooks?: (() => Promise<Books>) | undefined
   /** Logs a bug of the gateway. */
   reportBug(bug: Error): void
   /** Whether the clock that dates entries is right (ruling Y15). Undefined if this process does not judge the clock. */
   isClockRight?: (() => boolean) | undefined
-  /** Returns the address of a client. A trusted proxy may stand before the client. */
+  /** Returns the address of a client, even if a trusted proxy forwards its requests. */
   peerOf(peer: string, forwarded: string | undefined): string
   /** The calendar of the reporting zone. */
   calendar: Calendar
@@ -49,7 +49,7 @@ export type ApiParts = IdentityParts & {
 }
 
 /**
- * Serves a request that an operator sends on behalf of an account, in the way of a client's request.
+ * Serves a request that an operator sends on behalf of an account, as if a client of the account had sent it.
  * @param asked.requestId the id of the operator's request, which the served one has too
  * @param asked.ip the operator's address
  * @param share counts the body until the served request counts it itself
@@ -98,7 +98,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     try {
       return await answerOperation(request, operation, shown, { site, address })
     } catch (error) {
-      // The body of a sign-in contains a token. If it is wrong, the failure counts like an invalid token.
+      // The body of a sign-in contains a token. A wrong one counts as a failed authentication.
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
     } finally {
@@ -207,10 +207,10 @@ function refuseInDemo({ method, role, id }: Operation): void {
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
-/** A caller without a token. It counts as having a cookie, because a page of another site may have sent the request. */
+/** A caller without a token. Treated like one with a cookie, because a page of another site may send the request. */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
-/** Adds a header that names the servers whose part an answer lacks. Headers are ASCII, and so are host names. */
+/** Adds a header that names servers whose part of the answer is missing. Headers are ASCII, and so are host names. */
 function nameUnreached(answer: ApiAnswer, { isOfAll }: Operation, { running }: Pick<ApiParts, 'running'>): ApiAnswer {
   const names = isOfAll ? running.listUnreached() : []
   if (names.length === 0) return answer
