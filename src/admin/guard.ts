@@ -48,7 +48,8 @@ export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site
 }
 
 /**
- * Returns the name of the cookie. With `__Host-`, which needs TLS or loopback, other hosts of the domain cannot set it.
+ * Returns the name of the cookie. Other hosts of the domain cannot set a cookie whose name begins with `__Host-`.
+ * Browsers accept that prefix only over TLS or on loopback.
  */
 export function cookieName({ isSecure, publicUrl, isForOwners }: Site): string {
   if (isForOwners) return '__Host-triwire-own'

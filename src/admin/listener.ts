@@ -50,7 +50,7 @@ const apiPrefix = '/api/v1/'
 /** The path of the demo, below which its API is. */
 const demoPath = '/demo'
 
-/** Whether the server is ready: true, or the reason why not, or a note if it is. Anyone may read these fixed texts. */
+/** Whether the server is ready. A text says why it is not; a note comes with a ready server. Anyone may read both. */
 export type Readiness = boolean | string | { note: string }
 
 /** Limits for requests of operators, which are small and arrive quickly. Times are in ms, sizes in bytes. */

@@ -22,7 +22,7 @@ type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
 
 /** A path of the public listener that does not belong to models. */
 export type SideRoute = {
-  /** The whole path. A final slash includes all paths below it without their own route; `/` is only itself. */
+  /** The whole path. With a final slash, it includes the paths below it that have no own route. `/` is only itself. */
   path: string
   answer: SideHandler
   /** Whether the current configuration serves the path for this request. Otherwise the path is unknown. */

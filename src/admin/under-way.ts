@@ -41,8 +41,8 @@ export function createUnderWay(nowMs: () => number) {
   }
 
   /**
-   * Opens an event stream. It ends if its token or cookie becomes invalid, which is checked when events are sent, each
-   * second.
+   * Opens an event stream. The stream ends if its token or cookie becomes invalid. Validity is checked when an event is
+   * sent, at most every `lookMs`.
    * @throws ProblemError if the operator reads too many streams
    */
   function openStream(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): ApiAnswer {
