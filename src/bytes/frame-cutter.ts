@@ -14,8 +14,8 @@ const byteOrderMark = '\u00ef\u00bb\u00bf'
 const commentLine = /(?<=^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
 
 /**
- * The number of characters kept from the previous piece. An event ends with up to four characters, and three may have
- * arrived already.
+ * The number of characters kept from the previous piece. The end of an event has up to four characters, and three of
+ * them may be in that piece.
  */
 const tailLength = 3
 

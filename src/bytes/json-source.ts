@@ -6,8 +6,8 @@ import { keptMark, numberAt, rareCharacter } from './scan.ts'
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The beginning of the token that stands for a source, a JSON text, while a body is written. The source's number
- * follows. The token is random, so no text from a client can equal it.
+ * The beginning of a token. While a body is written, a token stands for a JSON text that is copied in later (a source).
+ * The number of the source follows. The token is random, so no text from a client can equal it.
  */
 const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
 
@@ -27,8 +27,8 @@ let isWriting = false
  */
 export class JsonSource implements RawJson {
   /**
-   * Pieces, or the bytes that hold the source as one range. Most sources are one range; storing it as a list of one
-   * piece would make half of all garbage.
+   * Pieces, or the buffer in which the source is one range. Most sources are one range. If each were a list of one
+   * piece, these lists would be half of all garbage.
    */
   readonly from: Buffer | readonly SourcePiece[]
   readonly start: number

@@ -85,8 +85,8 @@ function findValues(text: string, keys: readonly string[]): Range[] {
   for (const key of keys) {
     const needle = `"${key}"`
     for (const at of placesOf(text, needle)) {
-      // The match ends with a real quote, because an escaped one is preceded by a backslash. If the opening quote is
-      // escaped, the match is part of a longer string.
+      // The closing quote of the match is not escaped, because the character before it is part of the key. If the
+      // opening quote is escaped, the match is part of a longer string.
       if (text[at - 1] === '\\') continue
       let i = skipSpaceIn(text, at + needle.length)
       if (text[i] !== ':') continue

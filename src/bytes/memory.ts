@@ -30,7 +30,7 @@ export function free({ buffer, byteLength }: Buffer): void {
   if (byteLength >= freedMin && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
-/** After this many pieces, they are joined into one block. */
+/** This many pieces are joined into one block. */
 const piecesMax = 64
 
 /** The shortest text that is compressed, in UTF-16 units. Compressing a shorter one saves too little. */

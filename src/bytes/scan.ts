@@ -69,8 +69,8 @@ export type KeptKeys = {
 const longTextBytes = 64
 
 /**
- * A character that is rare in texts and that JSON does not escape. If it is absent, the text has no token, which is
- * quickly checked.
+ * A character that is rare in texts and that JSON does not escape. A text without this character has no token, so one
+ * quick search is enough.
  */
 export const rareCharacter = '\u007f'
 const rareCode = rareCharacter.charCodeAt(0)
@@ -147,8 +147,8 @@ export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 export class JsonError extends Error {}
 
 /**
- * The bytes reserved after the text. Loads of sixteen bytes may reach into them, and they hold a few records. More
- * records grow the memory.
+ * The number of bytes reserved after the text. The scan reads sixteen bytes at once, so its last read may go beyond the
+ * text. The first few records fit there too. For more records, the memory grows.
  */
 const slackBytes = 4_096
 const pageBytes = 65_536
