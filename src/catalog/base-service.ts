@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words that mean service at the base price, by the member of an answer or its usage that has them (ruling Y17).
- * Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
- * `not_available` is the geography of models without a choice of one.
+ * The words that mean service at the base price (ruling Y17). The key is the member, of an answer or of its usage, that
+ * has the word. Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields
+ * of C7. `not_available` is the geography of models that offer no choice of geography.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
@@ -34,7 +34,9 @@ const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
 export const tierHeader = 'x-gemini-service-tier'
 
-/** Words for a tier, speed or geography, by their member: a request asks with them, and an answer reports with them. */
+/**
+ * The tier, speed and geography that a request asks for or an answer reports, as words, by the member that has them.
+ */
 export type ServiceWords = Readonly<Record<string, string>>
 
 /** The meaning of a word: the base price (no member is set), a tier, a geography, or unknown. */
@@ -53,7 +55,8 @@ type ServedFacts = { tier: Tier | undefined; geo: string | undefined; isUnpriced
 
 /**
  * Reads the service of an answer (ruling Y17). For each member, a word of the answer wins over the request's. A service
- * without a price at this moment is billed at the base. If the answer itself names such a service, `isUnpriced` is set.
+ * without a price at this moment is billed at the base price. If the answer itself names such a service, `isUnpriced`
+ * is set.
  * @param said the words of the answer
  * @param asked the words of the request, as it was sent to the model
  */
@@ -126,9 +129,9 @@ function tierWordOf(tier: Tier, word: string): string {
 }
 
 /**
- * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7). A word
- * for the base price is sent too, if the list has tiers and both wires have the same field. Without it, a project's
- * default might be another tier.
+ * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7). If the
+ * list has tiers and both wires have the same field, a word for the base price is sent too. Without that word, the
+ * default of the project might be another tier.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(
@@ -141,7 +144,7 @@ export function spellTier(
   const { tier, isUnknown } = readWord(asked, word, from)
   const isPriced = tiers.some((one) => (tier ?? one) === one && setAt(prices, { at, tier: one }).tier === one)
   if (isUnknown || !isPriced) return undefined
-  // `fast` of messages is a speed. Providers of other wires may know this tier only as `priority`, its first name.
+  // The word `fast` of messages is a speed. Providers of other wires may know that tier only as `priority`.
   const isSame = asked === field
   const free = isSame && freeTierWords.includes(word) ? word : undefined
   const said = tier === undefined ? free : wordOf(tier, isSame ? word : tier)
@@ -149,8 +152,8 @@ export function spellTier(
 }
 
 /**
- * The service that an answer reports, in the words of the clients' wires. Null for a fact that the answer has not
- * named.
+ * The service that an answer reports, in the words of the clients' wires. A fact that the answer does not report is
+ * null.
  */
 export type RetoldService = {
   /** For chat and responses. */

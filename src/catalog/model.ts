@@ -14,7 +14,9 @@ export type Rates = {
 
 /** The prices by which an answer is billed (ruling C11). Most models have no steps and no calls. */
 export type Prices = Rates & {
-  /** The prices of large inputs, by rising `above`. The last step that the input exceeds prices the whole request. */
+  /**
+   * The prices of large inputs, by rising `above`. The whole request gets the prices of the last step that it exceeds.
+   */
   steps?: readonly PriceStep[]
   /** Nano-credits for a call of a hosted tool, by its kind. */
   calls?: Readonly<Record<string, bigint>>
@@ -43,7 +45,7 @@ export type PriceSet = {
   band: string | null
   tier: Tier | null
   geo: string | null
-  /** The factors that were applied, in 10⁻⁹, by their dimension; null if prices were given instead of a factor. */
+  /** The applied factors, in units of 10⁻⁹. A dimension is null if it has prices of its own instead of a factor. */
   times?: Readonly<Partial<Record<'band' | 'tier' | 'geo', bigint | null>>>
 }
 
@@ -84,7 +86,10 @@ export type PriceList = {
   hasCheaperReads: boolean
   /** Whether any set has a higher price for cache writes than for fresh input. */
   hasDearerWrites: boolean
-  /** The text of a list with bands, tiers or geographies. The ledger stores it, so that each choice can be repeated. */
+  /**
+   * The text of a list with bands, tiers or geographies. The ledger stores it, so that a choice of prices can be
+   * verified.
+   */
   kept: { text: string; digest: string } | undefined
   /** The cached results of `holdPrices`, which fills this map. */
   holds: Map<string, Prices>
@@ -117,7 +122,7 @@ export type Route = {
 
 /** One entry of the catalog, checked and with every default filled in. Frozen: a reload makes a new one. */
 export type Model = Serving & {
-  /** The name that clients use and that answers contain; for an alias, the alias (ruling R14). */
+  /** The name that clients use and that answers contain. The model of an alias has the alias here (ruling R14). */
   id: string
   /** The id of the model's entry. Requests are billed and logged by this id, whatever name the client used. */
   entryId: string
@@ -125,7 +130,7 @@ export type Model = Serving & {
   aliases: readonly string[]
   /** The one wire that all its upstreams use. */
   wire: ModelWire
-  /** The upstreams that serve the model, in the order of trying. The first one's `Serving` is also the model's own. */
+  /** The upstreams that serve the model, in the order of trying. The model's own `Serving` is that of the first. */
   routes: readonly Route[]
   outputTokensMax: number
   /** The most tokens of input and output; undefined if not configured. Never enforced (spec 8), but given to agents. */
@@ -141,7 +146,7 @@ export type Model = Serving & {
    * Fields and betas that are allowed although they raise the price or choose a model (rulings C7, Y13); in lower case.
    */
   allowedFields: ReadonlySet<string>
-  /** The key for the provider's prompt cache that is sent if the client sends none (ruling Y18). */
+  /** If the client sends no key for the provider's prompt cache, this key is sent (ruling Y18). */
   implicitKey: ImplicitKey
   /**
    * How requests without a named conversation find their upstream account (ruling Y24): by similarity, or at random.
@@ -149,7 +154,9 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /** Set if the id names a fallback chain. All other members are of its first entry, except figures for agents. */
+  /**
+   * Set if the id names a fallback chain. Except figures for agents, all other members are those of its first entry.
+   */
   chain?: Chain
 }
 
@@ -178,7 +185,7 @@ export type FallbackCause = (typeof fallbackCauses)[number]
 
 type Passage = 'pass' | 'refuse'
 
-/** `account`: one key for each customer. `conversation`: one for each opening of a customer's conversations. */
+/** `account`: one key a customer. `conversation`: one key for all conversations of a customer that begin alike. */
 export const implicitKeys = ['off', 'account', 'conversation'] as const
 type ImplicitKey = (typeof implicitKeys)[number]
 
@@ -199,8 +206,8 @@ export type CostField = (typeof costFieldNames)[number]
 const tokensPerPrice = 1_000_000n
 
 /**
- * The most that a cold prompt cache can have cost a request, in nano-credits. It is the price of its fresh input, minus
- * that of reading this input from a cache.
+ * The most that a cold prompt cache can have added to the cost of a request, in nano-credits. It is the price of the
+ * fresh input minus the price of reading the same input from a cache.
  */
 export function missNanos(prices: Prices, usage: Usage): bigint {
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage
@@ -211,7 +218,7 @@ export function missNanos(prices: Prices, usage: Usage): bigint {
   return fresh > read ? fresh - read : 0n
 }
 
-/** The cost of an answer, in nano-credits. It is rounded once, up, per request (rulings C1, C11). */
+/** The cost of an answer, in nano-credits. It is rounded up, once per request (rulings C1, C11). */
 export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = usage
   const rates = ratesOf(prices, inputTokens + cacheReadTokens + cacheWriteTokens)
@@ -234,7 +241,9 @@ export function ratesOf(prices: Prices, inputTokens: number): Rates & { above?: 
   return prices.steps?.findLast(({ above }) => inputTokens > above) ?? prices
 }
 
-/** The price of the dearest call. The credit set aside for a request that may make calls assumes it (ruling C11). */
+/**
+ * The price of the dearest call. It is assumed in the credit set aside for a request that may make calls (ruling C11).
+ */
 export function dearestCallNanos({ calls = {} }: Prices): bigint {
   return Object.values(calls).reduce((most, nanos) => (nanos > most ? nanos : most), 0n)
 }

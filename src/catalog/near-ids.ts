@@ -1,7 +1,7 @@
-/** The most similar ids that an error names (ruling R17). */
+/** The largest number of similar ids that an error names (ruling R17). */
 const nearMax = 3
 const distanceMax = 2
-/** A longer id is compared with none, because no person would type it. */
+/** A longer id is not compared, because no person would type it. */
 const idCharactersMax = 100
 
 /**

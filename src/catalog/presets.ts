@@ -13,16 +13,19 @@ export type Preset = {
   /** The provider's address, and the variable that holds its key. */
   upstream: PresetUpstream
   /**
-   * Set for a company's cloud, which sells models of others. Model names in other gateways' files never mean this
+   * Set for a cloud that sells models of other companies. A model name in a file of another gateway never means this
    * preset.
    */
   ofCloud?: true
-  /** The wire and the profile of the preset's models. Models that reason or take no sampling settings have others. */
+  /**
+   * The wire and the profile of the preset's models. The next two are for models that reason or sample with fixed
+   * settings.
+   */
   wire: ModelWire
   profile: string
   reasoningProfile?: string
   fixedSamplingProfile?: string
-  /** The provider's names in price files of others. */
+  /** The names of the provider in price files of other projects. */
   listedAs: readonly string[]
   /** Credits for a call of each hosted tool, with the source. Without `calls`, `hosted_tools: refuse` is written. */
   calls?: { texts: Readonly<Record<string, string>>; source: string }

@@ -24,7 +24,7 @@ export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags
 export const setKeys = ['drops', 'accepts', 'toolChoice'] as const
 type SetKey = (typeof setKeys)[number]
 
-/** Keys that only some wires read, under those wires. A wire without such keys may be missing. */
+/** The keys that only some wires read, listed under each of these wires. A wire without such keys may be missing. */
 export const keysOfWires = {
   chat: [
     'maxField',

@@ -153,8 +153,8 @@ const fixedSampling = new Set([
 ])
 
 /**
- * Schemas that are not `plain` get one of these errors: "object schema missing properties", "array schema missing
- * items", no `anyOf` "at the top level".
+ * Schemas that are not `plain` get errors: "object schema missing properties", "array schema missing items". Another
+ * says that `anyOf` is not allowed "at the top level".
  */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
@@ -249,7 +249,7 @@ const modelServer: ProfileSetting = {
 /** llama.cpp serves one model, and names it by its file. */
 const anyModel = ['*']
 
-/** Words of llama.cpp, with status 500, for an image or a recording sent to a model of text. */
+/** llama.cpp answers with these words and status 500 if a model of text receives an image or a recording. */
 const unsupportedInput = ['input is not supported']
 
 const liteLlm: ProfileSetting = {

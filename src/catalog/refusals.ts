@@ -14,7 +14,9 @@ export type Refusal = {
   /** One of the words that classify the refusal (`Fault.classes`). */
   code?: string
   text?: RegExp
-  /** The account still serves other requests, so it gets no cooldown. Otherwise one client could disable it for all. */
+  /**
+   * Whether the account still serves other requests. It then gets no cooldown, so one client cannot disable it for all.
+   */
   isPartial?: boolean
 }
 
