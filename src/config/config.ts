@@ -123,7 +123,7 @@ export type Config = {
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
-  /** 3: entries always record the cost that an answer reports. Undefined: only if a feature needs form 3. */
+  /** 3: ledger entries always record the cost that an answer reports. Undefined: only if a feature needs that form. */
   ledgerForm: 3 | undefined
   /** Whether `explain` shows operators the provider's error text, without secrets (CON-4). */
   explainUpstreamText: boolean
@@ -137,7 +137,7 @@ export type Config = {
   signIn: SignInSettings | undefined
   /** The place of the store. The default is relative to the working folder (ruling X8). */
   store: StorePlace
-  /** The default store before 0.2.0, beside the configuration; set if it differs from today's (ruling X8). */
+  /** The default store before 0.2.0, beside the configuration. Set if today's default is another place (ruling X8). */
   earlierStore: string | undefined
   /** The absolute path of the folder for lock and spool. With SQLite it is the store's folder (ruling X13). */
   stateDir: string
@@ -159,7 +159,10 @@ export type Config = {
   /** Addresses or CIDR ranges whose `x-forwarded-for` is trusted. */
   trustedProxies: readonly string[]
   timeouts: SettingsInCode<ConfigFile['timeouts'], 'Ms'>
-  /** The key that seals signatures in answers (T7): 32 bytes in base64. Undefined: one made beside the store. */
+  /**
+   * The key that seals signatures in answers (T7): 32 bytes in base64. Undefined: the gateway makes one beside the
+   * store.
+   */
   sealKey: Secret | undefined
   /** Response headers that the specification does not have (ruling R13). */
   headers: { balance: boolean }

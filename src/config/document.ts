@@ -20,11 +20,16 @@ export type Document = {
   value: unknown
   /** Mistakes in the YAML and in `${…}` references. */
   problems: ConfigProblem[]
-  /** Returns the 1-based line of a value, or of its key or the nearest map or list around it if it is missing. */
+  /**
+   * Returns the 1-based line of a value. A missing value gets the line of its key, or of the nearest map or list around
+   * it.
+   */
   lineOf(path: Path): number
 }
 
-/** Returns a text for an unset variable; undefined makes it a mistake. `isWhole`: the value has nothing else. */
+/**
+ * Returns a text instead of an unset variable, or undefined to report it. `isWhole`: the value is only this variable.
+ */
 type StandIn = (path: string, isWhole: boolean) => string | undefined
 
 /** Reads YAML 1.2, and replaces `${NAME}` and `${NAME:-default}` in values but not in keys. `$${` means `${`. */
@@ -87,7 +92,9 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
   }
 }
 
-/** Matches a reference without quotes in braces or brackets. YAML reads the braces of the reference as a map. */
+/**
+ * Matches a reference without quotes inside braces or brackets, where YAML reads the reference's own braces as a map.
+ */
 const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
 
 /** Describes the first YAML error as the end of a sentence. It quotes nothing, because a value may be a key. */

@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
-/** Reports an issue of the schema as messages that follow the key in a sentence, one for each unknown key. */
+/** Reports an issue of the schema. Each message ends a sentence that begins with the key. Unknown keys get one each. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {
@@ -16,8 +16,8 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       return
     }
     case 'invalid_union': {
-      // The value may match several forms of the schema. The form whose type fits is probably the intended one. Of
-      // several maps, it is the map with the fewest unknown keys.
+      // The value may match several forms of the schema. The form whose type fits is probably the intended one. If
+      // several forms are maps, it is the map with the fewest unknown keys.
       const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
       const [meant] = issue.errors
         .filter((branch) => branch.some(isMeant))

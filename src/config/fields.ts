@@ -65,7 +65,7 @@ export const headersToCollector = headersBut(values.collectorHeaders)
 export const keyHeader = sound(values.keyHeaderMistake).transform((value) => value.toLowerCase())
 
 export const providerKey = sound(
-  // The check for empty texts reports an empty key.
+  // `filled` below reports an empty key.
   (value) => (value === '' ? undefined : values.keyMistake(value)),
   filled('must not be empty; where the upstream asks for none, write any text'),
 )

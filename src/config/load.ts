@@ -44,7 +44,7 @@ export type ConfigOptions = {
   listen?: string
   adminListen?: string
   store?: string
-  /** Skips the files that the configuration names, so that a user without access sees other settings. */
+  /** If set, the files that the configuration names are not read, so that users without access see other settings. */
   isWithoutFiles?: boolean
   /** If set, secrets of upstreams may refer to unset variables, because no upstream is contacted. */
   isWithoutKeys?: boolean
@@ -244,7 +244,10 @@ function standInFor(
   return found && (isWhole ? found[1] : 'unset')
 }
 
-/** Reports settings that a server with a shared database lacks, as it has no store folder (rulings T7, X13). */
+/**
+ * Reports settings that are missing with a shared database. Without such a database, the store's folder provides them
+ * (rulings T7, X13).
+ */
 function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], message: string) => void): void {
   if (!isDatabaseUrl(file.store)) return
   if (file.state_dir === undefined)

@@ -88,7 +88,7 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   }
 }
 
-/** Finds written-out prices that lack a price of the base, because they must replace all prices of the base. */
+/** Written-out prices must replace all prices of the base. Finds those that lack a price of the base. */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}
   for (const kind of [...kinds, 'steps']) {

@@ -231,7 +231,10 @@ function checkCalendar(
 /** Two years, in which every time zone changes its clocks in every way. */
 const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
 
-/** Whether two bands (hours with other prices) overlap. In one zone, a week decides, and otherwise two years. */
+/**
+ * Whether two bands (hours with other prices) overlap. If their zone is the same, one week is compared, and otherwise
+ * two years.
+ */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
   // Days off are ignored, because after the end of the calendar both bands apply on all days.
@@ -365,7 +368,8 @@ function readOwnRates(rates: Omit<WrittenRates, 'steps'>): Rates {
     inputNanos: rates.input,
     cacheReadNanos: rates.cache_read ?? rates.input,
     cacheWriteNanos,
-    // One counter holds the tokens of both cache lifetimes, so the higher price applies. No known provider offers both.
+    // One counter holds the tokens written for 1 h and for 12 h, so the higher price applies. No known provider has
+    // both.
     cacheWrite1hNanos: longWrites.reduce(
       (most, nanos) => (nanos > most ? nanos : most),
       longWrites[0] ?? cacheWriteNanos,

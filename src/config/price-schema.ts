@@ -211,7 +211,7 @@ const calendar = z
 
 const planModels = z.record(z.string(), z.union([factor, prices], { error: `${factorCure}, or prices` }))
 
-/** Plans: the prices of the accounts that have one, by name. */
+/** The plans by name. A plan sets the prices of the accounts that have it. */
 export const plans = z.record(
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, { error: 'must be letters, digits, and . _ -' }),
   z.strictObject({

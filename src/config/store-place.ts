@@ -67,7 +67,7 @@ function showUrl(store: string): string {
   return `postgres://${user}${host}${url.pathname}${told.length ? `?${told.join('&')}` : ''}`
 }
 
-/** Stands in for a host that a parameter or a variable names, because `URL` requires one after a user. */
+/** Stands in for the host if a parameter or a variable names it, because `URL` requires a host after a user name. */
 const noHost = 'no-host.invalid'
 
 function parseUrl(store: string): URL | null {

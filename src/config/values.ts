@@ -67,9 +67,9 @@ export function isLoopback({ host }: Address): boolean {
 }
 
 /**
- * Returns the loopback address that serves what an admin listener without TLS does not serve on other addresses.
- * Workers use the ports after it. If the port is taken, the server does not start, because commands send tokens to this
- * port. A worker takes another port.
+ * An admin listener without TLS does not serve everything on other addresses. Returns the loopback address that serves
+ * everything. Workers use the ports after it. If this port is taken, the server does not start, because commands send
+ * tokens to this port. A worker whose port is taken uses another port.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }
