@@ -21,9 +21,9 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable
 
 /**
- * The texts for failures that may pass. Clients, and agents more than SDKs, search the text for words that decide
- * whether they retry (ruling U10). A text for lack of capacity has "overloaded" and "rate limit". A text for a 5xx or a
- * broken answer has "server error", and for a lost connection also "connection". Each text has "try again".
+ * The texts for failures that may pass. Clients, most of all agents, search the text for words that decide whether they
+ * retry (ruling U10). A text for lack of capacity has "overloaded" and "rate limit". A text for a 5xx or a broken
+ * answer has "server error", and for a lost connection also "connection". Each text has "try again".
  */
 export const failureTexts = {
   modelFull: 'The model is overloaded right now (rate limit): try again in a moment.',

@@ -80,8 +80,9 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
 }
 
 /**
- * Returns the error that the client gets for one thrown after `enter`. Some stores decide about credit and window only
- * after the body. Such a store is asked now, because its refusal takes precedence over a fault of the body (ruling R1).
+ * Returns the error that the client gets if `error` was thrown after `enter`. Some stores decide about credit and
+ * window only after the body was read. Such a store is asked now, because its refusal takes precedence over a fault of
+ * the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
   // The client gets a fixed text for a bug, so the store is not asked whether its refusal comes first.
@@ -181,7 +182,7 @@ function lacking(message: string, reason: 'spent' | 'held' | BudgetRefusal): Gat
   return new GatewayError('insufficient_credits', message, { shouldRetry: reason.endsWith('held'), reason })
 }
 
-/** Throws `internal_error` if the store does not answer: the request must not fail for lack of credit (ruling C5). */
+/** If the store does not answer, throws `internal_error`, never an error about lack of credit (ruling C5). */
 function explainSilence(error: Error): never {
   throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : error
 }

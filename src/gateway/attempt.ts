@@ -36,7 +36,10 @@ export interface AttemptListener {
   /** A piece of a stream as text for the client, which may be empty. `relay.state` says how far the answer has come. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
-  /** An answer that is being folded into JSON ended at a stop sequence. Reading goes on until `conclude` or an end. */
+  /**
+   * An answer that is folded into JSON ended at a stop sequence. Reading goes on until the upstream ends, or
+   * `conclude`.
+   */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
   /** Our own code threw while it handled bytes of the upstream. */
@@ -110,7 +113,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #bytes = 0
   /** Whether the text of a refusal is still compressed, so that it cannot be read. */
   #isPacked = false
-  /** Whether the first bytes have shown if the answer is a stream or one body (ruling Y1). */
+  /** Whether the first bytes have shown the form of the answer: a stream or one body (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
   /** The AWS exception that the head of a refusal names. */
@@ -220,7 +223,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return true
   }
 
-  /** Ends the attempt, whose answer we ended at a stop sequence. The listener gets the answer as folded so far. */
+  /**
+   * Ends the attempt after we ended its answer at a stop sequence. The listener gets the answer that was folded so far.
+   */
   conclude(): void {
     if (this.#fold) this.#finish(this.#fold.whole())
   }

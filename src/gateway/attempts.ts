@@ -253,9 +253,9 @@ export class Attempts {
   }
 
   /**
-   * A credential was refused because it has expired, or its signature because of its time. If a new signature is
-   * enough, the account is asked again at once. Otherwise another account is tried. If there is none, the request waits
-   * for the renewal.
+   * The provider refused an expired credential, or a signature whose time is wrong. If a new signature is enough, the
+   * account is asked again at once. Otherwise another account is tried. If there is none, the request waits for the
+   * renewal.
    */
   #renew(): boolean {
     const { target, refusedAt } = this.newest!
@@ -365,7 +365,7 @@ export class Attempts {
 /** The largest number of attempts at one model for one request (ruling U1). */
 const attemptsMax = 3
 
-/** The longest wait that a model's only account may ask for and still be asked once more, in seconds (ruling Y26). */
+/** In seconds. If a model's only account asks for a longer wait, it is not asked once more (ruling Y26). */
 const waitMaxSeconds = 2
 /** The longest wait for a renewal of a credential, in ms. */
 const renewMaxMs = 10_000
@@ -406,7 +406,10 @@ class Failover {
   #worst: Failed | undefined
   /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
-  /** The newest failure was that of an expired credential, which is renewed once per request. It cools no account. */
+  /**
+   * Whether the newest failure was an expired credential. A request renews it only once. Such a failure starts no
+   * cooldown.
+   */
   isRenewed = false
   #hasRenewed = false
   /** A reused connection was closed while the request was sent. Only the second such closing counts as a failure. */
@@ -443,8 +446,8 @@ class Failover {
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
-    // Only one request waits for a cooling account, because only one is let through at first. The others get their
-    // error now.
+    // Only one request waits for an account in cooldown, because the account gets only one request at first. The others
+    // get their error now.
     if (!this.#isFirst || !this.#parts.snapshot.pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined

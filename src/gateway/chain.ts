@@ -116,8 +116,8 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   const { fault } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
   const isSilent = failure.cause === 'upstream_stall' && !hadHead
-  // `any` is for an idle connection that was closed while the request was sent. If this entry has no attempt left, the
-  // next one is asked.
+  // `elsewhere` is `any` if an idle connection was closed while the request was sent. If this entry has no attempt
+  // left, the next entry is asked.
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 

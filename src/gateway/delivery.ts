@@ -69,8 +69,8 @@ export type DeliveryParts = AttemptsParts & {
 /**
  * The client's side of one request: it shows the client what the attempts bring, and ends exactly once. Every end goes
  * through `#over`, and through `#settle` before that if there is something to bill (reliability §1.1). Every entry
- * point catches exceptions, so that a bug ends this request and no other (faults F-P7). This class catches those of the
- * client's and the ticker's calls. `Attempt` catches those of the upstream's calls.
+ * point catches exceptions, so that a bug ends this request and no other (faults F-P7). This class catches exceptions
+ * in calls from the client and from the ticker. `Attempt` catches those in calls from the upstream.
  */
 export class Delivery implements AttemptListener, CallListener, Ticking, Recorded, Listed {
   /** The index of this delivery in its `Roster`. */

@@ -38,7 +38,7 @@ export type CheckedRequest = {
   body: ClientBody
   /** The conversation key as an upstream may see it; undefined if the client sent none. */
   scopedKey: string | undefined
-  /** The key for the prompt cache to send if the request names none (ruling Y18); undefined if the model sends none. */
+  /** Sent if the request names no key for the prompt cache (ruling Y18). Undefined if the model gets no such key. */
   implicitKey?: string | undefined
 }
 
@@ -66,8 +66,8 @@ export type Exchange = Outgoing & {
   bounds: UsageBounds
   losses: readonly Loss[]
   /**
-   * Whether the request may write into its provider's cache, and for how long; `none` if that costs no more than plain
-   * input.
+   * Whether the request may write into its provider's cache, and for how long. It is `none` if cache writes cost no
+   * more than plain input.
    */
   cacheWrites: CacheWrites
   /** The estimated input tokens of the whole request. */

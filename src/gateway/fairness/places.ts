@@ -16,7 +16,9 @@ export class Tally {
   }
 }
 
-/** The most upstreams that are read for figures after the client's end, at once: in all, and of one account (C12). */
+/**
+ * The most upstreams read at once for figures after their clients' answers are over: in all, and of one account (C12).
+ */
 const readersMax = 200
 const readersOfAccountMax = 20
 
@@ -42,7 +44,9 @@ export class Readers {
 /** The most requests to count tokens that one account may run at a time (ruling R18). */
 const countsAtOnceMax = 2
 
-/** The allowance for counting while paid requests are served: bytes of bodies a second, and the most that can be saved up. */
+/**
+ * The allowance for counting tokens while paid requests are served: body bytes a second, and the most bytes saved up.
+ */
 const bytesPerSecond = 2 * 1_048_576
 const bytesAtOnce = 5 * 1_048_576
 
@@ -162,7 +166,7 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 /** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
 const turnBytes = 2 * 1_048_576
 
-/** Bytes of requests that may be searched in one turn, on average. Searching them takes 8 ms, 3 % of the time. */
+/** The request bytes that may be searched for echoes in one turn, on average. It takes 8 ms, 3 % of the time. */
 const searchedBytes = 524_288
 
 /** Bytes that every stream may bring in a turn, however many run: twice what the fastest models write. */

@@ -6,7 +6,7 @@ export const budgetMs = 5
 /** A body of more bytes than this is heavy: it may hold the event loop for tens of milliseconds. */
 export const heavyBytes = 262_144
 
-/** After a heavy request, the next heavy one waits as long as that took, but no longer than this, in ms. */
+/** The next heavy request waits as long as the last heavy request took, but at most this long, in ms. */
 const restMaxMs = 50
 
 /** The use of an account is summed over this window and the one before it; the account with the least comes first. */
@@ -51,7 +51,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
   /**
    * Resolves when it is this request's turn, at once if nothing else waits.
    * @param bytes of its body
-   * @throws GatewayError 429 after a wait of `patienceMs`, which only the accounts that use most reach
+   * @throws GatewayError 429 after a wait of `patienceMs`; only requests of the accounts that use most wait so long
    */
   async function take(accountId: string, bytes: number): Promise<void> {
     const nowMs = clockMs()
@@ -87,7 +87,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (bytes > heavyBytes) heavyStartMs = nowMs
   }
 
-  /** Ends the heavy request, if there is one: it was one piece of work, so it is done by now. */
+  /** Notes the end of the heavy request, if one was begun. It is one piece of work, so it is done by now. */
   function endHeavy(nowMs: number): void {
     if (heavyStartMs === undefined) return
     heavyFromMs = nowMs + Math.min(nowMs - heavyStartMs, restMaxMs)
@@ -155,7 +155,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (own.length === 0) waiting.delete(best.accountId)
     note(best.accountId, best.bytes, nowMs)
     best.begin()
-    // If no request waits, `arm` does not run again, and could not end the heavy one.
+    // If no request waits, `arm` does not run again, so the end of the heavy request is noted here.
     if (best.bytes > heavyBytes) soon(() => endHeavy(clockMs()))
   }
 }
