@@ -164,6 +164,7 @@ const violations: [schema: { [keyword: string]: unknown }, value: Json, says: st
   [{ properties: { toString: text } }, {}, undefined],
   [{ properties: { a: text } }, { toString: 1 }, undefined],
   [{ properties: { length: text } }, [1], undefined],
+  [{ properties: { 0: text } }, [1], undefined],
   [{ items: text }, ['x', 1], '[1] is no string'],
   [{ items: text }, { 0: 1 }, undefined],
   [{ items: { required: ['b', 'a'] } }, [{ a: 1 }], '[0].b is missing'],

@@ -4,11 +4,14 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { writeAnswer, writeStream } from '../../conformance/src/answer.ts'
 import { createProofs } from '../../conformance/src/bad-traces.ts'
-import type { Case } from '../../conformance/src/case.ts'
+import { type Case, type Json, type Wire, wires } from '../../conformance/src/case.ts'
 import { explain } from '../../conformance/src/explain.ts'
+import { isObject, type JsonObject, parse } from '../../conformance/src/json.ts'
 import { loadCases, pairsOf } from '../../conformance/src/load-cases.ts'
 import { advice, whyUnreachable } from '../../conformance/src/reach.ts'
+import { clientWires } from '../../conformance/src/wires/index.ts'
 import { createWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort, listen } from '../support/listen.ts'
@@ -340,6 +343,44 @@ test('all that a run against a gateway prints is what test/conformance/printed h
   const ran = await bothsidesWarm(...words, '--baseline', baseline)
   assert.equal(ran.out.replace(`:${port} `, ':PORT ').replace(/ in \d+ s;/, ' in N s;'), readPrinted('run.txt'))
   assert.equal(ran.code, 1)
+})
+
+test('the cases for any model pass at an endpoint that answers well, and fail at one that does not', async () => {
+  const answer = { text: 'Hello there.' }
+  const path = (wire: Wire) => clientWires[wire].path
+  let isGood = true
+  const endpoint = await serve(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = parse(Buffer.concat(chunks).toString())
+    const wire = wires.find((name) => request.url === path(name))
+    if (!wire) return response.end()
+    const refuse = (status: number, type: string) =>
+      response.writeHead(status).end(JSON.stringify({ type: 'error', error: { type, message: 'no' } }))
+    const keys = [request.headers.authorization ?? 'Bearer k', request.headers['x-api-key'] ?? 'k']
+    if (keys.join() !== 'Bearer k,k') return refuse(401, 'authentication_error')
+    if (!isObject(body) || (wire === 'messages' && !body['max_tokens'])) return refuse(400, 'invalid_request_error')
+    const whole = writeAnswer(wire, answer, body['model'] as string)
+    if (!body['stream']) return response.end(isGood ? JSON.stringify(whole) : '{}')
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const event of writeStream(wire, whole, {})) {
+      const { data } = event as { data: Json }
+      if (wire === 'messages') response.write(`event: ${(data as JsonObject)['type']}\n`)
+      response.write(`data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`)
+    }
+    response.end()
+  })
+  const run = () => bothsidesWarm('run', '--endpoint', '--gateway', endpoint, '--key', 'k', '--model', 'm')
+  const good = await run()
+  assert.match(
+    good.out,
+    /^\nA case .*\n\n.*\n.*\n\| MUST \| 16 \| 0 \|.*\n\| SHOULD \| 1 \| 0 \|.*\n\| MAY \| 0 .*\n\n17 expansions in \d+ s; 0 of/,
+  )
+  assert.equal(good.code, 0)
+  isGood = false
+  const bad = await run()
+  assert.match(bad.out, /^fail +MUST +answers\/chat-answer-envelope chat>chat\n/m)
+  assert.equal(bad.code, 1)
 })
 
 test('a gateway that keeps the model away from more than five cases gets advice', async () => {
