@@ -1,5 +1,5 @@
+import { spawn } from 'node:child_process'
 import { setTimeout as pauseMs } from 'node:timers/promises'
-import { hasBrowser, openBrowser } from './browser.ts'
 import {
   askEndpoint,
   discover,
@@ -216,4 +216,27 @@ export async function signOut(url: string): Promise<{ kept: KeptSignIn | undefin
     return found
   })
   return { kept, isHeard: kept === undefined ? false : await revoke(kept) }
+}
+
+/** Whether this machine can show a page to the person. It cannot over SSH, or on Linux without a display. */
+function hasBrowser(env: NodeJS.ProcessEnv = process.env, platform: NodeJS.Platform = process.platform): boolean {
+  if (env['BROWSER']) return true
+  if (env['SSH_CONNECTION'] || env['SSH_TTY']) return false
+  return ['darwin', 'win32'].includes(platform) || Boolean(env['DISPLAY'] || env['WAYLAND_DISPLAY'])
+}
+
+/** Opens a page in the person's browser, without a shell. @returns whether the browser's program could be started */
+function openBrowser(url: string, env: NodeJS.ProcessEnv = process.env): Promise<boolean> {
+  const [program, ...args] = env['BROWSER'] ? [env['BROWSER']] : (openers[process.platform] ?? ['xdg-open'])
+  return new Promise((resolve) => {
+    const child = spawn(program!, [...args, url], { stdio: 'ignore', detached: true })
+    child.once('error', () => resolve(false)).once('spawn', () => resolve(true))
+    child.unref()
+  })
+}
+
+const openers: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  darwin: ['open'],
+  // `start` is a command of the shell, and the shell would interpret the `&` of an address.
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
