@@ -16,9 +16,8 @@ import {
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { isNamed, missingInCall } from './begun-calls.ts'
-import { choicesOf, partsOf, reasoningOf } from './content.ts'
+import { choicesOf, partsOf, reasoningOf, withPlainChoices } from './content.ts'
 import { isBareError } from './decode-answer.ts'
-import { withPlainChoices } from './plain-choices.ts'
 import { encodeUsage, holdsMoreThanTokens, joinUsages, tellUsage, usagesIn, wantedUsage } from './usage.ts'
 
 /** Reads a chat model's whole answer for a chat client (ruling P2). */
