@@ -19,7 +19,7 @@ export type ConsoleFiles = {
 
 type Asset = { type: string; plain: Buffer; brotli: Buffer }
 
-/** Called for each page. @returns the current files, or a text for people if there are no files */
+/** Called for each page. @returns the current files, or a message for the user if there are none */
 export type OpenConsole = () => Promise<ConsoleFiles | string>
 
 /** The list of files that the build writes. */
@@ -113,7 +113,7 @@ function modifiedMs(path: string): number | undefined {
 
 const run = promisify(execFile)
 
-/** Builds the console. @returns a text for people if that failed */
+/** Builds the console. @returns a message for the user if that failed */
 async function build(root: string): Promise<string | undefined> {
   try {
     await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })

@@ -95,7 +95,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     }
   }
 
-  /** Opens the files at the first call. @returns a text for people if there are none */
+  /** Opens the files at the first call. @returns a message for the user if there are none */
   async function openFiles(): Promise<ConsoleFiles | string> {
     opening ??= open ? Promise.resolve(open()) : import('./console-files.ts').then((files) => files.openConsole())
     try {

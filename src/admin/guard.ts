@@ -10,7 +10,9 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 export type KnownSite = {
   /** The URL under which people reach the listener through a proxy. */
   publicUrl?: URL | undefined
-  /** Set for the clients' listener, whose cookie has a name of its own, because browsers send cookies to all ports. */
+  /**
+   * Set for the clients' listener. Its cookie has its own name, because browsers send a cookie to all ports of a host.
+   */
   isForOwners?: boolean
   /** Whether people can sign in there at an identity provider (ruling Y19). */
   hasSignIn?: boolean
@@ -38,7 +40,9 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
   return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
 }
 
-/** Whether a request that changes something comes from another site's page. Only browsers send these headers. */
+/**
+ * Whether a request that changes something comes from another site's page. Only browsers send the headers that show it.
+ */
 export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site): boolean {
   const site = request.header('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'

@@ -110,7 +110,7 @@ function sessionEnded(): ProblemError {
   return new ProblemError('unauthenticated', 'Your session has ended, or its token has: sign in again.', challenge)
 }
 
-/** @throws ProblemError if the operation does not exist, or the caller may not use it */
+/** Returns the operation. @throws ProblemError if it does not exist, or the caller may not use it */
 export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
   if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
   if ('allow' in matched) {

@@ -47,7 +47,7 @@ type AdminParts = {
 }
 
 const apiPrefix = '/api/v1/'
-/** The path of the demo, below which its API is. */
+/** The path of the demo. Its API is below this path. */
 const demoPath = '/demo'
 
 /** Whether the server is ready. A text says why it is not; a note comes with a ready server. Anyone may read both. */
