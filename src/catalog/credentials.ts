@@ -1,4 +1,4 @@
-/** The parts of a request to an upstream that its credential may depend on, such as a signature. */
+/** The parts of a request to an upstream on which its credential may depend. For example, a signature covers them. */
 type SignedParts = {
   /** The base URL of the upstream, without a slash at its end. */
   baseUrl: string

@@ -57,7 +57,9 @@ export type Band = {
   offsetAt: (ms: number) => number
   /** For each weekday, Sunday first: whether windows begin on that day. */
   weekdays: readonly boolean[]
-  /** Half-open, in ms from midnight. A window that ends after 24 h belongs to the day on which it began. */
+  /**
+   * In ms from midnight, without `endMs` itself. A window that ends after 24 h belongs to the day on which it began.
+   */
   windows: readonly { startMs: number; endMs: number }[]
   /** Dates on which no window begins, in days since 1970. */
   daysOff: ReadonlySet<number>

@@ -172,7 +172,7 @@ export const profileKeys = z.strictObject({
   account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 4xx error that shows a fault of the account with the provider. Choose words that no request can put into an error.',
   ),
-  // For example, the error of a model without image support that received an image (ruling U8).
+  // An example is the error of a model without image support that received an image (ruling U8).
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 5xx error that shows a fault of the request. The client then gets a 400.',
   ),

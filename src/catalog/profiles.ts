@@ -53,9 +53,9 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * The profile of an unknown upstream, before the differences of its wire. A field that could make the upstream refuse
- * the request is left out, such as reasoning or a field of one vendor. An operator who knows the upstream names a
- * profile.
+ * The profile of an unknown upstream, to which the differences of its wire are added. A field that could make the
+ * upstream refuse the request is left out, such as reasoning or a field of one vendor. An operator who knows the
+ * upstream names a profile.
  */
 const plainest: ProfileValues = {
   maxField: 'max_completion_tokens',
@@ -197,7 +197,7 @@ const anthropic: ProfileSetting = {
   operatorInPlace: 'first_only',
   // The error since 4.6: "This model does not support assistant message prefill".
   prefill: 'none',
-  // Unknown fields get the error "Extra inputs are not permitted"; hence also ruling P5.
+  // Unknown fields get the error "Extra inputs are not permitted". Ruling P5 follows from that.
   strictFields: true,
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
@@ -356,7 +356,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'cache_hit_fields',
       refusals: refusals.deepseek,
     },
-    // If thinking is missing: "The `content[].thinking` in the thinking mode must be passed back to the API."
+    // The error without thinking: "The `content[].thinking` in the thinking mode must be passed back to the API."
     messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
   },
   xai: {
@@ -412,7 +412,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'top_level_cached',
       refusals: refusals.moonshot,
     },
-    // If thinking is missing: "thinking is enabled but reasoning_content is missing in assistant tool call message".
+    // The error without thinking: "thinking is enabled but reasoning_content is missing in assistant tool call
+    // message".
     messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
   },
   qwen: {
