@@ -19,7 +19,7 @@ export { type Address, Secret } from './values.ts'
 /** An account of the operator at a provider, with which the gateway pays. It is not an account of a client. */
 export type UpstreamAccount = {
   name: string
-  /** Wrapped, so that no log line can contain it. It is empty if a command or a cloud supplies the key. */
+  /** Wrapped, so that no log line can contain the key. Empty if a command or a cloud supplies the key. */
   key: Secret
   /** The source of a key that the configuration does not contain. */
   renewal?: KeyRenewal

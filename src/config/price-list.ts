@@ -55,7 +55,7 @@ export function createPriceList(rows: readonly PriceRow[], counts: PriceList['co
   }
 }
 
-/** Makes a model's price lists for all plans. A plan has a factor for all prices, or its own (ruling C11). */
+/** Makes a model's price lists for all plans. A plan has a factor for all prices, or prices of its own (ruling C11). */
 export function readPlans(
   { id, prices }: { id: string; prices: PricesEntry },
   { plans = {}, calendars = {} }: { plans?: PlanEntries; calendars?: Calendars },
@@ -228,7 +228,7 @@ function checkCalendar(
     report([...at, 'zone'], `must be the zone of its calendar ${name}, ${calendar.zone}: whose days are meant?`)
 }
 
-/** Two years, in which every time zone changes its clocks in every way. */
+/** A span of two years, in which every time zone makes each of its clock changes. */
 const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
 
 /**

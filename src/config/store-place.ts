@@ -78,7 +78,7 @@ function parseUrl(store: string): URL | null {
   return url
 }
 
-/** @property earlierStore the default store of releases before 0.2.0; set if it differs from today's */
+/** @property earlierStore the default store of releases before 0.2.0; set if today's default is another place */
 type StoreChoice = { store: StorePlace; earlierStore: string | undefined }
 
 /**

@@ -208,7 +208,9 @@ export function timeZoneMistake(name: string): string | undefined {
   return `must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata${meant ? `; ${meant}` : ''}`
 }
 
-/** Whether the percent-escapes in a part of a URL are valid. Passwords with special characters have some. */
+/**
+ * Whether the percent-escapes in a part of a URL are valid. A password with special characters contains such escapes.
+ */
 export function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text)

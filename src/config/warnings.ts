@@ -17,7 +17,7 @@ import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 import { formatAddress } from './values.ts'
 
-/** A valid setting that is probably a mistake. `message` follows the key in a sentence. */
+/** A valid setting that is probably a mistake. `message` ends a sentence that begins with the key. */
 type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
