@@ -18,8 +18,10 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known key.
- * @throws GatewayError 401, 429; 500 if the store must be read and is silent, which does not count as a failure (ruling C5)
+ * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known
+ * key.
+ * @throws GatewayError 401, 429; 500 if the store must be read and does not answer, which counts as no failure of the
+ *   client (ruling C5)
  */
 export async function identify(
   gateway: Gateway,
@@ -94,7 +96,7 @@ export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Pr
 /**
  * Holds the estimated cost of the answer (ruling C2): sets this credit aside and records it. For a fallback chain, this
  * is the cost at its dearest model (ruling Y23).
- * @returns the release. @throws GatewayError 402, 429, 500
+ * @returns a function that releases the hold. @throws GatewayError 402, 429, 500
  */
 export async function takeHold(
   config: Config,

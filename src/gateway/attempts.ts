@@ -27,9 +27,9 @@ export type AttemptsParts = {
   model: Model
   /** The further entries of a fallback chain (ruling Y23); undefined for a plain model. */
   chain?: ChainWalk | undefined
-  /** The conversation key scoped to the account; picks the upstream account (ruling P6). */
+  /** The conversation key, scoped to the account. It decides which upstream account is asked (ruling P6). */
   affinity: string | undefined
-  /** Picks the upstream account for a request without a conversation key (ruling Y24). */
+  /** Decides which upstream account is asked if the request has no conversation key (ruling Y24). */
   likeness?: Likeness | undefined
   /** The counted memory of the request body. It is given back when the body is released. */
   share: BodyShare
@@ -517,7 +517,7 @@ class Failover {
     if (sealed !== undefined) this.stay?.continuesAs(sealed, isUnsealed)
   }
 
-  /** The attempt under way failed. @returns the decision what to do about it */
+  /** Notes that the attempt under way failed. @returns what to do about it */
   failed(failure: Failure): Verdict {
     const { target } = this.#choice!
     const judged = judge(failure, target.model)

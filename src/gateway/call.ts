@@ -12,7 +12,7 @@ export interface Call {
   readonly ip: string
   /** Whether the client has left. Bytes written after that are lost. */
   readonly isGone: boolean
-  /** Value of a request header by its lower-case name; repeated ones joined by a comma. */
+  /** The value of a request header, by its lower-case name. Repeated headers are joined by commas. */
   header(name: string): string | undefined
   /**
    * Reads the whole body, which counts against `share` while it arrives. The caller owns the bytes and may free them.
@@ -36,8 +36,8 @@ export interface Call {
   /** Closes the connection without ending the answer. */
   destroy(): void
   /**
-   * Receives what the client does while its answer is sent; removed at the end. It is one object: see
-   * docs/decisions/0012.
+   * Receives what the client does while its answer is sent. It is removed at the end. docs/decisions/0012 says why it
+   * is an object.
    */
   listener: CallListener | undefined
 }

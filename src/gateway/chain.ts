@@ -185,7 +185,7 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
   return { first, walk: new ChainWalk(chain, record, first, further.map(withoutRequest), stays) }
 }
 
-/** Leaves out entries whose estimated cost exceeds what is left of the budget. If these are all entries, all stay. */
+/** Leaves out entries whose estimated cost exceeds what is left of the budget. If all entries exceed it, all stay. */
 function withinBudget<Entry extends EntryChoice>(
   entries: readonly Entry[],
   leftNanos: bigint | undefined,

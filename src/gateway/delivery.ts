@@ -246,7 +246,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  /** Sends the head of a stream in time, and signs of life after it (ruling U4). */
+  /** Sends the head of a stream in time, and keep-alives after it (ruling U4). */
   #breakSilence(nowMs: number): void {
     const relay = this.#relay
     if (relay === undefined) return

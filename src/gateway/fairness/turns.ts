@@ -9,7 +9,10 @@ export const heavyBytes = 262_144
 /** The next heavy request waits as long as the last heavy request took, but at most this long, in ms. */
 const restMaxMs = 50
 
-/** The use of an account is summed over this window and the one before it; the account with the least comes first. */
+/**
+ * The use of an account (requests, weighted by size) is summed over this window and the one before. The least comes
+ * first.
+ */
 const windowMs = 1_000
 
 /** The most requests that are begun in one turn of the event loop. */
@@ -33,8 +36,9 @@ export type Turns = ReturnType<typeof createTurns>
 /**
  * Decides which request begins when not all can begin at once (decision 0020). A request is read, checked and
  * translated in one piece, during which nothing else runs. Many such pieces in one turn of the event loop would delay
- * all answers. So requests are begun for only `budgetMs` in a turn, and the rest waits. Among the waiting, the account
- * that used least in the last seconds comes first. While the loop is idle, a turn costs only a look at the clock.
+ * all answers. So requests are begun for only `budgetMs` in a turn, and the rest waits. Among the waiting requests,
+ * those of the account that used least in the last seconds come first. While the loop is idle, a turn costs only a look
+ * at the clock.
  */
 export function createTurns({ clockMs, soon, after }: TurnParts) {
   /** When this turn of the loop began its first request; undefined if it has begun none. */
@@ -51,7 +55,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
   /**
    * Resolves when it is this request's turn, at once if nothing else waits.
    * @param bytes of its body
-   * @throws GatewayError 429 after a wait of `patienceMs`; only requests of the accounts that use most wait so long
+   * @throws GatewayError 429 after a wait of `patienceMs`; only the accounts that use most wait so long
    */
   async function take(accountId: string, bytes: number): Promise<void> {
     const nowMs = clockMs()
