@@ -22,8 +22,8 @@ type SentToModel = {
 
 /**
  * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one
- * wire the two bodies are compared. `null` counts as absent (ruling R7). A loss is dropped or changed content. A loss
- * inside a field gets a row of its own at the end, unless it has one already.
+ * wire the two bodies are compared. `null` counts as absent (ruling R7). A loss is content that was dropped or changed.
+ * A loss inside a field gets a row of its own at the end, unless it has one already.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
@@ -57,7 +57,7 @@ function isOfAPart(wire: ClientWire, field: string): boolean {
 
 const partly = new Set(['system', 'tools', 'stop'])
 
-/** The top-level fields, each once, and after each one those of its members that have an outcome of their own. */
+/** Lists each top-level field once. Its members that have an outcome of their own follow it. */
 function namesIn(body: ClientBody, fields: FieldTable): string[] {
   const inner = [...fields.keys()].filter((field) => field.includes('.'))
   return presentKeys(body).flatMap((key) => {

@@ -105,8 +105,8 @@ export type Snapshot = {
 type Snapshots = ReturnType<typeof createSnapshots>
 
 /**
- * The configuration in force, and earlier ones that requests still use. A request keeps the snapshot that it took to its
- * end, retries included. A snapshot that is no longer in force closes with its last request (U14).
+ * The configuration in force, and earlier ones that requests still use. A request keeps its snapshot until it is over,
+ * through all retries. A snapshot that is no longer in force closes with its last request (U14).
  */
 export function createSnapshots(first: Snapshot) {
   /** The number of requests that use each snapshot. The snapshot in force is always in the map. */

@@ -33,7 +33,7 @@ import type { CallRecord } from './record.ts'
 
 /**
  * Handles one inference request to its end, under the configuration that is in force when it arrives (U14).
- * @param payer the key that pays if the client shows none, because an operator uses the playground (operate §4)
+ * @param payer the key that pays for an operator's request from the playground, which comes without a key (operate §4)
  */
 export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: ApiKey): Promise<void> {
   const { snapshot, release } = gateway.snapshots.take()
@@ -98,7 +98,7 @@ const noDigest = 'no key'
 /**
  * Runs a request from the playground. An operator sends it on behalf of an account, without a key. An owner sends it
  * with their key. It is then handled like any other request.
- * @param keyDigest of the owner's key
+ * @param keyDigest the digest of the owner's key
  * @throws GatewayError
  */
 export async function play(
@@ -168,7 +168,7 @@ export type ReadRequest = {
   /** The conversation key scoped to the account. */
   affinity: string | undefined
   /**
-   * The digests that a request without a conversation key shares with similar requests. Undefined unless they choose
+   * The digests that a request without a conversation key shares with similar requests. Undefined if they do not decide
    * its upstream account (ruling Y24).
    */
   likeness?: Likeness | undefined

@@ -8,9 +8,9 @@ import type { Gateway, Snapshot } from './gateway.ts'
 import { type Evidence, evidenceOf } from './settle.ts'
 
 /*
- * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens if we end it at a stop
- * sequence, or if the client leaves. This module decides whether and until when to read the upstream on, and which of its
- * figures count. It does not know who reads, or what a client is shown.
+ * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens if we end it at a
+ * stop sequence, or if the client leaves. This module decides whether the upstream is read further, for how long, and
+ * which of its figures count. Other modules do the reading, and decide what the client gets.
  */
 
 /** The longest wait for figures after we have ended an answer at a stop sequence, in ms (ruling C12). */
@@ -33,7 +33,7 @@ type ReadingOnParts = {
  *     a part, and has left                 `billing.read_on`        if figures that decide the bill come late
  *     nothing, and has left                `timeouts.settle_window` always
  *
- * @param told the model's report when the client got its last piece; undefined if it has nothing
+ * @param told the model's report at the time of the client's last piece; undefined if the client has no piece
  * @returns undefined if no new figures are expected, there is no time, or too many upstreams are read on
  */
 export function readOn(
@@ -51,7 +51,7 @@ export function readOn(
 
 /** One upstream that is read on. It occupies a place of `Readers` until `close`. */
 export class ReadingOn {
-  /** The model's report when the client got its last piece; undefined if the client has nothing of the answer. */
+  /** The model's report at the time of the client's last piece; undefined if the client has no piece of the answer. */
   readonly told: UsageReport | undefined
   readonly #parts: ReadingOnParts
   readonly #sinceMs: number
@@ -66,7 +66,7 @@ export class ReadingOn {
     this.end = end
   }
 
-  /** Whether the client has something of the answer, or will get it with the figures. */
+  /** Whether the client has a part of the answer, or gets the answer once its figures are known. */
   get isAnswered(): boolean {
     return this.told !== undefined
   }
@@ -82,7 +82,8 @@ export class ReadingOn {
   }
 
   /**
-   * Whether the time is up, or the configuration was replaced: an old configuration is not kept for figures.
+   * Whether the time is up, or the configuration was replaced. Waiting for figures does not keep an old configuration
+   * in use.
    * @param nowMs monotonic
    */
   isOver(nowMs: number): boolean {
@@ -141,13 +142,13 @@ export function withoutLaterOutput(report: UsageReport, told: UsageReport): Usag
  */
 const speakingMsMin = 1_000
 
-/** Measures how a model spends the time of its answer, which is the evidence for reasoning without a count (ruling C12). */
+/** Measures how long a model is silent, reasons and speaks, to estimate reasoning that it does not count (C12). */
 export class Pace {
   #stage: Stage = 'silent'
   #sinceMs: number
   readonly #spentMs: Record<Stage, number> = { silent: 0, reasoning: 0, speaking: 0 }
   #hasMarks = false
-  /** The reasoning time while the client still wanted the answer. */
+  /** The reasoning time until the answer was over for its client; undefined before that. */
   #reasonedMs: number | undefined
 
   /** @param startedMs time of the request; all times are monotonic */
@@ -163,7 +164,7 @@ export class Pace {
     if (stage === 'reasoning') this.#hasMarks = true
   }
 
-  /** Leaves out the time since the last call: nothing was read in it, so it was not the model's time. */
+  /** Leaves out the time since the last call. The gateway did not read then, so the model did not cause the delay. */
   skip(nowMs: number): void {
     this.#sinceMs = nowMs
   }
@@ -178,7 +179,7 @@ export class Pace {
   /**
    * Estimates the reasoning tokens that the stream does not show: the reasoning time, multiplied by the token rate of
    * the answer. The rate may be measured while reading on.
-   * @param isAsked whether the model was asked to reason; if not, only time between marks counts (ruling Y7)
+   * @param isAsked whether the model was asked to reason; if not, only time that the stream marks counts (ruling Y7)
    * @returns 0 if no word of the answer came, because there is no rate then
    */
   hiddenTokens({ reasoningTokens, answerTokens }: Spoken, isAsked: boolean): number {
@@ -187,7 +188,7 @@ export class Pace {
     return Math.max(0, Math.round((this.#reasonedMs ?? this.#reasoned()) * perMs) - reasoningTokens)
   }
 
-  /** The time spent reasoning. Without marks in the stream, this is the time until the first word. */
+  /** The time spent reasoning. If the stream does not mark reasoning, this is the time until the first word. */
   #reasoned(): number {
     return this.#hasMarks ? this.#spentMs.reasoning : this.#spentMs.silent
   }

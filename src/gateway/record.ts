@@ -15,7 +15,7 @@ type Trace = {
   readonly isSampled: boolean
 }
 
-/** One step from an entry of a chain to a further one, by their ids. */
+/** A step from one entry of a fallback chain to a later one. Both are given by their ids. */
 type ChainHop = { from: string; to: string; cause: PassedOverFor }
 
 /** One try at one upstream account for logs and reports: names, fixed words and times. */
@@ -39,9 +39,9 @@ export type Try = {
 }
 
 /**
- * Why no attempt followed the last failure (ruling U1). `seen`: the client had seen a part of the answer. `final`: no other
- * target would do better, or the request was released. `attempts`: three were made. `budget`: the next target's budget of
- * retries is used up. `nobody`: no target is left.
+ * Why no attempt followed the last failure (ruling U1). `seen`: the client had seen a part of the answer. `final`: no
+ * other target would do better, or the request's body was freed from memory. `attempts`: three were made. `budget`: the
+ * next target's budget of retries is used up. `nobody`: no target is left.
  */
 export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 
@@ -56,7 +56,7 @@ export type CallRecord = {
   id: string
   /** Undefined if the caller sent no trace and none is exported. */
   trace?: Trace
-  /** The start by the wall clock, which may be set while the request runs. */
+  /** The start by the wall clock. Someone may set that clock while the request runs. */
   startedMs: number
   /** The same moment by the monotonic clock, to which the times of `tries` are relative. */
   beganMs?: number
@@ -135,7 +135,9 @@ export type CallRecord = {
   flags?: readonly string[]
 }
 
-/** Receives each request once, when it is over. The log and the counters are listeners. @param bug ours, if one ended the request */
+/**
+ * Receives each request once, when it is over, for example for the log. @param bug a bug of ours that ended the request
+ */
 export type RecordListener = (record: CallRecord, bug?: unknown) => void
 
 /** Makes listeners independent: if one throws, the others still get the record, and the process goes on (faults F-P7). */
@@ -164,8 +166,8 @@ export interface Tracing {
 const [answersMax, answersMin] = [20, 5]
 
 /**
- * Whether an outcome is a failure. An outcome that is not listed says nothing about the model: the client left, was
- * refused, or was cut by our drain.
+ * Whether an outcome is a failure. An outcome that is not listed says nothing about the model: the client left or was
+ * refused, or our shutdown cut the answer.
  */
 const isFailure: Partial<Record<RequestOutcome, boolean>> = {
   ok: false,
@@ -179,9 +181,9 @@ type AnswerBits = { bits: number; count: number }
 
 /**
  * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of its last
- * answers failed. Cooldowns do not show this: a model's only account does not cool for failures that may pass. It stays
- * ready although no client gets an answer. A model is judged by what its clients got, an account by its own attempts.
- * Only answers of this process count.
+ * answers failed. Cooldowns do not show this: a failure that may be temporary does not start a cooldown of a model's
+ * only account. The account stays ready although no client gets an answer. A model is judged by what its clients got,
+ * an account by its own attempts. Only answers of this process count.
  */
 export class LastAnswers {
   /** Answers by model, and then by upstream and account. The model itself has the key `''`. */

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 import type { Flow } from './fairness/places.ts'
 import type { Snapshot } from './gateway.ts'
 
-/** A failed attempt, with the facts that its error for the client is made of. */
+/** A failed attempt, with the facts from which the client's error is made. */
 export type Failed = {
   failure: Failure
   verdict: Verdict
@@ -19,7 +19,7 @@ export type Failed = {
   of?: { model: Model; exchange: Exchange }
 }
 
-/** The paths that clients know. */
+/** The paths that clients know. Error texts may contain them. */
 const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))
 
 type RefuseParts = { flow: Flow; snapshot: Snapshot; model: Model; exchange: Exchange }
@@ -39,8 +39,8 @@ export function refuse(
 
 /**
  * Returns the provider's error text for operators: after the scrub, at most 400 characters, and without parts that
- * repeat the request (CON-4). Undefined if there is none, if the scrub removes all of it, or if the request was
- * released.
+ * repeat the request (CON-4). Undefined if there is none, if the scrub removes all of it, or if the request's body was
+ * freed from memory.
  */
 export function providerText(parts: RefuseParts, target: Target | undefined, { fault }: Failure): string | undefined {
   const { flow, snapshot, exchange } = parts

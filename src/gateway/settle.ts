@@ -50,7 +50,7 @@ type Bill = {
   amountNanos: bigint
   /** The prices that the amount was computed from. */
   set: PriceSet
-  /** The charge of the provider by its price list, and the prices used from it; undefined if no list is configured. */
+  /** The provider's charge by its price list, and the prices used for it; undefined if no such list is configured. */
   cost: { set: PriceSet; nanos: bigint } | undefined
   /** The provider's own bill, as its answer reports it. */
   costReported: string | undefined
@@ -201,8 +201,8 @@ const undated = /(?:-latest|-0|:[a-z]+)$/
 
 /**
  * Whether an answer with this model name comes from the requested model (ruling Y13). It does if the name equals the
- * upstream's name for the model. Case, the edition, and a vendor or a path before either name do not matter, but two
- * different editions mean two models. Names that the profile lists are accepted too.
+ * upstream's name for the model. Case does not matter, nor a vendor or a path before either name. One name may lack the
+ * edition, but two different editions are two models. Names that the profile lists are accepted too.
  */
 export function isAnsweredBy(name: string, served: Pick<Serving, 'upstreamModel' | 'profile'>): boolean {
   if (name === served.upstreamModel) return true

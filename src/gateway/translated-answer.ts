@@ -51,7 +51,7 @@ abstract class TranslatedAnswer {
   /** Whether the model has finished or failed, so that nothing more can be learned from it. */
   isSpent = false
   #blocks = 0
-  /** The tokens shown when the answer was over for the client before the model had finished; undefined until then. */
+  /** The estimated output when `hush` was called: then the answer was over for the client, but not for the model. */
   #shownTokens: number | undefined
 
   constructor(plan: AnswerPlan) {
