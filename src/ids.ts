@@ -17,9 +17,7 @@ export function sha256Base62(text: string, length: number): string {
   return digits.slice(0, length)
 }
 
-/**
- * One division gives eight digits, which a number holds exactly. A division for each digit takes three times as long.
- */
+/** Eight digits of base 62 as one number, which is still exact. Dividing once per digit takes three times as long. */
 const eightDigits = 62n ** 8n
 
 /** Returns the first ten hex characters of the text's SHA-256. They suffice to distinguish the names in one request. */

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { every } from './timers.ts'
 
-/** The largest value that the flags accept, in ms: about 25 days, so the reducer practically never starts. */
+/** The largest value that the flags accept, in ms: about 25 days, so V8's memory reducer practically never starts. */
 const never = 2 ** 31 - 1
 
 /** Flags that V8 reads when it needs them. All supported versions of Node know them, except those with `sinceV8`. */
@@ -67,9 +67,7 @@ type TidySources = {
  * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /**
-   * For each row of `worthwhile`, the least memory since its last collection. Later memory above that may be garbage.
-   */
+  /** The least memory in use since the last collection by each row of `worthwhile`. Memory above it may be garbage. */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {
