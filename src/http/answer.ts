@@ -15,8 +15,8 @@ export function errorBody(error: GatewayError, requestId: string, wire: ClientHa
 export type FormError = (error: GatewayError, path: string, requestId: string) => { lines: string; body: string }
 
 /**
- * Makes the error in the envelope of its path's wire. A wrong method makes any URL unknown, so it has no wire (ruling
- * R3).
+ * Makes the error in the envelope of its path's wire. With a wrong method, every URL is unknown and belongs to no wire
+ * (ruling R3).
  */
 export const formClientError: FormError = (error, path, requestId) => {
   const wire = error.code === 'unknown_url' ? undefined : wireAt(path)
@@ -39,7 +39,7 @@ export function sendError(exchange: HttpExchange, { status, lines, body, closes,
 /** A refused request keeps its connection if its body is declared with at most this length, in bytes. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
-/** The longest time for which a client may read nothing of an answer that costs nothing, in ms (faults F-C9). */
+/** The longest time that a client may read nothing of an answer that is not billed, in ms (faults F-C9). */
 const stallMs = 60_000
 
 /**
@@ -141,7 +141,7 @@ export type Unwanted = { pause(): void; resume(): void }
 
 /** The most bytes of all requests together to discard in one turn of the event loop. */
 const bytesPerTurn = 524_288
-/** The most requests to resume in one turn. Each may bring one more piece after it is paused, so these fill a turn. */
+/** The most requests to resume in one turn. Each may deliver 64 KiB before it is paused again, which fills a turn. */
 const requestsPerTurn = 8
 /** The pause between two turns, in ms, for other work. It still allows a quarter of a gigabyte per second. */
 const pauseMs = 2

@@ -20,7 +20,7 @@ export interface ListenerHost extends ListenerTerms {
   refuse(connection: Connection, refused: Refused): void
 }
 
-/** The accepted methods. Node's parser knows the same: from the IANA registry and from common extensions. */
+/** The accepted methods, the same as in Node's parser: those of the IANA registry, and common extensions. */
 const methods = new Set(
   'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'.split(
     ' ',
@@ -64,7 +64,7 @@ export class Connection implements ExchangeHost {
     socket.on('data', (bytes: Buffer) => this.#take(bytes))
     socket.on('drain', () => this.exchange?.listener?.clientReady())
     socket.on('end', () => this.#takeEnd())
-    // A client that resets its connection is gone, which the close that follows reports.
+    // After a reset by the client, the `close` event follows and reports that the client is gone.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => this.#takeClose())
   }

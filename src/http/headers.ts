@@ -20,7 +20,7 @@ const exposed = [
  * request's head. Those were checked (`http1/heads.ts`), so no value can contain a line end.
  */
 
-/** The headers with window and balance when the head is sent (ruling R13). No header has costs or prices (spec 1.8). */
+/** The current rate window and balance as headers (ruling R13). No header has costs or prices (spec 1.8). */
 export function standingLines({ balance, window }: ToldStanding, tellsBalance: boolean): string {
   const ofWindow = window
     ? `x-ratelimit-limit-requests: ${window.limit}\r\nx-ratelimit-remaining-requests: ${window.left}\r\nx-ratelimit-reset-requests: ${window.resetSeconds}\r\n`
@@ -28,7 +28,7 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
   return tellsBalance ? `${ofWindow}x-triwire-balance: ${balance}\r\n` : ofWindow
 }
 
-/** The shares of a budget from which clients warn, the highest first. */
+/** The spent shares of a budget at which clients warn their user, the highest first. */
 const warnedShares = [0.95, 0.75] as const
 
 /** The headers by which Claude Code warns a person of the end of their budget (wires seen on 27 November 2026). */
@@ -78,7 +78,7 @@ export function errorLines(requestId: string, wire: ClientHalf | undefined, erro
   return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
 }
 
-/** The headers that answer a preflight. They repeat all requested names, as `*` lacks `authorization` (ruling R8). */
+/** The headers that answer a preflight. They repeat all requested names: `*` does not include `authorization` (R8). */
 export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
   const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
   const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key, x-triwire-labels'}\r\n`

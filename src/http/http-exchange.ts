@@ -24,7 +24,7 @@ export interface ExchangeHost {
 /** Publishes each exchange that begins, for tests. */
 const begun = channel('triwire:http:exchange')
 
-/** Texts longer than this are encoded before they are written, in characters. */
+/** Texts of more characters than this are encoded before they are written. */
 const textMax = 8_192
 
 /** The time between two checks that a slow client still reads its answer, in ms. */

@@ -225,7 +225,7 @@ function noteRefusal(
   return { error, bug: isOurs ? thrown : undefined }
 }
 
-/** Adds where people find the reason of a refusal: missing credit, a full window, or an invalid key (CON-P2). */
+/** Adds the URL of the page that explains a lack of credit, a full rate window, or an invalid key (CON-P2). */
 function namePage(error: GatewayError, ownPage: string | undefined): GatewayError {
   if (ownPage === undefined) return error
   const { code, reason = '' } = error

@@ -233,7 +233,8 @@ class Guests {
   /** Connections with a request, in the order of their last answers. */
   readonly #known = new Set<Guest>()
   /**
-   * Idle connections that close soon unless a request arrives on them. There are at most as many as two turns accept.
+   * Idle connections that close soon unless a request arrives on them. Two turns of the event loop accept at most as
+   * many.
    */
   readonly #leaving = new Set<Guest>()
 
