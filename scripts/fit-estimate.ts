@@ -140,16 +140,16 @@ function write(weights: number[]): void {
     new URL('../src/inference/estimate-weights.ts', import.meta.url),
     `// Written by scripts/fit-estimate.ts; in 1/1024 token.
 
-/** Every group of up to three digits is one token. */
+/** A group of up to three digits is one token. */
 export const digitGroupWeight = ${digitGroupWeight}
 
-/** Per kind of piece: first every further character, then the lengths 1, 2, … */
+/** A row for each of \`pieceKinds\`: first for each character beyond the last slot, then for the lengths 1, 2, … */
 // biome-ignore format: one kind is one line.
 export const pieceWeights = new Int32Array([
 ${rows.join('\n')}
 ])
 
-/** Per script: a run, every character in it. */
+/** Two weights for each script: for a run of it, and for each character in the run. */
 // biome-ignore format: one script is one line.
 export const scriptWeights = new Int32Array([
 ${scriptRows.join('\n')}

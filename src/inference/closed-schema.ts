@@ -129,8 +129,8 @@ function isDefinition(reference: string, root: Schema): boolean {
 /** Whether a definition contains itself. Each reference is visited once, so the time stays linear. */
 function refersToItself(root: Schema): boolean {
   /**
-   * For each definition: how many definitions it refers to that may still be recursive, and which definitions refer
-   * to it.
+   * `left`: for each definition that may still be recursive, how many such definitions it refers to. `usersOf`: for
+   * each definition, which ones refer to it.
    */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()
@@ -139,7 +139,7 @@ function refersToItself(root: Schema): boolean {
   )
   for (const [name] of definitions) usersOf.set(name, [])
   for (const [name, schema] of definitions) {
-    // Any other reference is judged by `canClose`, where it stands.
+    // Only references to definitions count here. `canClose` judges all others.
     const refs = [...findRefs(schema)].filter((ref) => usersOf.has(ref))
     left.set(name, refs.length)
     for (const ref of refs) usersOf.get(ref)!.push(name)

@@ -2,7 +2,7 @@ import { holdsWord, placesOf } from '../bytes/json.ts'
 
 /*
  * Estimates the tokens of images and documents. No tokenizer reads these. The rules are ours and close to the counts
- * that models report. They are bounded, so that an image of many megabytes does not count like a library
+ * that models report. They are bounded, so that an image of many megabytes does not count as millions of tokens
  * (docs/token-estimate.md).
  */
 

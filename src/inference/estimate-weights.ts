@@ -1,9 +1,9 @@
 // Written by scripts/fit-estimate.ts; in 1/1024 token.
 
-/** Every group of up to three digits is one token. */
+/** A group of up to three digits is one token. */
 export const digitGroupWeight = 1024
 
-/** Per kind of piece: first every further character, then the lengths 1, 2, … */
+/** A row for each of `pieceKinds`: first for each character beyond the last slot, then for the lengths 1, 2, … */
 // biome-ignore format: one kind is one line.
 export const pieceWeights = new Int32Array([
   // lower after blank
@@ -46,7 +46,7 @@ export const pieceWeights = new Int32Array([
   10, 860, 912, 951, 988, 1017, 1041, 1061, 1078, 1093, 1107, 1119, 1131, 1143, 1154, 1164,
 ])
 
-/** Per script: a run, every character in it. */
+/** Two weights for each script: for a run of it, and for each character in the run. */
 // biome-ignore format: one script is one line.
 export const scriptWeights = new Int32Array([
   433, 237, // accented

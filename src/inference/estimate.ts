@@ -24,7 +24,11 @@ export const weightUnit = 1024
  */
 export const lengthSlots = 16
 
-/** The kinds of pieces, each a row of `lengthSlots` weights. `lead` and `shape` in `sumWeights` give a word's row. */
+/**
+ * The kinds of pieces. Each has a row of `lengthSlots` weights. Words differ by their letters and by the character
+ * before them: `Title` is one capital and small letters, `UPPERlower` is several capitals and small letters. `alone`
+ * means that neither a blank nor a mark comes before. `lead` and `shape` in `sumWeights` give the row of a word.
+ */
 export const pieceKinds = [
   'lower after blank',
   'lower after mark',
@@ -63,11 +67,11 @@ const digit = 3
 const blank = 4
 const newline = 5
 const firstScript = 6
-/** The first script of drawing signs. All scripts after this one are signs too. */
+/** The first of the scripts that are signs, such as lines and boxes. All scripts after it are signs too. */
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
-/** In a run of equal marks or signs, this many count one by one. A longer run is usually a drawn line. */
+/** The characters that count in full in a run of one mark or sign. A longer run is usually a drawn line. */
 const spelledTimes = lengthSlots - 1
 /** Beyond `spelledTimes`, this many characters of a run count as one. */
 const longRunShare = 16
@@ -225,8 +229,8 @@ function pieceWeight(pieces: WeightTable, kind: number, length: number): number 
 /*
  * Estimates the tokens of a JSON body before parsing (rulings C2, C3). The estimate decides how much credit is set
  * aside for a request, and bills it if the model reports nothing. It is coarser and much cheaper than that of a text.
- * Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. Keys and brackets count as
- * text, because models see other text in their place.
+ * Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys and brackets count
+ * as text. Models do not see them, but other text that stands for them.
  */
 
 /** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
@@ -248,7 +252,7 @@ const byteWeights = {
   /** For the start of each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For every other escape. Newlines and tabs form one indentation, so the second of two neighbours weighs less. */
+  /** For every other escape. Adjacent newlines and tabs form one indentation, so each after the first weighs less. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,

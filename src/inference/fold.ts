@@ -11,7 +11,7 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   const blocks: FoldedBlock[] = []
   /** The texts of the open blocks. A plain string could keep in memory the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
-  /** The last piece of each call in which every piece repeats and extends the previous piece. */
+  /** Calls whose pieces each repeat the piece before and extend it. The value is the last piece of such a call. */
   const repeating = new Map<number, string>()
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined
@@ -53,8 +53,8 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   }
 
   /**
-   * If the joined arguments are no JSON and each piece repeats all before it, the last piece is the arguments (ruling
-   * Y4).
+   * Some models repeat all arguments so far in each piece. If the joined pieces are no JSON object, but the last piece
+   * is one, the last piece is taken as the arguments (ruling Y4).
    */
   function readCumulative(folded: FoldedBlock, last: string | undefined) {
     if (last !== undefined && last !== folded.text && !isJsonObject(folded.text) && isJsonObject(last))

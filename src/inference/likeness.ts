@@ -12,7 +12,7 @@ export type Likeness = {
    * have the same.
    */
   opener: string
-  /** Whether the preamble is too small for any prompt cache. Then routing to its previous upstream gains nothing. */
+  /** Whether the preamble is too small for any prompt cache. Then it does not matter which account had it before. */
   isSmall: boolean
   /** The estimated tokens of the request's input. */
   tokens: number

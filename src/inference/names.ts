@@ -44,7 +44,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
 
   /**
    * The preferred name for a tool.
-   * @param bearers how many declared tools may have the bare name: 1 if this tool is declared, else 0
+   * @param bearers how many declared tools may have the bare name: 1 (this tool itself) if it is declared, else 0
    */
   function candidateFor(tool: ToolName, bearers: 0 | 1): string {
     if (!tool.namespace) return tool.name
@@ -72,7 +72,7 @@ function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, l
 
 /** A key for a tool. Two tools get the same key if both name and namespace are equal. */
 export function keyOf({ name, namespace }: ToolName): string {
-  // The length separates names that contain the separator themselves.
+  // Because of the length, keys differ even if a name contains the separator itself.
   if (!namespace && !name.startsWith('\u0000')) return name
   return `\u0000${namespace?.length ?? 0}:${namespace ?? ''}${name}`
 }

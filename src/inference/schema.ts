@@ -107,7 +107,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  // Branches that refer to one another would be copied without end. Beyond this size, their properties allow anything.
+  // The size is limited, because branches may refer to one another. Beyond it, a property becomes `{}` (anything).
   let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {

@@ -154,7 +154,7 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
 
 /**
  * @param counting counts the visited states
- * @returns the longest state that the text ends with, including this character
+ * @returns the longest state with whose text the input ends, after this character
  */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {

@@ -6,11 +6,11 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 
 /**
  * Moves reasoning that a model writes between tags in its text into a reasoning block. Tags count only at the beginning
- * of the first text. Later tags are literal text, since a model may write about tags.
+ * of the first text. Later tags are ordinary text, since a model may write about tags.
  *
  * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of them
  * (BUG-6). Then the reasoning field counts, and the text between the tags is dropped. A piece of the field does not end
- * the text block. In such an answer, the text after a further thought in the field may begin with tags again.
+ * the text block. If the field later has another thought, the text after it may begin with tags again.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -32,23 +32,23 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
    * field.
    */
   #unproven: string | undefined
-  /**
-   * The part of the unproven text after the end of the thought: blanks only. Blanks before its first word are
-   * ignored.
-   */
+  /** Blanks at the end of the unproven text, after its repetition of the thought. */
   #beyond = ''
+  /** Whether the unproven text has a word yet. Blanks before its first word are ignored. */
   #hasWord = false
   #count = 0
   /** The text block that is being read, and the block that we have opened for it. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
-  /** Whether text followed the last piece of the reasoning field. Whether the last block of text or field was cut. */
+  /** Whether text followed the last piece of the reasoning field. */
   #hasRead = false
+  /** Whether the last block of text or of the field was cut. */
   #wasCut = false
   /** Text without an opening tag came before the reasoning field. So either of the two may repeat the other. */
   #isImplied = false
-  /** The field's thought that the text has not repeated yet, and the tagged text that the field has not repeated yet. */
+  /** Text of the reasoning field that the tagged text has not repeated yet. */
   #thought: string | undefined
+  /** Tagged text that the reasoning field has not repeated yet. */
   #unrepeated = ''
   /** Whether a thought came both in the reasoning field and before a closing tag. */
   #isMirrored = false
@@ -175,7 +175,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
         this.#think(rest.slice(0, rest.length - keep))
         return
       }
-      // The unproven text is now proven to be a thought. The part that the reasoning field has not contained is new.
+      // The unproven text is now proven to be a thought. Only the part that the reasoning field did not contain is new.
       if (this.#unproven !== undefined) this.#isImplied = true
       this.#unproven = undefined
       this.#think(rest.slice(0, at))
@@ -227,7 +227,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * Decides the meaning of the withheld text. No text that could contain tags will follow.
+   * Decides the meaning of the withheld text. Called when no later text can contain tags.
    * @param isWhole whether the answer has ended uncut. Text that repeats the thought is then shown as the answer.
    */
   #endText(isWhole = false) {
