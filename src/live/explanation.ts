@@ -53,9 +53,7 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/**
- * Explains a request that only the ledger knows. Facts that it lacks are null, and it has one step of a fallback chain.
- */
+/** Explains a request that only the ledger knows. Its missing facts are null. Of a fallback chain it has one step. */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill

@@ -36,7 +36,9 @@ const [spendersMax, foundMax] = [5_000, 1_000]
 /** The most keys that are checked as the cause of a sudden spend: those that spent most in the hour. */
 const leapersMax = 20
 
-/** An account with at least this many times its spend of the week is not expected to run dry, even a new account. */
+/**
+ * An account, even a new one, will not run dry soon if its balance is at least this many times its spend of the week.
+ */
 const dryTimes = 4n
 
 const [dayMs, weekMs] = [86_400_000, 7 * 86_400_000]
@@ -356,7 +358,7 @@ function costIn({ sums }: Series, bucket: number): bigint {
   return sums[0]![bucket] ?? 0n
 }
 
-/** Makes the question for the total cost between each two of these moments. */
+/** Makes the question for the total cost of each span between two consecutive moments. */
 function questionOf(moments: readonly number[]): UsageQuestion {
   const bounds = moments.map((ms) => ms / quarterMs)
   return { bounds, daysOf: undefined, by: [], only: {}, sums: ['cost'], times: [], top: 1, sort: 'cost' }

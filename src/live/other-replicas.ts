@@ -20,7 +20,7 @@ type OtherReplicasParts = {
   loopback: string
   /** The key of this server's own door, the path on which it answers other servers. */
   key: string
-  /** Returns the token that the server with a key requires at its door. */
+  /** Returns the token that the server with this key requires at its door. */
   tokenOf(key: string): string
   /** Monotonic, in ms. */
   clockMs(): number
@@ -81,8 +81,8 @@ export class OtherReplicas {
   }
 
   /**
-   * Passes a request on to another server, which shares the port of this one. A server on another machine reaches only
-   * the port, and the system chooses which server gets a connection.
+   * Passes a request on to another server, which shares the port of this one. From another machine, a server reaches
+   * only the shared port. The operating system then chooses which server of the port gets the connection.
    */
   readonly pass = async (key: string, name: string, body: string): Promise<ApiAnswer> => {
     await this.list()

@@ -16,7 +16,7 @@ type RecentsOptions = {
   requestsMax?: number
   /** The most requests without an account. They were refused early, and must not displace the others. */
   namelessMax?: number
-  /** The most bytes of requests with an account, as `sizeOf` counts them; an eighth of it for requests without one. */
+  /** The most bytes of requests with an account (see `sizeOf`). Requests without an account get an eighth of that. */
   bytesMax?: number
 }
 
@@ -186,7 +186,7 @@ function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/** Estimates the bytes of a request, rather too high. Its numbers take some 400, a try or a loss 100 plus its texts. */
+/** Estimates the bytes of a request, with a margin. Its numbers take some 400, each try or loss 100 plus its texts. */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)
@@ -239,8 +239,8 @@ export class PackedRecords {
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /**
-   * All tries of a record; undefined for an only try that agrees with the record. The columns below then have its other
-   * facts.
+   * All tries of a record. Undefined if there was one try with the record's own upstream and account: the columns below
+   * have its other facts.
    */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]

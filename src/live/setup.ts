@@ -68,7 +68,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   const choices = { model, small: chooseSmall(program, models), models }
   const access: Access = { origin, key: keyPlaceholder, contextWindow, outputTokensMax, ...choices, session }
   const settings = settingsOf(program, access, wire)
-  // The source text reads the key from a variable, so this line sets the variable.
+  // Source code in the settings reads the key from this variable, so the variable is set too.
   const env = settings.code ? { ...settings.env, [keyVariable]: keyPlaceholder } : settings.env
   const window = describeWindow(program, client, { access, figures })
   return {

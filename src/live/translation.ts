@@ -19,7 +19,7 @@ import { type ExplainedUsage, explainUsage } from './explanation.ts'
 export type TranslationOptions = {
   /** Headers of the client, names in lower case. */
   headers?: ReadonlyMap<string, string>
-  /** The account that pays. Its conversation keys are its own, and only its envelopes can be opened. */
+  /** The account that pays. Conversation keys are scoped to it, and only its envelopes can be opened. */
   accountId?: string
   /** The upstream to ask, if the model has several. */
   upstream?: string
@@ -157,7 +157,7 @@ function readBody(bytes: Buffer): ClientBody | undefined {
   }
 }
 
-/** Makes the smallest request of a wire. It asks for the model's whole output, so no answer is too long for it. */
+/** Makes the smallest request of a wire. Its output cap is the model's own, so no answer exceeds it. */
 function smallestRequest(
   wire: ClientWire,
   model: Model | undefined,

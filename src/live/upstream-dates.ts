@@ -9,9 +9,9 @@ const [datesMax, hostsMin] = [5, 2]
 const apartMaxMs = 300_000
 
 /**
- * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong. So the
- * clock counts as wrong only in this case: the median of the last five dates is far from its time. Dates of two hosts
- * must be far from it too, on the same side.
+ * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong, so the
+ * clock counts as wrong only under two conditions. The median of the last five dates is far from the clock. Dates of at
+ * least two hosts are far from it on the same side as the median.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number
@@ -55,7 +55,7 @@ export class UpstreamDates {
       )
     else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
-    // Usually all dates agree with the clock. One more date that agrees changes nothing, and need not be judged.
+    // Usually all dates agree with the clock. Another date that agrees changes nothing, so nothing is judged again.
     const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
     if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()
