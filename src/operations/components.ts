@@ -17,7 +17,7 @@ export function nameSchemas(roots: readonly (readonly [hint: string, schema: Nod
 } {
   const names = new Map<string, string>()
   const schemas: Record<string, Node> = {}
-  // Schemas with a title come first, the smallest before others. Schemas within them are named after them.
+  // Schemas with a title come first, starting with the smallest. The names of schemas inside begin with that title.
   const titled = roots.flatMap(([, schema]) => [...findTitled(schema)])
   const bySize = new Map(titled.map((one) => [JSON.stringify(one), one])).entries()
   for (const [, one] of [...bySize].sort(([a], [b]) => a.length - b.length)) visit(one, one['title'] as string)

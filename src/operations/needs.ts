@@ -22,7 +22,10 @@ export const needLimits = {
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
-  /** An upstream account is listed after this many failures in a row. After a single one it may be unused for days. */
+  /**
+   * An upstream account is listed after this many failures in a row. One is too few: the account may then be idle for
+   * days.
+   */
   failuresMin: 3,
   certificateMs: 21 * dayMs,
   certificateSoonMs: 3 * dayMs,
@@ -382,7 +385,7 @@ function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean
   return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
 }
 
-/** Selects one service of each upstream account: the one that has not been ready for the longest time. */
+/** Selects one service of each upstream account: the one that stopped being ready first. */
 function byAccount(services: readonly NeedyService[]): NeedyService[] {
   const groups = Map.groupBy(services, nameOf)
   return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))

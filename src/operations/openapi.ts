@@ -8,7 +8,7 @@ import { webhookShapes } from './webhook-shapes.ts'
 
 /**
  * Makes the OpenAPI 3.1 document from the table of operations.
- * @param groups limits the document to these groups of operations, as `groupOf` names them, without webhooks
+ * @param groups limits the document to these groups of operations (see `groupOf`), and leaves out webhooks
  */
 export function describeApi(version: string, groups?: readonly string[]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
