@@ -55,7 +55,7 @@ async function killed(pair: Pair, server: ModelServer, words: RegExp): Promise<v
 
 export const serverFaults: readonly ServerFault[] = [
   {
-    name: 'it refuses our key',
+    name: 'the server refuses our key',
     async run(pair) {
       const { status, text } = await open(pair, false, 'wrong key').refusal(greeting, modelIds.locked(pair.modelWire))
       assert.equal(status, 503)
@@ -63,14 +63,14 @@ export const serverFaults: readonly ServerFault[] = [
     },
   },
   {
-    name: 'more requests than it has slots',
+    name: 'more requests than the server has slots',
     async run(pair) {
       const asks = Array.from({ length: 10 }, (_, n) => open(pair, n % 2 === 0, 'full queue').ask(greeting))
       for (const { text } of await Promise.all(asks)) assert.equal(text.trim(), sayings.greeting)
     },
   },
   {
-    name: 'its client leaves',
+    name: 'the client disconnects',
     async run(pair) {
       const leaving = new AbortController()
       await open(pair, true, 'left').cut({ ...endless, signal: leaving.signal, onText: () => leaving.abort() })
@@ -78,16 +78,16 @@ export const serverFaults: readonly ServerFault[] = [
     },
   },
   {
-    name: 'killed in a stream, away, and started again',
+    name: 'the server is killed in a stream, is down for a while, and starts again',
     run: (pair) => killed(pair, pair.server, /connection/),
   },
   {
-    name: 'what it hands requests to is killed in a stream, away, and started again',
+    name: 'the server behind it is killed in a stream, is down for a while, and starts again',
     isOn: ({ behind }) => behind !== undefined,
     run: (pair) => killed(pair, pair.server.behind!, /model/),
   },
   {
-    name: 'frozen',
+    name: 'the server freezes',
     async run(pair) {
       const begun = await begin(pair, 'frozen')
       pair.server.signal('SIGSTOP')
@@ -104,7 +104,7 @@ export const serverFaults: readonly ServerFault[] = [
     },
   },
   {
-    name: 'restarted while nobody asks',
+    name: 'the server restarts while no request runs',
     async run(pair) {
       await greets(pair, 'before a restart')
       await pair.server.stop('SIGTERM')

@@ -203,7 +203,7 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'what was read from cache',
+    name: 'the tokens that were read from cache',
     async run({ ask }) {
       const asked: Ask = { turns: [says(`Good morning ${'once more and '.repeat(20)}again`)] }
       await ask(asked)
@@ -221,7 +221,7 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'an image, for a model of text',
+    name: 'an image, for a model that accepts only text',
     isWholeOnly: true,
     isOurs: true,
     async run({ refusal, modelWire, client }) {

@@ -101,7 +101,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
     },
     {
       modelWires: all,
-      features: ['it refuses our key'],
+      features: ['the server refuses our key'],
       isMended: true,
       words: 'answers 400, `No connected db.`, to an unknown key if it has no database',
     },
