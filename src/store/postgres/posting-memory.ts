@@ -20,7 +20,7 @@ export class SlowAccounts {
     return this.#slow.has(accountId)
   }
 
-  /** @returns the accounts, sorted by their last try, the longest ago first */
+  /** @returns the accounts, sorted by their last try; the oldest try comes first */
   list(): string[] {
     return [...this.#slow.keys()]
   }
@@ -52,8 +52,8 @@ export class SlowAccounts {
 const keptMs = 60_000
 
 /**
- * Debits or returns that the database reported as posted in the last minute. After a lost connection the desk checks
- * whether they are in the ledger. The next server may be a standby that lacks commits (docs/scaling.md).
+ * Debits, or reversals of debits, that the database reported as posted in the last minute. After a lost connection the
+ * desk checks whether the ledger has them. The next server may be a standby that lacks commits (docs/scaling.md).
  */
 export class PostedLately<Value> {
   readonly #clockMs: () => number

@@ -89,7 +89,7 @@ export class Presence {
     }
   }
 
-  /** Cleans up after dead replicas, once at a time. Of all replicas only one may do so at a time. Never rejects. */
+  /** Cleans up after dead replicas. Only one replica does so at a time, and only in one call. Never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept
@@ -108,7 +108,9 @@ export class Presence {
     }
   }
 
-  /** Ends the presence, so that this replica's holds are free for others. Takes no longer than one call may. */
+  /**
+   * Ends the presence, so that this replica's holds are free for others. Lasts at most as long as one database call.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#beating)

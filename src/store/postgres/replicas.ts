@@ -10,7 +10,7 @@ export { leaseMs }
 /** A replica that has not been seen for this long has left, in ms. */
 const goneMs = 60_000
 
-/** Some settings must agree with those of all replicas that were seen within this time, in ms (> `seenMs`). */
+/** Replicas seen within this time, in ms (> `seenMs`), are living. Some settings of living replicas must agree. */
 const livingMs = 30_000
 
 /** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */
@@ -89,7 +89,7 @@ export const otherReplicas = `
 /**
  * Cleans up after all replicas: marks replicas that have left, and deletes outdated rows. It waits for no lock, and
  * keeps the rows of a replica that returns meanwhile.
- * @returns the most rows deleted from one table. If it is `sweptMax`, more may be left
+ * @returns the largest number of rows deleted from a table. If it is `sweptMax`, more may be left
  */
 export const sweep = defineFunction(
   'sweep',

@@ -26,7 +26,7 @@ export const dialect: Dialect = {
   livingReplicas,
 }
 
-/** Sizes of slices. Each takes a few hundredths of a second. */
+/** Sizes of slices, in entries. Reading one slice takes a few hundredths of a second. */
 export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
 
 /**
@@ -46,7 +46,7 @@ export async function run<T>(connections: Connections, step: StoreStep<T>): Prom
   return turn.value
 }
 
-/** Runs one statement. A SELECT for a string that PostgreSQL cannot store finds no row. People may type one. */
+/** Runs one statement. A SELECT finds no row for a string that PostgreSQL cannot store; people may type one. */
 async function ask({ query, lane }: Connections, { text, values, isApart }: Statement): Promise<Row[]> {
   if (isApart && lane) return lane.query(text, values)
   const isAskable = values.every((value) => typeof value !== 'string' || isText(value))
@@ -70,7 +70,7 @@ export const usageDialect: UsageDialect = {
         ORDER BY e.seq LIMIT p.seq - p.mark) e`,
     where: 'true',
   },
-  // Two sums take a third of the time of a join, in which every account has a row.
+  // Two separate sums take a third of the time of a join, because the join makes a row for every account.
   progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.sums_marks) AS folded,
     (SELECT coalesce(sum(seq), 0) FROM triwire.balances) AS entries`,
   bucketing: (reading) => ({
@@ -86,7 +86,8 @@ export const usageDialect: UsageDialect = {
 
 /**
  * The id of a request's debit in the ledger. It is the UUID in the request id, which contains the month. A request id
- * of another format gets a UUID that begins with `f`, which stands for no month before the year 10,000.
+ * of another format gets a UUID that begins with `f`. Read as a time, that is after the year 10,000, so it is in no
+ * month.
  */
 export function entryIdOf(requestId: string): string {
   const [, hex] = /^req_([0-9a-f]{32})$/.exec(requestId) ?? []

@@ -1,7 +1,7 @@
 /**
  * The migration at index n leads from version n of the schema to n + 1, in one transaction. A migration only adds, so
- * servers of the previous version can run beside those of the new one. `oldest` is the oldest version of the schema
- * that a server must know to use the store afterwards. A released migration is never edited; later ones follow it.
+ * servers of the previous version can run beside those of the new one. After the migration, a server can use the store
+ * only if it knows at least version `oldest` of the schema. A released migration is never edited; later ones follow it.
  *
  * No request, answer or key is stored: only the payer, the cost and the tokens of requests, and the digests of keys.
  * Amounts are nano-credits, times Unix milliseconds of the database's clock. Sorted and searched columns are in byte
@@ -624,8 +624,8 @@ export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.ind
 
 /**
  * The guards of a ledger that has archives. An entry may be deleted only if it is sealed and its month is being
- * removed. An entry in the index may come back only unchanged. A server that does not know archives must not use the
- * ledger.
+ * removed. An entry that the index of archives contains may be inserted again only unchanged. A server that does not
+ * know archives must not use the ledger.
  */
 export const archiveGuards = `
   CREATE FUNCTION triwire.refuse_unsealed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -5,8 +5,8 @@ import type { Transaction } from './database.ts'
 import { call, defineFunction } from './migrate.ts'
 
 /**
- * Counts failed authentications (ruling R4) of several addresses at once. The database adds these numbers up. Repeating
- * a call after an unknown outcome could count them twice, so it is not repeated.
+ * Counts failed authentications (ruling R4) of several addresses at once. The database adds these numbers to its
+ * counts. A call whose outcome is unknown is not repeated, because that could count failures twice.
  * @returns for each address, in the order given, `count,ms until its window ends`, separated by semicolons
  */
 export const countFailures = defineFunction(

@@ -84,7 +84,7 @@ function emptyShare(scope: string): Share {
   return { scope, heldNanos: 0n, windowMs: 0, taken: 0, told: 'never' }
 }
 
-/** Whether a share may be forgotten: its window is over, and it has no hold, also not in the database. */
+/** Whether a share may be forgotten: its window is over, and it has no hold, neither here nor in the database. */
 function isOver({ heldNanos, windowMs: beganMs, told }: Share, nowMs: number): boolean {
   if (heldNanos !== 0n || beganMs + windowMs > nowMs || told === 'unknown') return false
   return told === 'never' || told.heldNanos === 0n

@@ -4,16 +4,16 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/** The most further moments to remember: times of accounts whose last entry was posted while a clock was wrong. */
+/** The most times to remember besides now: those of accounts whose last entry was dated by a wrong clock. */
 const strangeMax = 20
 
 /**
- * The days, weeks and months that the database gets, because it does not know our calendar. The database chooses those
- * that contain the time of a posting. The list has the current ones and the next. If the database's clock shows another
- * time, the days, weeks and months of that time are added.
+ * The days, weeks and months in which budgets are counted. They are sent to the database, because it does not know our
+ * calendar. The database chooses those that contain the time of a posting. The list has the current ones and the next
+ * ones. If the database's clock shows another time, the days, weeks and months of that time are added.
  */
 export class SpendWindows {
-  /** The clock that the database's clock is compared with (ruling Y15); undefined: there is no comparison. */
+  /** The clock that the database's clock is compared with (ruling Y15); undefined if it is not compared. */
   readonly clock: Pick<ClockWatch, 'expectedMs'> | undefined
   readonly #calendar: Calendar
   readonly #nowMs: () => number
@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Runs a posting. If its time is in none of the periods, adds more and repeats it. @throws its other errors */
+  /** Runs a posting. If no period contains its time, adds periods and repeats the posting. @throws its other errors */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

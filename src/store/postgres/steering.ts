@@ -34,7 +34,8 @@ export class Steering {
   }
 
   /**
-   * Writes the wishes at once, after a lost connection, and with each heartbeat, after a failure too. Never rejects.
+   * Writes the wishes. Called for each new wish, after a lost connection and with each heartbeat, so failed writes are
+   * repeated. Never rejects.
    */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {

@@ -97,7 +97,7 @@ export class UsageDesk implements Desk {
   async #keep(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#prunedMs < pruneEveryMs || !this.#options.clock.isBelieved) return
-    // Reports use the first day of the week of the server that was started last.
+    // If servers have different settings for the first day of the week, the server that started last decides.
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options
     const zone = isStart ? reporting : await run(this.#database, readUsageState(dialect))

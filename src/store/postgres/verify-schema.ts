@@ -56,7 +56,7 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/** Our schemas, by the server's version, which decides how definitions are written, and by the state of the store. */
+/** Our schema by server version and state of the store. The version decides how definitions are written. */
 const ourSchemas = new Map<string, MadeObjects>()
 
 /** @property isArchived whether a month was ever detached */

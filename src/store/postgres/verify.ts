@@ -15,7 +15,7 @@ const place = 'the database'
 /** The most rows of the default partition to count. */
 const countMax = 10_000
 
-/** SQL: whether the credit of a row `e` of references is in a detached archive. */
+/** SQL: whether the credit of a row `e` (a row of the table of references) is in a detached archive. */
 const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
   WHERE i.id = e.entry_id)`
 
@@ -47,8 +47,8 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
 
 /**
  * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. The moment is
- * fixed while no post runs: every post shares the lock of heads, and this transaction holds it alone. So all entries in
- * the ledger were posted by that moment, and all others will be posted later.
+ * fixed while no post runs, because every post needs a share of the lock that this transaction holds alone. So all
+ * entries in the ledger were posted by that moment, and all others will be posted later.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {

@@ -87,7 +87,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Checks the zone once more. From now on a server that changes the zone sees this server. */
+/** Checks the zone again, now that this server has registered and any server that changes the zone sees it. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)
@@ -108,7 +108,8 @@ async function recoverOnce(): Promise<void> {
 }
 
 /**
- * Whether to go on after a refusal. Returns true for a later thread, because its server runs already and keeps trying.
+ * Handles a refusal at the start. A later thread goes on, because its server runs already and keeps trying.
+ * @returns false: the database is not reached
  * @throws the refusal, if this is the first thread
  */
 function allowLater(refusal: Error): boolean {
