@@ -46,7 +46,7 @@ export type AppendBatch = LockedStore & {
 /** SQL: the earliest time that the account's entry after `e` may have. The function `floorMsOf` computes the same. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
-/** The same time as `floorMs`, for a new row. After a correction, the next entry may have an earlier time. */
+/** The same time as `floorMs`, for a new row. An entry may have an earlier time than a correction before it. */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
@@ -72,7 +72,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
    * connection commits. All changes of this connection are made here, and a rollback deletes the state.
    */
   let last: { known: LockedStore; version: unknown } | undefined
-  /** Whether the ledger is known to have entries of form 3, a newer layout, or gets its first in this transaction. */
+  /** Whether the ledger has entries of form 3, a newer layout. `begins`: this transaction adds the first one. */
   let formThree: 'unknown' | 'begins' | 'begun' = 'unknown'
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
@@ -147,7 +147,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     batch.moved.add(accountId)
     const spent = { accountId, postedMs: row.posted_ms, changeNanos }
     if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
-    // Only debits and returns have a usage source, and count as spend.
+    // Only debits and the credits that reverse them have a usage source. Only these entries count as spend.
     if (tail.boundsPeople && row.person !== null)
       noteSpend(batch, { spender: row.person as string, seq: null, ...spent })
     if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })

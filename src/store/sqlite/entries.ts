@@ -64,7 +64,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * Returns debits whose clients were refused (ruling C13), each at most once.
+   * Posts the entries that reverse debits whose clients were refused (ruling C13), at most one for each debit.
    * @returns `absent` for a request without a debit
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
@@ -72,8 +72,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * Returns the debits of these requests. The commit writes to the disk even if there is no debit to return. So it
-   * shows that the store can be written again, and replaces whatever a failed commit has left in the log.
+   * Reverses the debits of these requests. The commit writes to the disk even if there is no debit to reverse. So a
+   * success shows that the store can be written again. It also replaces whatever a failed commit has left in the log.
    * @returns the requests whose debit is in the ledger
    */
   function giveBack(requestIds: readonly string[]): string[] {
@@ -111,8 +111,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * The balances right after a transaction of this connection. The changed ones are remembered. Reading one would take
-   * four locks of the file (8 µs of the 100 µs of a single debit).
+   * The balances right after a transaction of this connection. Those that it changed are still in memory. Reading one
+   * from the file would take four locks (8 µs of the 100 µs of a single debit).
    */
   function balancesBehind(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {
     return [...accountIds].flatMap((id) => {

@@ -89,7 +89,7 @@ function inodeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino
 }
 
-/** @returns undefined if the log cannot have this many frames */
+/** Reads the state of the log. @returns undefined if the log cannot have this many frames */
 function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
   const header = readAt(file, 0, headerBytes)
   // The magic number has two forms, which differ in the last bit: the byte order of the checksums.

@@ -34,8 +34,8 @@ export type OpenLedger = ServerStore & {
 const closeMs = 2_000
 
 /**
- * Opens the server's side of the store. Requests only read memory, unless their key is not there. The ledger's thread
- * posts debits; all debits of one turn of the event loop are sent to it in one message.
+ * Opens the server's side of the store. Requests read only memory, unless their key is not in memory yet. The ledger's
+ * thread posts debits; all debits of one turn of the event loop are sent to it in one message.
  *
  * The promise resolves after a first commit, or after `settleDeadlineMs` without one. In that case the ledger is not
  * writable until a commit succeeds.

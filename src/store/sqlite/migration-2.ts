@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type ChainedRow, chainedColumns, digestEntry } from '../../accounts/chain.ts'
 
 /**
- * The migration from version 1 to 2. It adds the columns of ruling C9, the chain (C15), returns (C13), and labels of
- * keys. Entries are written again in their order, because the digest of an entry covers the digest of the entry before
- * it. Facts that the first release did not record stay empty.
+ * The migration from version 1 to 2. It adds the columns of ruling C9, the chain (C15), reversals of debits (C13), and
+ * labels of keys. Entries are written again in their order, because the digest of an entry covers the digest of the
+ * entry before it. Facts that the first release did not record stay empty.
  */
 export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(tables)
@@ -12,7 +12,7 @@ export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(indexesAndTriggers)
 }
 
-/** Adds old entries to the chain. They were posted when they were created, but never before the previous entry. */
+/** Adds old entries to the chain. The posting time is that of the creation, or of the previous entry if later. */
 function chainOldEntries(db: DatabaseSync): void {
   const columns = ['id', ...chainedColumns, 'digest']
   const insert = db.prepare(`INSERT INTO entries (${columns}) VALUES (${columns.map(() => '?')})`)

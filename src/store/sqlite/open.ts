@@ -140,7 +140,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The schema version of a file, and the oldest that a program must know to use it. Both are 0 in a new file. */
+/** The schema version of a file, and the oldest version with which a program can use it. Both are 0 in a new file. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {
@@ -172,7 +172,7 @@ export function readTogether<T>(db: DatabaseSync, work: () => T): T {
   try {
     return work()
   } finally {
-    // After some errors SQLite has ended the transaction itself. A COMMIT would then replace the error by another one.
+    // After some errors SQLite has ended the transaction itself. A COMMIT would then fail and hide that error.
     if (db.isTransaction) db.exec('COMMIT')
   }
 }

@@ -9,7 +9,7 @@ type QueueOptions = {
   later: (run: () => void, pauseMs?: number) => void
   /** @throws if the disk has space for a page of the file, but not for debits */
   refuseNarrowDisk: () => void
-  /** Whether entries may be dated: the clock is not in doubt (ruling Y15). Debits are tried again until then. */
+  /** False while the clock that dates entries is in doubt (ruling Y15). Debits then wait and are tried again. */
   mayDate: () => boolean
 }
 
@@ -22,18 +22,18 @@ const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 /**
  * The waiting work for the ledger. All work that has arrived when the thread begins shares one transaction, and so one
  * sync of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit is
- * harmless because of its request id (F-S3). A debit that is found in the ledger then is on the disk (B8).
+ * harmless because of its request id (F-S3). A debit that this second try finds in the ledger is on the disk (B8).
  */
 export class Queue {
   readonly #options: QueueOptions
   #posts: QueuedCall<Debit, Posted>[] = []
   /** Request ids of queued debits that must not be posted any more (ruling C13). */
   readonly #withdrawn = new Set<string>()
-  /** Requests whose debits must be returned if the ledger has them. */
+  /** Requests whose debits must be reversed if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The last opened store, after it has written a commit. Until then, the log may contain more than the database shows,
-   * left by a failed commit. A later recovery may find it.
+   * The last opened store that has written a commit. Until its first commit, the log may still contain entries of a
+   * failed commit. Queries do not show these entries, but a later recovery may find them.
    */
   #proven: Store | undefined
   #isScheduled = false
@@ -117,14 +117,14 @@ export class Queue {
     for (const [at, { resolve }] of posts.entries()) resolve({ postings: fates[at]!, balances, spends })
   }
 
-  /** V8 keeps a copy of each string that is looked up in a set, so an empty set is not asked. */
+  /** V8 keeps a copy of each string that is looked up in a set, so nothing is looked up in an empty set. */
   #isWithdrawn({ requestId }: Debit): boolean {
     return this.#withdrawn.size > 0 && this.#withdrawn.has(requestId)
   }
 
   /**
-   * Returns debits. A call is answered when its returns are durable and the disk has space for debits again. A full
-   * disk may have space for a page but not for a debit.
+   * Reverses debits. A call is answered when the reversing entries are durable and the disk has space for debits again.
+   * A full disk may have space for a page but not for a debit.
    */
   #giveBackIn(store: Store): void {
     const gifts = this.#gifts

@@ -111,7 +111,7 @@ const archiving = `
 
 /**
  * The guards of a ledger that has archives. An entry may be deleted only if it is sealed and its month is being
- * removed. An entry in the index may come back only unchanged.
+ * removed. An entry that the index of archives contains may be inserted again only unchanged.
  */
 export const archiveGuards = `
   DROP TRIGGER entries_are_not_deleted;

@@ -71,7 +71,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
    */
   function note(known: KnownSpends, { spender, accountId, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
     const budgeted = budgetOf(known, spender)
-    // The person may have moved to this account after the request began.
+    // The person may have moved to another account after the request began.
     if (!budgeted || budgeted.accountId !== accountId) return undefined
     const { scope, budget } = budgeted
     const before = spendOf(known, scope)

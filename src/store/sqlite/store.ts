@@ -114,7 +114,7 @@ export function refuseOtherZone(run: Run, said: string, shown: string): void {
 
 /**
  * Runs `work`, and closes the database if it throws.
- * @param isLeft whether to ignore an error: `verify` reports the damage that caused it
+ * @param isLeft returns true for an error to ignore, because `verify` will report the damage that caused it
  */
 function closingOnError(db: DatabaseSync, work: () => void, isLeft: (error: unknown) => boolean = () => false): void {
   try {
@@ -139,7 +139,7 @@ function findDamage(db: DatabaseSync): string | undefined {
 /**
  * Posts the debits that an earlier run left in the spool. Each is posted once, because the ledger has the request ids
  * of posted debits. The caller holds the store's lock.
- * @param makeDurable called first. Debits that the ledger has leave the spool, so the ledger must be durable by then
+ * @param makeDurable called first. It must make the ledger durable, because posted debits are removed from the spool
  * @returns undefined if the spool was empty
  */
 export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {
