@@ -33,7 +33,7 @@ const accountsMax = 500
  * Finds the entries of each account that are dated before the end of a month and are in no archive. An account's next
  * entries are computed from its last entry and its last monthly grant (rulings C15, Y20). So the last entry, the grant,
  * and all entries after the grant stay in the store.
- * @param archivedMs the end of the last archived month. Entries before it that stayed then do not count for `olderMs`
+ * @param archivedMs the end of the last archived month. Entries from before it do not count for `olderMs`
  * @param isAll whether to include entries that stayed when earlier months were archived
  */
 export function* planArchive(

@@ -13,7 +13,7 @@ export function selectBudgeted(schema: string): string {
 }
 
 /**
- * SQL: whether an entry `e` counts in the budget of its account: debits count, and credits that return a debit (ruling
+ * SQL: whether an entry `e` counts in the budget of its account: debits count, and credits that reverse a debit (ruling
  * C13). No other credit has a usage source.
  */
 export const isSpending = '(e.usage_source IS NOT NULL)'

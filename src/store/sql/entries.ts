@@ -19,8 +19,8 @@ export function countedMs(schema: string): string {
 }
 
 /**
- * Conditions for entries `e` that count from a time on, or before a time. The posting time is compared too, because
- * there is an index of it. An entry never counts later than it was posted.
+ * Conditions for entries `e` that count at or after `from`, and before `until`. They also compare the posting time,
+ * because that time has an index. An entry never counts later than it was posted.
  * @param from, until SQL expressions
  */
 export function countsWithin(schema: string, from: string | undefined, until: string | undefined): string[] {
@@ -67,7 +67,7 @@ export function selectEntries(
   return { text: `${text} LIMIT ${dialect.parameter(values.length + 1)}`, values: [...values, limit] }
 }
 
-/** Selects one row of sums for each group with entries, in the order of the groupings; without groupings, one row. */
+/** Selects sums: a row for each group with entries, sorted by the groupings. Without groupings there is one row. */
 export function selectSums(
   dialect: Dialect,
   filter: EntryFilter,
@@ -149,7 +149,7 @@ function groupColumns(
   }
 }
 
-/** A return gives a debit back. It has the debit's model and key, but no tokens: they were used, and still count. */
+/** A return is the credit that reverses a debit. It has no tokens, because the tokens were used and still count. */
 const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
   ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},

@@ -7,8 +7,8 @@ import { lockAccount, sliceMax } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
- * The spend of a monthly grant (ruling Y20) is the sum of debits and negative credits after the grant's entry. Returns
- * of these debits are subtracted. Returns of earlier debits are not, because such debits did not spend the grant.
+ * The spend of a monthly grant (ruling Y20) is the sum of debits and negative credits after the grant's entry. Credits
+ * that reverse these debits are subtracted. Reversals of earlier debits are not: such debits did not spend the grant.
  */
 
 /** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */

@@ -10,19 +10,20 @@ import { all, askOne, query, type StoreStep } from './step.ts'
  */
 const foundMax = 3_000
 
-/** How many keys are checked first in the order of the page. If many keys match the filters, these fill the page. */
+/** First, this many keys are checked in the order of the page. If many match, they already fill the page. */
 const glanceMax = 1_000
 
 /**
- * A condition on keys `k`, as parts that indexes can answer.
- * @property parts a key matches if it fits any part, written from FROM on. Its index has the columns that sort a page
- * @property test the same condition for a key that was already read. `parts` is empty if no index answers it
+ * A condition on keys `k`.
+ * @property parts SQL after FROM. Each part finds keys by an index that also has the columns that sort a page. A key
+ * matches if any part finds it. Empty if no index can find the keys
+ * @property test the same condition for a key that was already read
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
 type Condition = (put: Put) => string
 
-/** Reads a page of keys. The time grows with their number only if many keys match each filter and few match all. */
+/** Reads a page of keys. It takes longer with more keys only if each filter matches many keys, and few match all. */
 export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> {
   const filters = filtersOf(dialect, page)
   const select = (few?: Few) => all(query(dialect, readKeyRow, (put) => selectPage(dialect, page, filters, few, put)))
@@ -34,7 +35,7 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
-/** The keys to check instead of all: the first ones in the order of the page, or those that match a filter. */
+/** Limits the keys to check: to those that match a filter, or to the first in the order of the page (`glance`). */
 type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(

@@ -86,7 +86,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     return entries.slice(0, limit)
   }
 
-  /** Sums entries: one row for each group with entries, in the order of the groupings; without groupings, one row. */
+  /** Sums entries: a row for each group with entries, sorted by the groupings. Without groupings there is one row. */
   function* sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): StoreStep<Total[]> {
     yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     const narrow = yield* narrowed(filter)

@@ -18,8 +18,8 @@ import { rearm } from './warnings.ts'
 /* The spend of keys, accounts and people with budgets (rulings R15, Y20), in statements that work on both databases. */
 
 /**
- * Replaces the table of keys by one with more columns. They are the names of a key's account and person, the holds on
- * its budget, and the spend of its line and its person. A line is the keys that replaced each other.
+ * Returns SQL for a table of keys with more columns. They are the names of a key's account and person, the holds on its
+ * budget, and the spend of its line and its person. A line is the keys that replaced each other.
  *
  * PostgreSQL computes these columns even for rows that an outer condition or LIMIT leaves out. The cause is that
  * `heldByReplicas` reads the clock.
@@ -67,7 +67,7 @@ type SpendOf = { accountId: string; scope: string } & TimeSpan
 /** Entries of an account above `after`, up to and including `through`. */
 type SpendSlice = SpendOf & { after: number; through: number }
 
-/** Sums the debits of a slice minus returns. `first` is the earliest time at which an entry of the slice was posted. */
+/** Sums debits of a slice minus reversals of debits. `first` is the earliest posting time of an entry of the slice. */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
   const conditions = {
     account: () => isSpending,
@@ -196,8 +196,8 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  // Without spend no warning level is reached, so `rearm` is not needed. It reads all keys, which would make an import
-  // of many keys slow.
+  // Without spend no warning level is reached, so `rearm` is not needed. `rearm` reads all keys, so it would make an
+  // import of many keys slow.
   if (spent > 0n) yield* rearm(dialect, scope)
 }
 

@@ -179,7 +179,7 @@ function createHeaders(dialect: Dialect) {
   }
 }
 
-/** @property version of the prices; null for returns */
+/** @property version the version of the prices; null for credits that reverse debits */
 type VersionedGroup = { version: string | null; group: ReturnType<typeof readGroup> }
 
 /** Adds a row to the group that has the same names and the same version of prices. */

@@ -27,7 +27,7 @@ import { createWords, wordKey } from './words.ts'
 
 /**
  * Creates the queries of figures for reports. They include entries not folded (summed) yet, if there are few.
- * @param tailMax with more unfolded entries than this, all of them are left out
+ * @param tailMax if there are more unfolded entries than this, the figures include none of them
  */
 export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
   const { schema } = dialect
@@ -110,7 +110,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     return ranked.slice(0, top)
   }
 
-  /** The total cost of a key minus returns, in nano-credits. */
+  /** The total cost of a key, without debits that were reversed, in nano-credits. */
   function* readSpent(accountId: string, keyId: string): StoreStep<bigint> {
     const [row] = yield* rowsOf(selectSpent(dialect, accountId, keyId))
     return BigInt((row?.['spent'] as bigint | string | undefined) ?? 0)

@@ -10,7 +10,7 @@ import { wordKey } from './words.ts'
 /** The store's numbers for words (names, such as a model's), by `wordKey`. The empty word has the number 0. */
 type WordIds = ReadonlyMap<string, number>
 
-/** The words that a reading of figures names. Their numbers must be looked up before it. */
+/** The words that a reading of figures names. Their numbers must be looked up before the reading. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
@@ -193,7 +193,7 @@ const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
 const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
-/** SQL of each sum, over one or more entries. A return subtracts the request and the cost of its debit. */
+/** SQL of each sum, over one or more entries. A return (it reverses a debit) subtracts the request and its cost. */
 const summed: Record<Exclude<SumName, 'errors'>, string> = {
   ...(Object.fromEntries(
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),

@@ -70,7 +70,7 @@ export function* verifyLedger(
   const eachPage = pagesOf(dialect, verified.pageMax)
   const spends = readSpendRows(yield* ask(dialect, () => selectSpends(schema)))
   note(yield* readUncounted(dialect))
-  // This number is only displayed. As a sum of integers it would fail on forged numbers.
+  // This number is only displayed. It is a sum of floats, because a sum of integers would fail on forged numbers.
   const count = () => `SELECT sum(CAST(seq AS double precision)) AS n FROM ${tails} e`
   const { n } = (yield* askOne(dialect, count))!
   const prices = new Map<string, Debit['prices']>()
@@ -236,7 +236,7 @@ function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string,
 
 /**
  * Reads the current spend of each budget, and the spend posted since the entries were read, in one snapshot. If a new
- * window has begun meanwhile, or the budget was changed, only the next verification compares it.
+ * window has begun meanwhile, or the budget was changed, only the next verification compares its spend.
  */
 function* readSpendEnds(
   dialect: Dialect,
