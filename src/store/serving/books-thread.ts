@@ -7,8 +7,8 @@ import type { Act } from '../../accounts/trail.ts'
 import { storeThreadLimits } from './thread.ts'
 
 /**
- * Methods of the books that may take seconds. They run in a thread of their own, so that signing in or creating a key
- * never waits for a report.
+ * Methods of the books that may take seconds. They run in a separate thread, so that signing in or creating a key never
+ * waits for a report.
  */
 export const slowMethods = [
   'readUsage',

@@ -28,7 +28,7 @@ type Questions = {
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Looks up keys by digest. The `changes` about them come before the answer. SQLite's thread sends all changes. */
+  /** Looks up keys by digest. They are sent as `changes` before the answer. SQLite's thread sends all changes then. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
    * Counts of requests, for reports.
@@ -106,7 +106,7 @@ export type PackedDebit = ReturnType<typeof packDebit>
  */
 export function packDebit(d: Debit) {
   const { usage: u } = d
-  // biome-ignore format: a field in each line would be a page
+  // biome-ignore format: one field per line would fill a page
   return [
     d.requestId, d.accountId, d.amountNanos, d.keyId, d.clientWire, d.model, d.modelWire, d.upstream, d.upstreamAccount,
     u.inputTokens, u.cacheReadTokens, u.cacheWriteTokens, u.cacheWrite1hTokens, u.outputTokens, u.reasoningTokens, u.estimated,
@@ -118,7 +118,7 @@ export function packDebit(d: Debit) {
  * Unpacks a debit. The compiler checks the type of each position, and a test checks that none is missing or swapped.
  */
 export function unpackDebit(p: PackedDebit): Debit {
-  // biome-ignore format: a field in each line would be a page
+  // biome-ignore format: one field per line would fill a page
   return {
     requestId: p[0], accountId: p[1], amountNanos: p[2], keyId: p[3], clientWire: p[4], model: p[5], modelWire: p[6],
     upstream: p[7], upstreamAccount: p[8],
