@@ -18,10 +18,7 @@ export type Sample = {
 
 export type Family = { readonly facts: FamilyFacts; samples(): Iterable<Sample> }
 
-/**
- * The most series of a family. Further label values are counted together in one series. Real configurations have far
- * fewer.
- */
+/** The most series of a family. Further label values share one series. Real configurations have far fewer. */
 const seriesMax = 5_000
 const together = 'other'
 

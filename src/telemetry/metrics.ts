@@ -25,7 +25,7 @@ type Metrics = {
 }
 
 /**
- * @param version of triwire
+ * @param version the version of triwire
  * @param replica the name of this server among the servers of its store; undefined if it is the only one
  */
 export function createMetrics(version: string, replica?: string): Metrics {

@@ -13,7 +13,7 @@ import { createGenAiFigures } from './gen-ai-figures.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
-/** The most requests in one message. The most encoded in one turn of the event loop: they take a quarter of a ms. */
+/** The most requests in one message, and the most that one turn of the event loop encodes (in a quarter of a ms). */
 const messageMax = 256
 const turnMax = 16
 
@@ -102,7 +102,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     return writeTraceparent({ traceId: trace.id, spanId: tried.spanId, isSampled: trace.isSampled })
   }
 
-  /** Whether a request is exported. A request whose caller does not sample its trace is not exported. */
+  /** Whether a request is exported. It is not if the caller's trace header says that the trace is not sampled. */
   function isSampled({ trace }: CallRecord): boolean {
     return trace === undefined || trace.isSampled
   }
