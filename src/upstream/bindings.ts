@@ -17,7 +17,7 @@ type Binding = {
 
 type KeptBinding = { place: string; isMixed: boolean; misses: number; slow: number; usedMs: number }
 
-/** Whether the conversation may leave its account because that is slow. */
+/** Whether the conversation may leave its account because the account is slow. */
 export function mayLeave({ slow }: Pick<Binding, 'slow'>): boolean {
   return slow >= slowMax
 }
@@ -36,8 +36,8 @@ export class Bindings {
   }
 
   /**
-   * @param lifeMs the life of the prompt cache. A conversation without a request for longer is not found, because no
-   *   account has its cache any more. Undefined for no limit
+   * @param lifeMs the life of the prompt cache. A conversation whose last request is older is not found, because no
+   * account has its cache any more. Undefined for no limit
    */
   find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
     const kept = this.#kept.get(conversation)

@@ -47,7 +47,7 @@ export function cloudSourceOf(account: CloudAccount): unknown {
 }
 
 /**
- * A credential of a cloud. It is renewed before it expires, by one request at a time. While that fails, the last
+ * A credential of a cloud. It is renewed before it expires, by one request at a time. While renewals fail, the last
  * credential stays in use until it expires. Fields are private, so that printing the object never shows a secret.
  */
 export class CloudKey implements LiveKey, CloudCredential {
@@ -64,7 +64,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   #failures = 0
   #trouble: string | undefined
   #running: AbortController | undefined
-  /** The provider has refused the credential. For the health of the account, the next one then counts as a new key. */
+  /** The provider has refused the credential. So the next credential counts as a new key for the account's health. */
   #isRefused = false
   #aheadMs: number | undefined
   #upstream: CloudSurroundings['upstream']

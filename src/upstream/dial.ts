@@ -19,7 +19,7 @@ type SettleDial = (error: Error | undefined, socket?: Socket) => void
 export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 
 type Trust = {
-  /** Certificates in PEM that are trusted instead of the usual ones, by the origin and by its proxy. */
+  /** Certificates in PEM that are trusted instead of the usual ones, for the origin and for its proxy. */
   ca?: string | undefined
   /** Whether the certificate must be that of `ca` itself, whatever its name and its issuer. */
   isPinned?: boolean
@@ -191,7 +191,9 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
     }
   }
 
-  /** @returns whether the tunnel stands. In TLS the client speaks first: bytes after the head cannot come from a tunnel. */
+  /**
+   * @returns whether there is a tunnel. A TLS client speaks first, so bytes after the head cannot come from a tunnel.
+   */
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {
@@ -224,8 +226,8 @@ const underWay = new Map<string, LookupCallback[]>()
 
 /**
  * Looks a name up as the system does, with one lookup at a time for each name. Lookups occupy threads and cannot be
- * cancelled. Node has two threads for them, our program eight. Without the limit, one upstream with silent name servers
- * would hold up all other upstreams (faults F-U3).
+ * cancelled. By default Node has two threads for lookups; our program has eight. Without the limit, one upstream with
+ * silent name servers would hold up all other upstreams (faults F-U3).
  */
 export const lookupOnce: LookupFunction = (hostname, options, tell) => {
   const { family, hints, all } = options

@@ -3,16 +3,16 @@ export type AnswerForm = 'stream' | 'json'
 
 const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
 
-/** The usual time of an account is the median of this many last times (ruling Y25). */
+/** The usual time of an account is the median of its last times to first byte, at most this many (ruling Y25). */
 const timesMax = 50
 /**
  * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
  */
 const timesAgeMs = 300_000
-/** The fewest answers of an account, and of its pool, that give a usual time. Fewer may all have waited to connect. */
+/** The fewest answers of an account, and of its pool, for a usual time. Fewer may all include the time to connect. */
 const [ownMin, poolMin] = [3, 20]
 
-/** A request hangs if it waits longer than this, and longer than four times the pool's usual time, in ms. */
+/** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
 const hangFloorMs: Record<AnswerForm, number> = { stream: 10_000, json: 60_000 }
 const hangFactor = 4
 /** The number of hanging requests that put an account on trial. */
@@ -54,7 +54,7 @@ export class Usual {
     return Math.max(hangFloorMs[form], hangFactor * (this.#poolMs[form] ?? 0))
   }
 
-  /** Whether an account, or a first byte that took this long, is slow for the pool. @param ms undefined if not known */
+  /** Whether a time is slow for the pool. @param ms of a first byte, or usual for an account; undefined if not known */
   isSlow(form: AnswerForm, ms: number | undefined): boolean {
     const poolMs = this.#poolMs[form]
     return ms !== undefined && poolMs !== undefined && ms > Math.max(slowFactor * poolMs, poolMs + noiseMs)
@@ -91,12 +91,12 @@ export class FirstBytes {
     stream: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
     json: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
   }
-  /** Requests without a first byte, the oldest first. They have numbers because V8 would hash each object of a Set. */
+  /** Requests without a first byte, by number, the oldest first. A Set is slower, because V8 would hash each object. */
   readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
   #lastId = 0
-  /** Requests that hung and have ended, since the last first byte that came in time; at most two of each form. */
+  /** Requests that hung and then ended. A first byte that comes in time clears them. At most two of each form. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
-  /** The forms on trial. `unproven`: requests of the other form hang, and none of this form was answered since then. */
+  /** The forms on trial. `unproven`: the other form hangs, and no request of this form was answered since. */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
   #triedMs: number | undefined
 
@@ -174,7 +174,7 @@ export class FirstBytes {
     this.#triedMs = undefined
   }
 
-  /** Ends every trial. Requests that hang by now do not count again. */
+  /** Ends every trial. Requests that hang now are not counted later. */
   clear(): void {
     this.#trials.clear()
     this.#triedMs = undefined
@@ -192,7 +192,7 @@ export class FirstBytes {
     return times
   }
 
-  /** Adds requests that hang, or hung until they ended; two at most. */
+  /** Adds at most two requests that hang now, or that hung until they ended. */
   #addHanging(hanging: Wait[], form: AnswerForm, usual: Usual): void {
     const most = hanging.length + hangsMin
     hanging.push(...this.#ended[form])

@@ -12,7 +12,7 @@ const firstCooldownMs: Record<Verdict['tell'], number> = {
 const cooldownMinMs = 1_000
 const cooldownMaxMs = 300_000
 
-/** The number of failures in a row after which an account cools even for failures that may pass (ruling U1). */
+/** The number of failures in a row after which an account cools even for temporary failures (ruling U1). */
 const repeatedFrom = 3
 
 /** The longest time that a trial request after a cooldown keeps other requests away, in ms. */
@@ -59,7 +59,7 @@ export class Health {
   readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
   /**
-   * @param clockMs monotonic. @param random in [0, 1), for the jitter that keeps accounts from coming back in step
+   * @param clockMs monotonic. @param random in [0, 1), for the jitter that keeps accounts from coming back together
    * @param onCooled called when a failure seen by this process cools the account
    */
   constructor(clockMs: () => number, random: () => number, onCooled?: (cooling: Cooling) => void) {
@@ -104,7 +104,7 @@ export class Health {
     return this.#untilMs !== undefined && this.#isHeard
   }
 
-  /** Lets the next request try the account, whatever the cooldown. Its next cooldown is as short as a first one. */
+  /** Lets the next request try the account at once. Its next cooldown is as short as a first one. */
   tryNow(): void {
     this.#cooldowns = 0
     this.#trialSinceMs = undefined
@@ -143,7 +143,7 @@ export class Health {
 
   /**
    * Records a failed request.
-   * @param mayCool whether the pool can do without the account after a failure that may pass
+   * @param mayCool whether the pool can do without the account after a temporary failure
    * @param retryAfterSeconds the wait that the upstream asked for
    * @returns false if another request under way had failed there before, so that this failure does not count
    */
@@ -215,7 +215,7 @@ export class Health {
 export type Visit = { readonly era: number; readonly isTrial: boolean }
 
 /**
- * Whether one more account may cool for a failure that may pass: at most half of those that serve a model, rounded down
+ * Whether one more account may cool for a temporary failure. At most half of the accounts of a model may, rounded down
  * (ruling U1). Disabled accounts do not count, and an account that was never tried counts as healthy.
  * @param others enabled accounts of the same model
  */

@@ -12,8 +12,8 @@ const charactersMin = 6
 const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly string[]>>()
 
 /**
- * Lists the words of the configuration that no client may read (ruling U11). They are the keys, header values and hosts of
- * an upstream, and its names for models unless clients may use them too. Each word but a key is listed once.
+ * Lists the words of the configuration that no client may read (ruling U11). They are the keys, header values and hosts
+ * of an upstream, and its names for models unless clients may use them too. Only keys may be listed twice.
  */
 export function hostingWords(
   { catalog }: Pick<Config, 'catalog'>,

@@ -21,7 +21,7 @@ export type FetchResponse = {
   status: number
   ok: boolean
   headers: ResponseHeaders
-  /** Bytes as they come. Reading slowly slows the server down; an end without the whole body is an error. */
+  /** Bytes as they come. Reading slowly slows the server down. A body that ends too early is an error. */
   body: Readable
   /** Reads the body as UTF-8. @param bytesMax how long it may be, in bytes. @throws Error if it is longer */
   text(bytesMax?: number): Promise<string>

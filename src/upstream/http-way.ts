@@ -68,8 +68,8 @@ export class HttpWay implements ConnectionHost {
   /** The number of requests that are sent at the end of this turn of the event loop. */
   #leaving = 0
   /**
-   * The last turn of the event loop in which requests were sent, its time, and the time of the one before it. All bytes
-   * that had come by `#readToMs` have been read.
+   * The number and time of the last turn of the event loop in which this way sent requests. `#readToMs` is the time of
+   * such a turn before it: all bytes that had come by then have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
@@ -240,7 +240,7 @@ export class HttpWay implements ConnectionHost {
 type Departure = { way: HttpWay; flight: WayFlight; head: string; body: Buffer; isFresh: boolean; waits: boolean }
 
 let departures: Departure[] = []
-/** Turns of the event loop in which requests left. */
+/** The number of turns of the event loop in which requests were sent. */
 let turns = 0
 
 /**

@@ -13,8 +13,9 @@ const lingerMs = 1_000
 export type CommandEnd = ({ text: string } | { why: string }) & { said?: string }
 
 /**
- * Runs a program without a shell and returns its output. It has a process group of its own, so that children that keep its
- * output open end too: on `stop`, or soon after the program. Its error output may hold secrets, so it is read only on request.
+ * Runs a program without a shell and returns its output. It gets its own process group. So children that keep its
+ * output open are ended too, by `stop` or soon after the program ends. Its error output may hold secrets, so it is read
+ * only on request.
  * @param onEnd called once, unless the command was stopped
  */
 export function runCommand(
@@ -96,8 +97,8 @@ export function runCommand(
 const saidMax = 200
 
 /**
- * Returns the last line that says something, without characters that a terminal obeys and without words that may be
- * keys. A line of one word is left out: the word may be the key, on the wrong output.
+ * Returns the last line that is not empty, without control characters and without words that may be keys. A line of one
+ * word is left out: the word may be the key, on the wrong output.
  */
 function lastLineOf(text: string): string {
   const lines = text.split(/[\r\n]+/).map((line) => line.replaceAll(/\p{C}/gu, ' ').trim())

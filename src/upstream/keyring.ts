@@ -46,9 +46,9 @@ export function createKeyring(
       const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))
       return key ?? fixedKey(account)
     },
-    /** Puts upstreams in force: their key sources are watched, and no others. */
+    /** Watches the key sources of these upstreams, and no others. Takes the keys that the configuration has read. */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
-    /** Keeps upstreams in force with the keys as they are. Commands that run for other upstreams end. */
+    /** Like `adopt`, but the keys stay as they are. Commands that run for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
     /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
@@ -152,7 +152,7 @@ type Surroundings = { clockMs: () => number; report: KeyReport; label: string }
 
 /** The common part of keys from files and from commands. Fields are private, so that printing never shows a key. */
 abstract class RenewedKey implements LiveKey {
-  /** Resolves when the key may be used. For a file that is at once, because it is read with the configuration. */
+  /** Resolves when the key may be used. A key file may be used at once, because it is read with the configuration. */
   abstract readonly first: Promise<void>
   protected readonly clockMs: () => number
   readonly #report: KeyReport
@@ -251,7 +251,7 @@ class FileKey extends RenewedKey {
   override take(key: Secret): void {
     const { version } = this
     super.take(key)
-    // The configuration may have read an older content than the last look did: look again.
+    // The configuration may have read an older content of the file than the last check did, so the file is read again.
     if (this.version !== version) this.doubt()
   }
 

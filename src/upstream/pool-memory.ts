@@ -50,7 +50,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     widths: new Widths(clockMs),
     /** The number of cooldowns that this process started, by upstream and then by cause. */
     cooldowns: cooldowns as ReadonlyMap<string, ReadonlyMap<string, number>>,
-    /** Sets the enabled places of one model: not all of them may cool at the same time for failures that may pass (ruling U1). */
+    /** Sets the enabled places of a model. Temporary failures may not cool all of them at once (ruling U1). */
     group(places: readonly string[]): void {
       for (const place of places) groups.set(place, places)
       for (const place of places) {
@@ -114,7 +114,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     }
   }
 
-  /** Counts a cooldown of a place, or a trial of one that hangs. */
+  /** Counts a cooldown of a place, or a trial of a place that hangs. */
   function countCooldown(place: string, cause: string): void {
     const causes = findOrMake(cooldowns, serviceOf(place)?.upstream ?? '', () => new Map<string, number>())
     causes.set(cause, (causes.get(cause) ?? 0) + 1)
@@ -191,7 +191,8 @@ const alwaysAllowed = 10
 /**
  * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get
  * twice the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that
- * the first upstream fails. The minute slides: of the previous one, the part counts that is less than a minute ago.
+ * the first upstream fails. The minute slides: requests of the previous minute count in part, by the share of it that
+ * is less than a minute ago.
  */
 export class RetryBudget {
   readonly #clockMs: () => number

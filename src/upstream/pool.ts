@@ -28,10 +28,10 @@ export type Search = {
    * The conversation key, scoped to the customer's account. The same key goes to the same upstream account (ruling P6).
    */
   affinity: string | undefined
-  /** For a conversation without a key: a digest of the item sealed last, whose account is chosen (ruling U13). */
+  /** Without a key: a digest of the last sealed item. The account that sealed it is chosen (ruling U13). */
   sealed?: string | undefined
   /**
-   * The digests that a request without a key shares with similar ones, if the model has several accounts (ruling Y24).
+   * Digests that similar requests share, for a request without a key if the model has several accounts (ruling Y24).
    */
   likeness?: Likeness | undefined
   /** The number of accounts for requests like this one. The pool sets it when it counts the request. */
@@ -42,7 +42,7 @@ export type Search = {
   tried: readonly Target[]
   /** Whether this is the last attempt. It goes to the next priority if there is one (ruling U1). */
   isLast: boolean
-  /** The form in which the upstream is asked for the answer; JSON by default. Times to first byte are kept for each (ruling Y25). */
+  /** The form of answer to ask for; JSON by default. Each form has its own times to first byte (ruling Y25). */
   form?: AnswerForm | undefined
 }
 
@@ -250,10 +250,10 @@ function servedBy(places: readonly RankedTarget[], customer: Customer | undefine
   return own.length > 0 ? own : places.filter(({ target }) => target.account?.isolation === undefined)
 }
 
-/** The factor for the score of a slow account: it is chosen only if no other of its priority can be (ruling Y25). */
+/** The factor for the score of a slow account. Such an account is the last choice of its priority (ruling Y25). */
 const avoidedShare = 1e-15
 
-/** Chooses a place by its score. @param isAnyTried whether to choose a place on trial that another request tries */
+/** Chooses a place by its score. @param isAnyTried whether a place may be chosen that another request is trying */
 function chooseAmong(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -311,7 +311,7 @@ function chooseAmong(
   return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, chosen, tried, isLeaving) }
 }
 
-/** Returns why a conversation moves. @param before the place that answered it; undefined if no longer configured */
+/** Returns why a conversation moves. @param before the place that answered it; undefined if it is not configured now */
 function movedFor(
   before: RankedTarget | undefined,
   chosen: RankedTarget,
@@ -332,7 +332,8 @@ type Recalled = { name: string; isNamed: boolean }
 
 /**
  * Ranks the places for requests that are alike. In each priority, the first places up to the width keep the rank that
- * the conversation gives them. The others get a far lower score, so they are used only if no place within it can be.
+ * the conversation gives them. The others get a far lower score, so they are used only if none of the first ones can be
+ * used.
  * @returns a function that gives the score of a place outside the width, and undefined for one inside
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
@@ -352,10 +353,10 @@ function firstOn(places: readonly RankedTarget[]): number {
   return on.filter(({ priority }) => priority === on[0]!.priority).length
 }
 
-/** The factor for the score of a place outside the width. All scores are within a factor of some billions. */
+/** The factor for the score of a place outside the width. Scores differ by a factor of at most some billions. */
 const outsideShare = 1e-12
 
-/** Whether the account is on trial and another request tries it now, so that this one goes elsewhere (ruling Y25). */
+/** Whether another request is trying the account, which is on trial, so that this one goes elsewhere (ruling Y25). */
 function isHeldBack(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -438,7 +439,9 @@ function furtherPriority(
   return places.find((place) => place.priority > last && place.isEnabled && isFree(place))?.priority
 }
 
-/** Returns the error if all enabled accounts cool: `capacity` if one lacks it, with the shortest wait (U1, R6). */
+/**
+ * Returns the error when all enabled accounts cool: `capacity` with the shortest wait if any has none left (U1, R6).
+ */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
   let waitMs: number | undefined

@@ -241,7 +241,7 @@ async function takeDefault(region: string, around: SourceAround): Promise<CloudT
 
 type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
 
-/** A profile has keys, a role over another source, or a command; a role comes first, as in AWS's own tools. */
+/** Takes the credentials of a profile: by a role, from its keys, or by a command, in the order of AWS's own tools. */
 async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudToken> {
   const { profiles, around, seen } = walk
   const profile = profiles.get(name)
@@ -295,7 +295,7 @@ async function resolveRole(
   return assumeRole(await take(around), wish, around)
 }
 
-/** The words of `credential_source`. */
+/** The sources of credentials that a profile may name in `credential_source`. */
 const namedSources = new Map<string, (around: SourceAround) => Promise<CloudToken>>([
   ['Environment', async (around) => takeEnvironment(around)],
   ['EcsContainer', takeContainer],

@@ -32,8 +32,8 @@ const readers: Readonly<Record<string, FileReader>> = {
 }
 
 /**
- * Takes a token of Google: by the file of the account or of `GOOGLE_APPLICATION_CREDENTIALS`, else from the metadata
- * server.
+ * Takes a token of Google. It uses the file of the account, or that of `GOOGLE_APPLICATION_CREDENTIALS`, or else asks
+ * the metadata server.
  * @throws Error in words for operators, without a secret
  */
 export async function takeGoogle({ credentialsFile }: GoogleAccount, around: SourceAround): Promise<CloudToken> {
@@ -107,8 +107,8 @@ async function takeMetadata(around: SourceAround): Promise<CloudToken> {
 }
 
 /**
- * Exchanges a token of another provider (RFC 8693). If the file says so, the new token is used to get the token of a
- * service account.
+ * Exchanges a token of another provider (RFC 8693). If the file names a service account, the new token is used to get a
+ * token of that account.
  */
 async function takeFederated(said: CredentialsFile, around: SourceAround): Promise<CloudToken> {
   const where = 'the file of the external account'

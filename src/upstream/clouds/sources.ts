@@ -32,7 +32,7 @@ export type SourceAround = {
   nowMs(): number
   /** Called with the `Date` of an answer of the cloud. */
   noteDate(date: string | undefined): void
-  /** The way to an address. A proxy is left out for addresses on this machine or its link. */
+  /** Returns the route to an address. Addresses on this machine or its link are reached without a proxy. */
   routeTo(address: URL): DialRoute
   signal: AbortSignal
 }
