@@ -1,7 +1,7 @@
 /* Facts that the posting desk remembers about its calls. */
 
 /**
- * The accounts for whose locks a call waited in vain. In a shared call such an account would delay the call's other
+ * The accounts whose locks a call did not get in time. In a shared call such an account would delay the call's other
  * accounts, and calls of other servers for these. So its debits are posted alone, in a lane that no other account uses
  * (Y16).
  */
@@ -26,7 +26,7 @@ export class SlowAccounts {
   }
 
   /**
-   * Notes a call that waited for a lock in vain. Accounts whose rows are locked become slow. If no row is locked, all
+   * Notes a call that did not get a lock in time. Accounts whose rows are locked become slow. If no row is locked, all
    * accounts of the call become slow.
    * @param accountIds the accounts of the call
    * @param locked which of the call's and of the slow accounts are locked now; undefined if unknown

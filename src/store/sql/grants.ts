@@ -88,7 +88,7 @@ function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): St
   let sum = 0n
   for (let at = 0; at < returns.length; at += debitsMax) {
     const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
-    // A debit and its return have the same amount, so the debits are summed.
+    // A return (a credit that reverses a debit) has the amount of its debit, so the debits are summed.
     const row = yield* askOne(
       dialect,
       (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e

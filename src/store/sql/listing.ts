@@ -56,8 +56,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a debit was returned, that is, given back as a credit. The usual reference of its return may belong to a
-   * top-up of the first release. Then the return has the next free reference (ruling C13).
+   * Whether a debit was returned, that is, reversed by a credit (its return). A top-up of the first release may have
+   * the usual reference of this credit. The credit then has the next free reference (ruling C13).
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {

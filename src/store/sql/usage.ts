@@ -225,7 +225,7 @@ export function findRows(
   return found
 }
 
-/** SQL: whether an entry `e` is a debit or a return. Top-ups are neither. */
+/** SQL: whether an entry `e` is a debit, or a return, which reverses a debit. Top-ups are neither. */
 const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 
 /**
