@@ -46,7 +46,7 @@ export class Bindings {
 
   /**
    * Notes which account answered. @param isUnsealed whether the request was sent without the items that another account
-   * had sealed @param isSlow whether the account is slow and this first byte was too
+   * had sealed @param isSlow whether the account is slow, and the first byte of this answer was slow too
    */
   answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean): void {
     const kept = this.#kept.get(conversation)

@@ -91,7 +91,9 @@ export function isOverLongCode(code: string | undefined): boolean {
   return code !== undefined && codes.has(code)
 }
 
-/** Returns the client's text for an over-long prompt, found by its words or else its code; undefined for any other refusal. */
+/**
+ * Returns the client's text for an over-long prompt, found by its words, or by its code; undefined for other refusals.
+ */
 export function readOverLong(text: string, code: string | undefined): { told: string; isKnown: boolean } | undefined {
   for (const { pattern, before, behind, isKnown = false, say } of wordings) {
     const match = pattern.exec(text)

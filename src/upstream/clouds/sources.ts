@@ -171,7 +171,7 @@ export function readMembers<Name extends string>(
 
 /**
  * Returns the time until a credential expires, in ms.
- * @param end the time, as it is written.
+ * @param end the time of expiry, as text
  * @throws Error if it is not a time
  */
 export function lifeUntil(end: unknown, { nowMs }: SourceAround, where: string): number | undefined {
