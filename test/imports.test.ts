@@ -67,7 +67,7 @@ const rules: Record<string, ImportRule> = {
     types: ['accounts', 'config', 'gateway/fairness'],
     outside: ['node:*'],
   },
-  host: { may: ['store/files'], types: ['config'], outside: ['node:*'] },
+  host: { may: ['store/files', 'config'], outside: ['node:*'] },
   log: { may: ['accounts'], types: ['config', 'gateway'], outside: ['node:fs'] },
   programs: { may: ['bytes', 'catalog', 'http'], outside: ['node:*'] },
   live: {
