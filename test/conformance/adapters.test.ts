@@ -96,13 +96,16 @@ test('a gateway that cannot be started, or is killed, is reported as one that en
   })
 })
 
+/** Code that keeps a process from ending by itself. */
+const stays = "require('node:fs').watch(process.execPath)"
+
 test('a gateway is stopped if the run is ended before it is ready', async () => {
   const folder = testFolder('slow')
   const [begun, ending] = [join(folder, 'begun'), new AbortController()]
   let asked = 0
   const starting = startProgram({ folder, signal: ending.signal }, () => {
     const code = `console.log(process.pid); require('node:fs').writeFileSync(${JSON.stringify(begun)}, String(process.pid))
-setInterval(() => {}, 1_000)`
+${stays}`
     return { command: [process.execPath, '-e', code], isReady: async () => asked++ < 0 }
   })
   await until(() => existsSync(begun) && readFileSync(begun, 'utf8'))
@@ -117,17 +120,18 @@ test('a gateway has time to end, and then what it started is killed; its files a
   const folder = testFolder('gateway')
   const [ended, started] = [join(folder, 'ended'), join(folder, 'started')]
   const stubborn = `process.on('SIGTERM', () => {}); require('node:fs').writeFileSync(process.argv[2], String(process.pid))
-setInterval(() => {}, 1_000)`
+${stays}`
   const program = await startProgram({ folder, signal }, ({ port, write, folder: own }) => {
     assert.equal(own, folder)
     const child = write('child.cjs', stubborn)
     assert.deepEqual([child, statSync(child).mode & 0o777], [join(folder, 'child.cjs'), 0o600])
     const main = `const fs = require('node:fs')
 require('node:child_process').spawn(process.execPath, [${JSON.stringify(child)}, ${JSON.stringify(started)}])
-process.on('SIGTERM', () => setTimeout(() => process.exit(fs.writeFileSync(${JSON.stringify(ended)}, process.cwd())), 30))
+const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+process.on('SIGTERM', () => { sleep(30); process.exit(fs.writeFileSync(${JSON.stringify(ended)}, process.cwd())) })
 const isThere = () => fs.existsSync(${JSON.stringify(started)}) && fs.statSync(${JSON.stringify(started)}).size > 0
-const timer = setInterval(() => isThere() && listen(), 5)
-const listen = () => { clearInterval(timer); require('node:net').createServer().listen(${port}, '127.0.0.1') }`
+while (!isThere()) sleep(5)
+require('node:net').createServer().listen(${port}, '127.0.0.1')`
     return { command: [process.execPath, '-e', main] }
   })
   atEnd(program.stop)

@@ -7,6 +7,7 @@ import { findDeviation, hasFailingModel, runCases } from '../../conformance/src/
 import type { Trace } from '../../conformance/src/verdict.ts'
 import { atEnd } from '../support/at-end.ts'
 import { listen } from '../support/listen.ts'
+import { untilStill } from '../support/waiting.ts'
 
 const event = (data: object) => ({ data: data as never })
 
@@ -116,10 +117,10 @@ test('as many cases run at once as jobs and lanes allow, those with a bill alone
   const server = createServer((request, response) => {
     request.resume()
     most = Math.max(most, ++open)
-    setTimeout(() => {
+    void untilStill(() => open).then(() => {
       open--
       response.end('{}')
-    }, 20)
+    })
   })
   const origin = `http://127.0.0.1:${await listen(server)}`
   const made = (id: string, more: object = {}, status = 200) => ({
