@@ -217,7 +217,9 @@ async function run(options: Options): Promise<number> {
   if (options.out) makeFolder(options.out)
   const started = Date.now()
   const proofs = createProofs()
-  const onTrace = options.prove ? { onTrace: proofs.add } : {}
+  // A proof takes time, in which no answer could be read. So all are made after the run.
+  const traces: Parameters<typeof proofs.add>[] = []
+  const onTrace = options.prove ? { onTrace: (...traced: (typeof traces)[number]) => traces.push(traced) } : {}
   const { gateway, switchedOn, results } = options.adapter
     ? await runAdapter(options.adapter, cases, options, onTrace)
     : await runGateway(cases, options, onTrace)
@@ -227,6 +229,7 @@ async function run(options: Options): Promise<number> {
   if (options.out) writeReport(report, options.out)
   const code = conclude(report, baseline)
   if (!options.prove) return code
+  for (const traced of traces) proofs.add(...traced)
   const { text, isBlind } = proofs.tell()
   console.log(text)
   return isBlind ? 1 : code
