@@ -21,8 +21,10 @@ type Hooked = { name: string; fullName?: string; passed?: boolean }
 const { count, code } = JSON.parse(readFileSync(codePath, 'utf8')) as Instrumented
 registerHooks({
   load(url, context, next) {
-    // Warm processes of tests load a program again by another query.
-    const source = code[url.replace(/\?\d+$/, '')]
+    // Warm processes of tests load a program again by another query. Then they run it for another test.
+    const address = url.replace(/\?\d+$/, '')
+    if (address !== url) forgetVisits()
+    const source = code[address]
     return source === undefined ? next(url, context) : { format: 'module', source, shortCircuit: true }
   },
 })
@@ -51,6 +53,11 @@ function watchVisits(): void {
       return false
     },
   })
+}
+
+/** Lets a process record again what it has recorded for an earlier test. */
+function forgetVisits(): void {
+  if (isMainThread && !isTestFile) (globalThis as { __mutantVisits?: Uint8Array }).__mutantVisits?.fill(0)
 }
 
 async function noteVisits(): Promise<void> {
