@@ -291,6 +291,7 @@ test('run against a gateway prints what to configure, reports, and exits with a 
   const page = await bothsidesWarm('report', join(folder, 'results.json'))
   assert.equal(page.out.trim(), readFileSync(join(folder, 'results.md'), 'utf8').trim())
 
+  assert.deepEqual(kept.gateway, { name: gateway.replace('/v1', ''), version: 'unknown' })
   for (const { ms } of kept.results) assert.ok(ms >= 0 && ms < 60_000, `${ms} ms`)
   assert.ok(kept.seconds >= 0 && kept.seconds < 60, `${kept.seconds} s`)
   assert.match(kept.day, /^\d{4}-\d\d-\d\d$/)
