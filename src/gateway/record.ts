@@ -127,7 +127,7 @@ export type CallRecord = {
   prices?: Prices
   priceVersion?: string
   settled?: Settled
-  /** Set by the first part that decides it; `ok` if no part does. */
+  /** Set by the first part of the gateway that decides the outcome; `ok` if no part does. */
   outcome?: RequestOutcome
   /** Why the model ended its answer; only for translated answers. */
   finishReason?: FinishReason
@@ -186,7 +186,7 @@ type AnswerBits = { bits: number; count: number }
  * an account by its own attempts. Only answers of this process count.
  */
 export class LastAnswers {
-  /** Answers by model, and then by upstream and account. The model itself has the key `''`. */
+  /** The last answers by model, then by upstream and account. The key `''` has those that the model's clients got. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {

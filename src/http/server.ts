@@ -23,8 +23,8 @@ type EdgeLimits = {
 }
 
 /**
- * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. With that, a
- * client that stops reading would take four times the memory, and as many more bytes would be read from the model
+ * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. A client that
+ * stops reading would then take four times the memory, and the gateway would read that much more from the model
  * (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384

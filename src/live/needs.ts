@@ -13,7 +13,7 @@ import { isLeap, listNeeds, type Need, type NeedFacts, needLimits } from '../ope
 import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
-/** How often this server looks at the store without being asked, and how often at the upstream accounts, in ms. */
+/** The time between two looks at the store that nobody asked for, and between two at the upstream accounts, in ms. */
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**

@@ -27,7 +27,7 @@ export function createTrafficWriter(
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()
-    // Without new counts, a call waits for the running write. The store keeps counts that it could not write.
+    // The store keeps counts that it could not write, so a failed write is tried again even if there are no new counts.
     if (cells.length > 0 || isBehind)
       writing = store
         .noteTraffic(cells)
