@@ -5,7 +5,10 @@ import { informationalMax } from './target.ts'
 
 /** Receives what a connection reads, from the moment it is ready for a request. */
 export interface Intake {
-  /** Takes bytes. @param isShared whether they are overwritten after this call, so that kept ones must be copied */
+  /**
+   * Takes bytes.
+   * @param isShared whether the buffer is overwritten after this call; then bytes to keep must be copied
+   */
   take(bytes: Buffer, isShared: boolean): void
 }
 

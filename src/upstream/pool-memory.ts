@@ -244,7 +244,7 @@ export class RetryBudget {
 /** An operator's command about accounts. `retry`: try them next. `disable`: send them nothing. `enable`: use them again. */
 export type Steering = 'retry' | 'disable' | 'enable'
 
-/** The accounts that a command is about: all of an upstream, or one by name, for all models or for one. */
+/** The accounts that a command is about: one or all accounts of an upstream, for one or all models. */
 export type Meant = {
   readonly upstream: string
   readonly account?: string | undefined
@@ -276,7 +276,7 @@ export class Wishes {
   }
 }
 
-/** Whether a command covers another one, or a service, completely. */
+/** Whether a command applies to everything that another command, or a service, is about. */
 export function covers(meant: Meant, other: Meant | Service): boolean {
   const { upstream, account, model } = meant
   return (

@@ -11,7 +11,9 @@ const searchesMax = 3
 /** A name with fewer characters and no digit may be an ordinary word. */
 const tellingCharactersMin = 6
 
-/** Ids that clients know, by their prefix: calls and items of the three wires, and of servers that speak one of them. */
+/**
+ * Matches ids that clients know, by their prefix. They are ids of calls and items, from vendors and compatible servers.
+ */
 const clientId =
   /^(?:call|toolu|srvtoolu|fc|fco|rs|msg|ct|ctc|cto|ws|fs|ci|cu|ig|mcp|mcpr|mcpl|cmp|lsh|sh)_[A-Za-z0-9]|^chatcmpl-tool-[A-Za-z0-9]/
 
@@ -51,7 +53,7 @@ export function scrub(text: string, context: ScrubContext): string {
   return isRevealing(plain, others, context) ? (overLong?.told ?? generic) : cut(plain)
 }
 
-/** Returns the first characters of a text, without cutting one in two. A long text is not read as a whole. */
+/** Returns the first characters of a text, and never half a character. A long text is not read as a whole. */
 export function keepCharacters(text: string, max: number): string {
   return text.length <= max
     ? text
@@ -116,7 +118,7 @@ function cut(text: string): string {
   return kept === text ? text : `${keepCharacters(text, relayedCharactersMax - 1)}…`
 }
 
-/** The start of a text that wraps another one (LiteLLM). */
+/** The start of a text by LiteLLM, which may have another server's text inside. */
 const opening = 'litellm.'
 
 /** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
@@ -193,7 +195,7 @@ function withoutDocLinks(text: string): string {
 }
 
 function isDocLink(sentence: string): boolean {
-  // An address alone in parentheses is a link to more about the text before it.
+  // An address alone in parentheses links to more information about the text before it.
   const remark = sentence.trimStart()
   if (/^\(https?:\/\//.test(remark) && remark.endsWith(')') && !/\s/.test(remark)) return true
   return (sentence.includes('://') || hostName.test(sentence)) && pointing.test(sentence)

@@ -16,7 +16,7 @@ export type Target = {
   readonly model: Model
   readonly path: string
   readonly streamPath?: string
-  /** The headers that are configured for the upstream and the model: names and values in turn. */
+  /** The headers that are configured for the upstream and the model: each name is followed by its value. */
   readonly headers: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export function pathFor({ path, streamPath }: Target, { isStream }: { isStream?:
 
 const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
 
-/** Returns all headers of a request to a target, names and values in turn. */
+/** Returns all headers of a request to a target. Each name is followed by its value. */
 export function headersOf(target: Target, request: UpstreamRequest): string[] {
   const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
   const isSigned = target.key?.credential !== undefined
@@ -53,7 +53,7 @@ export function headersOf(target: Target, request: UpstreamRequest): string[] {
  * Returns the headers with the key of the account that pays for an attempt. They are added only here, for one target,
  * so that no request carries one provider's key to another (U14). An upstream may have its own header for the key
  * (ruling P8).
- * @param headers all other headers, names and values in turn: a signature covers some of them
+ * @param headers all other headers, each name followed by its value. A signature covers some of them
  * @returns no header if the account has no key, as local servers need none.
  */
 export function credentialOf(
@@ -102,7 +102,7 @@ export interface UpstreamListener {
   onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** Called at a failure. @param error the error that the fault was judged by, if there was one */
+  /** Called when the request fails. @param error the error from which the fault was derived, if there was one */
   onError(fault: TransportFault, error?: Error): void
 }
 
@@ -127,7 +127,7 @@ export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
 export type ConnectionWatch = {
   /** Monotonic, in ms. */
   clockMs(): number
-  /** Called with an error in reading that is our own bug. */
+  /** Called with an exception that a bug of the gateway caused while bytes were read. */
   reportBug(bug: Error): void
   /** Called once for each connection with unasked bytes, after all idle connections of the upstream were closed. */
   onUnasked(upstream: string, place: UnaskedPlace): void

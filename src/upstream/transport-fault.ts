@@ -19,15 +19,15 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
 ])
 
 /**
- * The longest time in which closing an idle connection can cross a new request, in ms. An upstream that closes later has
- * begun to work on the request. Another attempt could then be paid twice (faults F-U5, F-U7).
+ * If a reused connection is reset within this time, in ms, its close may have crossed the new request. An upstream that
+ * closes later has begun to work on the request. Another attempt could then be paid twice (faults F-U5, F-U7).
  */
 export const raceMs = 2_000
 
 /**
  * Judges why an established connection has ended.
- * @param unheardMs time since the request was sent, on a reused connection without a byte of its answer (ruling U1);
- *   undefined on any other connection
+ * @param unheardMs time since the request was sent, if the connection is reused and no byte of the answer has come
+ *   (ruling U1); else undefined
  */
 export function judgeTransport(error: Error, unheardMs?: number): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException

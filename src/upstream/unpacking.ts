@@ -61,7 +61,10 @@ export class Unpacking implements UpstreamListener, Flight {
     this.#listener = listener
   }
 
-  /** Attaches the flight whose answer this listener gets. @returns the flight with this in front of it */
+  /**
+   * Attaches the flight whose answer this listener gets.
+   * @returns this object, through which the caller controls the flight
+   */
   over(flight: Flight): Flight {
     this.#flight = flight
     return this
@@ -133,8 +136,8 @@ export class Unpacking implements UpstreamListener, Flight {
       if (!this.#isPaused) this.#flight?.resume()
     })
     stream.on('end', () => {
-      // Node ends the output of most codings at the first byte after the compressed data, although the answer may go
-      // on. So the connection is closed here.
+      // Most of Node's decompressors end at the first byte after the compressed data, although the answer may go on. So
+      // the connection is closed here.
       if (!this.#isOver) this.abort()
       if (this.#fault) listener.onError(...this.#fault)
       else listener.onEnd()

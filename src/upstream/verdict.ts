@@ -6,7 +6,7 @@ import { isOverLongCode } from './over-long.ts'
 export type Verdict = {
   /** The kind of error that the client gets if no other attempt succeeds; the texts are in refusal.ts. */
   tell: 'rejected' | 'capacity' | 'account' | 'broken'
-  /** The accounts that may be tried next, if the client has seen nothing: `any`, also this one; `another`; `nobody`. */
+  /** The accounts that may be tried next if the client has seen nothing: any account, any other account, or none. */
   elsewhere: 'any' | 'another' | 'nobody'
   /** Whether the account cools: now, after repeated failures, or not for this failure. */
   cool: 'now' | 'repeated' | 'no'
@@ -17,7 +17,7 @@ export type Verdict = {
 /** The trouble with the operator's account: no money, no valid key, or no permission. */
 type AccountTrouble = Exclude<Refusal['about'], 'busy' | 'request'>
 
-/** A failed attempt, as the attempt saw it. */
+/** The facts of a failed attempt, before they are judged. */
 export type Failure = {
   fault: Fault
   /** The cause for the log, in fixed words without upstream text. */
@@ -28,7 +28,7 @@ export type Failure = {
 }
 
 /**
- * Makes the failure of a failed answer.
+ * Returns the facts of an attempt whose answer has failed.
  * @param said the cause if the model itself reported an error. An answer that broke off or is unreadable has another
  *   cause
  */
@@ -46,7 +46,7 @@ type JudgedModel = {
 }
 
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
-/** The provider takes none of our requests on this account. */
+/** The provider accepts none of our requests on this account. */
 const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
@@ -95,7 +95,7 @@ const byKind: Record<Fault['kind'], Verdict> = {
   truncated: cut,
 }
 
-/** The account trouble that a status stands for. */
+/** For each status about an account: the trouble that it means. */
 const accountTroubles = new Map<number, AccountTrouble>([
   [401, 'key'],
   [402, 'spent'],
@@ -159,7 +159,10 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
   return text === undefined || text.test(fault.text)
 }
 
-/** Returns the verdict of a refusal. @param status of HTTP; if it already stands for the trouble, there is no alarm */
+/**
+ * Returns the verdict of a refusal.
+ * @param status the HTTP status. If it stands for the same trouble, there is no alarm
+ */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
   if (about === 'busy') return full

@@ -73,7 +73,7 @@ export class WayConnection implements Carrier {
   /** Bytes that are not read yet: a part of a head, or those for a paused flight. */
   #ahead: Buffer | undefined
   #isReading = false
-  /** Why the connection has closed, while its flight is paused. */
+  /** The reason why the connection has closed. Kept until the paused flight resumes. */
   #closedBy: Error | undefined
   /** The number of bytes of an incomplete head that were searched for its end. */
   #lookedAt = 0
@@ -157,7 +157,10 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** Takes bytes. @param isShared whether they are overwritten after this call, so that kept ones must be copied */
+  /**
+   * Takes bytes.
+   * @param isShared whether the buffer is overwritten after this call; then bytes to keep must be copied
+   */
   take(bytes: Buffer, isShared: boolean): void {
     if (this.#flight === undefined) {
       this.#noteUnasked('idle')
@@ -301,7 +304,7 @@ export class WayConnection implements Carrier {
     return bytes.length
   }
 
-  /** The answer is complete, and only its end has not been passed on yet. */
+  /** Ends the flight of a complete answer, and makes the connection free or closes it. */
   #finish(): void {
     const flight = this.#flight!
     this.#flight = undefined
@@ -453,7 +456,7 @@ export class WayFlight implements Flight {
     return this.connection?.isOpen === true
   }
 
-  /** Ends the flight. The listener gets the fault and the error that it was judged by. */
+  /** Ends the flight. The listener gets the fault, and the error from which the fault was derived. */
   fail(fault: TransportFault, error: Error): void {
     const { listener } = this
     this.listener = undefined

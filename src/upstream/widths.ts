@@ -2,15 +2,18 @@ import type { Model } from '../catalog/model.ts'
 import { cacheLifeMs } from '../catalog/profile.ts'
 import type { Likeness } from '../inference/likeness.ts'
 
-/** At most this many rates of preambles and lists of tools are kept for each model. The one unused for longest goes first. */
+/**
+ * At most this many rates of preambles and lists of tools are kept for each model. The one that was unused for longest
+ * is removed first.
+ */
 const ratesMax = 10_000
 
 /** The time in which a rate falls to 1/e, in ms. Rates of a model are used when it has had requests for this long. */
 const decayMs = 60_000
 
 /**
- * A preamble gets one more place as soon as each of its places would get this part of an even share of the input. With
- * 1 instead, simulations keep 0.3 % more of the input cached, but the busiest account has 1.77 times the mean, not 1.6.
+ * A preamble gets one more place when each of its places would get this fraction of the mean input of a place. With 1
+ * instead, simulations keep 0.3 % more of the input cached, but the busiest account has 1.77 times the mean, not 1.6.
  */
 const fullShare = 0.72
 
@@ -18,11 +21,12 @@ const fullShare = 0.72
 class Rate {
   #tokens = 0
   #atMs: number
-  /** Until this time the preamble has one place more, because one was full. */
+  /** Until this time the preamble has one more place, because one of its places was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked. It is this one, except for preambles that came in a model's first minute.
-   * Those use the first one with the same tools, until they are not used for longer than the prompt cache lives.
+   * The preamble by which places are ranked: usually the rate's own. A preamble that came in a model's first minute
+   * uses the first preamble with the same tools. This ends when it has been unused for longer than the prompt cache
+   * lives.
    */
   name = ''
 
@@ -64,7 +68,8 @@ export class Widths {
   }
 
   /**
-   * Counts a request of a model. A new preamble has the width of its tools. So have prompts that change each time.
+   * Counts a request of a model. A new preamble has the width of its list of tools. A preamble that changes with each
+   * request is always new.
    * @param places the number of places of the model
    * @returns the width of the request's preamble. Rates decide it only after the first minute of the model
    */
@@ -90,7 +95,7 @@ export class Widths {
     return { name: own.name, places: Math.min(places, wide) }
   }
 
-  /** Gives requests with this preamble one place more for a minute, because a place was full. */
+  /** Gives requests with this preamble one more place for a minute, because one of its places was full. */
   full(model: string, { preamble }: Likeness): void {
     const nowMs = this.#clockMs()
     this.#rateOf(this.#ratesOf(model, nowMs), preamble, nowMs).wideUntilMs = nowMs + decayMs
