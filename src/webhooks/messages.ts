@@ -13,7 +13,10 @@ export type WebhookMessage = {
   event: WebhookEvent
   atMs: number
   data: Readonly<Record<string, unknown>>
-  /** For `credit_low` by the configuration: the passed limit. Only receivers with this limit get the message. */
+  /**
+   * For a configured `credit_low`: the limit below which the balance fell. Only receivers with this limit get the
+   * message.
+   */
   belowNanos?: bigint | undefined
 }
 
@@ -21,7 +24,7 @@ export function bodyOf({ event, atMs, data }: WebhookMessage): string {
   return JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** Makes a message from a warning in the store, and adds the names that operators know. */
+/** Makes a message from a stored warning, and adds to its ids the names that operators know. */
 export async function messageOf(warning: StoredWarning, books: Books): Promise<WebhookMessage> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])

@@ -63,10 +63,10 @@ function resultOf(status: number): SendResult {
   return status < 500 ? 'refused' : 'failed'
 }
 
-/** The most messages that wait for a receiver, including the one being sent. All of them are sent within `leaseMs`. */
+/** The most messages that wait for a receiver, including the one being sent. So many can be sent within `leaseMs`. */
 const waitingMax = 10
 
-/** A message for whose receiver too many others wait is offered again after this time, in ms. */
+/** If too many messages wait for a receiver, another message is offered again after this time, in ms. */
 const behindMs = 5_000
 
 /**

@@ -34,19 +34,19 @@ export function pauseMs(count: number): number {
 
 /**
  * Returns the time in ms until this server looks again at a message for which it has no receiver. Another server may
- * have one. The time grows with the age of the message, which is looked at some seventy times.
+ * have one. The time grows with the age of the message. In all, the server looks some seventy times.
  * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {
   return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
 }
 
-/** Whether a time has come. A time further ahead than any pause was set by a wrong clock, so it counts as come. */
+/** Whether a time has come. A time that is further ahead than any pause was set by a wrong clock, so it is due too. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + pausesMs.at(-1)!
 }
 
-/** One message while it is sent to its receivers, with the progress. */
+/** A message that is being sent to its receivers, with its progress. */
 export class Telling {
   readonly atMs: number
   readonly #over: string[]

@@ -15,7 +15,10 @@ import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries,
 export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
-  /** Stores which warnings are wanted, before serving. If that fails, it still resolves, and each look tries again. */
+  /**
+   * Called before serving. Stores which warnings are wanted. If that fails, it still resolves, and each look tries
+   * again.
+   */
   begin(): Promise<void>
   /** Looks for due messages. That also happens once a second. Resolves when all due messages were tried. */
   look(): Promise<void>
@@ -247,7 +250,7 @@ class Teller implements Webhooks {
     this.#tellings.set(id, telling)
   }
 
-  /** Sends a message to its receivers that are due. None waits for another, and a success is stored at once. */
+  /** Sends a message to its receivers that are due. No receiver waits for another. Each success is stored at once. */
   async #tell(message: WebhookMessage, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)
