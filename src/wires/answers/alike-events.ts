@@ -7,7 +7,7 @@ import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
  * fit it are not parsed. A text delta has some hundreds of characters, with the vendor's additions.
  */
 const learnedCharactersMax = 2_048
-/** After this many moulds no more are made: a stream that needs so many has no two events that are alike. */
+/** After this many moulds, no more are made. In a stream that needs so many, hardly any two events are alike. */
 const learnedMax = 16
 
 /** The place of a changing string or number in a parsed event: the object that contains it, and its key. */
@@ -50,8 +50,8 @@ export class AlikeEvents {
 
 /**
  * Writes the changing values of `text` into the mould's object.
- * @returns the object; undefined if the text does not fit. Values that are overwritten by then do no harm: the next
- * text that fits overwrites all of them.
+ * @returns the object; undefined if the text does not fit. Some values may have been overwritten before the mismatch.
+ *   This does no harm, since the next text that fits overwrites all values.
  */
 function fill(text: string, { literals, holes, value }: EventMould): unknown {
   let at = 0
@@ -115,7 +115,7 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // If a key differs, or a member that occurs twice, its hole has no place in the parsed object. Then no mould is made.
+  // A hole has no place in the parsed object if it is a key, or if its member occurs twice. Then no mould is made.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }

@@ -16,7 +16,7 @@ export function createArgumentShape() {
   let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
   let depth = 0
   let isEscaped = false
-  /** The argument text so far, and how many of its characters the upstream has sent again since it was whole. */
+  /** `taken`: the argument text so far. `repeated`: how many of its characters came again after it was whole. */
   let taken = ''
   let repeated = 0
   return {

@@ -150,7 +150,7 @@ export function factsOfFault(fault: Fault): ErrorFacts {
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
 
-/** The reverse of `factsOfFault`, for encoders, which take a fault. The message reveals no host any more. */
+/** The reverse of `factsOfFault`, since encoders take a fault. The message no longer contains what reveals the host. */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
   return { kind, status, text: message, isOurs: code === 'internal_error' }
@@ -231,7 +231,7 @@ function readRefusal(httpStatus: number, text: string): Fault {
   }
 }
 
-/** Members that may hold a server's sentence if `message` does not, inside an error object or beside it. */
+/** Members that may hold a server's sentence if `message` has none. They stand in the error object or beside it. */
 const sentenceKeys = [
   ...['error', 'msg', 'error_msg', 'error_message', 'description', 'details', 'Message'],
   ...['reason', 'title'],

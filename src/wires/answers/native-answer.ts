@@ -222,7 +222,7 @@ const kindsMax = 64
  */
 const batchCharacters = 1024
 
-/** Matches the inside of a JSON string, held as latin1, that must be decoded. */
+/** Matches if the inside of a JSON string, held as latin1, must be decoded. */
 const encoded = /[\\\x80-\xff]/
 
 /**
@@ -293,8 +293,8 @@ export function decodeString(raw: string): string {
 
 /**
  * Estimates the tokens of complete texts.
- * @param enough a number of tokens. If the length of the texts shows that they have no more, an upper bound is returned
- * instead. Comparing lengths costs a tenth of counting.
+ * @param enough a number of tokens. If the texts are too short to have more tokens, an upper bound is returned instead.
+ *   That takes a tenth of the time of counting.
  */
 export function estimateTexts(texts: readonly string[], enough = 0): number {
   let characters = 0

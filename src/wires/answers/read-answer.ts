@@ -74,8 +74,8 @@ export function newPart(told: string, piece: string): string {
 }
 
 /**
- * Whether a block's first delta repeats the text that the block's start event had (ruling Y4). It does if both are
- * equal, or if that text is whole arguments. Any other delta continues the text.
+ * Whether a block's first delta repeats the text of the block's start event (ruling Y4). It does if both texts are
+ * equal, or if the start has whole arguments. Any other delta continues the text.
  */
 export function repeatsStart(start: string, delta: string, isArguments = false): boolean {
   return delta === start || (isArguments && isJsonObject(start))
@@ -232,7 +232,7 @@ const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 
 /**
  * Returns the arguments of a call. They stand under any of these names, in the call or in its `function` (ruling Y5).
- * Empty arguments are returned only if the call has no others.
+ * Empty arguments are returned only if the call has no other arguments.
  */
 export function argumentsIn(call: JsonObject): unknown {
   const fn = asObject(call['function'])
@@ -289,12 +289,12 @@ function readPart(part: unknown): ContentPart {
   return media ? { kind: 'media', media, source: sourceOf(object) } : { kind: 'unread' }
 }
 
-/** The kind of media that the type of a part, an item or an event means. */
+/** Returns the kind of media for the `type` of a part, an item or an event. */
 export function mediaOf(type: string): MediaKind | undefined {
   return mediaKinds.find(([, words]) => words.test(type))?.[0]
 }
 
-/** Matches whole words of a type, so that `profile` is no `file`. */
+/** Each pattern matches only whole words of a type, so that `profile` does not match as `file`. */
 const mediaKinds: readonly (readonly [MediaKind, RegExp])[] = [
   ['image', /(?<![a-z])images?(?![a-z])/],
   ['audio', /(?<![a-z])audios?(?![a-z])/],

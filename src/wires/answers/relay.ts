@@ -29,8 +29,9 @@ export interface StreamRelay {
   push(chunk: Uint8Array): string
   end(): string
   /**
-   * The connection broke or stays silent. If the model has given a stop reason, the answer is whole, and an answer that
-   * is not stopped becomes `finished` (ruling T19). Otherwise nothing changes. An incomplete frame is dropped.
+   * Called when the connection broke or stays silent. If the model has given a stop reason, the answer is whole. It
+   * then becomes `finished`, unless it is `stopped` (ruling T19). Otherwise nothing changes. An incomplete frame is
+   * dropped.
    */
   breakOff(): string
   /** Takes a whole JSON answer although a stream was requested. */
