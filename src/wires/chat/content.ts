@@ -124,7 +124,7 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   return form
 }
 
-/** Returns the delta or message of a choice. If it has no calls, calls beside it in the choice are added (ruling Y5). */
+/** Returns the delta or message of a choice. If it has no calls, it gets those beside it in the choice (ruling Y5). */
 export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined): JsonObject | undefined {
   const { tool_calls, function_call } = choice
   if (tool_calls == null && function_call == null) return own
@@ -146,7 +146,7 @@ type ChoiceKey = 'delta' | 'message'
  * Rewrites a chunk or an answer so that its choices have the wire's own form (ruling Y5). SDKs ignore any other form,
  * and the client would see an empty answer. These other forms are accepted:
  * - `message` or `text` instead of `delta`, and the reverse
- * - calls beside the delta or message, or without a list
+ * - calls beside the delta or message, or a single call instead of a list
  * - the name and arguments of a call in other members
  * @param hasOwn whether deltas had content; then a whole message repeats this content
  * @returns the JSON in latin1; undefined if nothing has to change

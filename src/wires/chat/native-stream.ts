@@ -132,7 +132,7 @@ export class ChatNativeStream extends NativeStream {
         if (call.isWatched || endsObject(text)) return undefined
         run.args[i] += text
       }
-      // Of consecutive chunks whose counters differ only in figures, the last one's counters are kept (I9).
+      // If the counters of consecutive chunks differ only in figures, the last chunk's counters are kept (I9).
       if (mould.usages.length > 0) {
         if (mould.isAlike && last === before) told.pop()
         told.push({ learned: last, usages: [...mould.usages] })
@@ -143,7 +143,8 @@ export class ChatNativeStream extends NativeStream {
     const usages = told.map(({ learned, usages }) =>
       usages.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) })),
     )
-    // If usage and chunk both name a service, such as a tier, the chunk's must be read first. So the piece is parsed.
+    // A usage may name a service, such as a tier. If the chunk names one too, that is read first. So the piece is
+    // parsed.
     if (!usages.flat().every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
     this.events += events
     for (const { learned, words, args } of runs) {

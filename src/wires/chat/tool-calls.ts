@@ -84,7 +84,7 @@ export class ToolCalls {
 
   /**
    * The answer has ended, so withheld arguments are released. A call that never received a name is unreadable (ruling
-   * Y5). So is an answer in which a call is expected and only empty fragments came.
+   * Y5). If a call is expected and only empty fragments came, the answer is unreadable too.
    * @param expectsCall whether the stop reason promises a call, or the answer has no other content
    */
   complete(expectsCall: boolean) {
