@@ -29,7 +29,7 @@ type OrderedBlock = {
   /** The signature so far. If one frame had all of it, `frame` is that frame. */
   signature: { text: string; frame: RawFrame }
   hasInput: boolean
-  /** For a call: `shape` has its arguments so far, and `raw` later ones, unparsed, as written in frames. */
+  /** For a call: `shape` has the parsed arguments so far. `raw` has later arguments as written in frames, unparsed. */
   shape: ArgumentShape
   raw: string
   /** For a call: whether other blocks have begun inside it. Then only its own stop or the answer's end ends the call. */
@@ -43,7 +43,7 @@ type OrderedBlock = {
 
 type AroundText = { start: string; end: string }
 
-/** The constant bytes around a delta's text, as received, and as shown if that differs. */
+/** The constant bytes around a delta's text as received. `shown`: the bytes that the client gets, if they differ. */
 type DeltaFrame = AroundText & { shown: AroundText | undefined; block: OrderedBlock; isInput: boolean }
 
 /**
@@ -193,8 +193,9 @@ export class BlockOrder {
   }
 
   /**
-   * Ends all blocks. @param stopReason the upstream's @returns undefined if a call is incomplete, so that the answer
-   * fails
+   * Ends all blocks.
+   * @param stopReason the upstream's stop reason
+   * @returns undefined if a call is incomplete; then the answer fails
    */
   end(stopReason: unknown): string | undefined {
     const reason = decodeStopReason(`${stopReason}`)

@@ -58,7 +58,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** Fits the thinking budget to a lowered cap by halving. If the budget becomes too small, thinking is removed. */
+/** If a lowered cap is too small for the thinking budget, the budget becomes half the cap, or thinking is removed. */
 function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
   if (!body.isObject('thinking') || values.has('thinking')) return []
   const budgets = body.valuesInside('thinking', 'budget_tokens')
@@ -117,7 +117,7 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the assistant turn that is answered has calls, and loses the thinking at its beginning. With a thinking
+ * Whether the turn that the last message answers has calls, and loses the thinking at its beginning. With a thinking
  * budget, upstreams require such a turn to begin with thinking (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
