@@ -26,8 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys the keys whose values are kept as source text, if the body may be decoded; the same scan finds these
-   * values
+   * @param keys given if the body may be decoded: the keys whose values are kept as source text. The same scan finds
+   *   these values
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -68,7 +68,7 @@ export class ClientBody {
     return this.#notes.has(word)
   }
 
-  /** Whether any string in the body, key or value, ends like this, written without escapes. */
+  /** Whether any string in the body, key or value, has this ending, written without escapes. */
   holdsEnding(ending: NotedEnding): boolean {
     return this.#notes.has(`…${ending}`)
   }

@@ -22,7 +22,7 @@ type RequestWords = {
  */
 export type WireSpeech = { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
 
-/** The part of a place that follows the field's name: `[3].content[1]` or `.3.content.1` after `messages`. */
+/** Matches the rest of a path after the field's name: `[3].content[1]` or `.3.content.1` after `messages`. */
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
 
 /**

@@ -44,7 +44,7 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
-/** Whether a tool has the form of another wire, a common mistake. At best its name could be read. */
+/** Whether a tool has another wire's form, which is a common mistake. At most its name could be read. */
 function isOfAnotherWire(
   { type, name, parameters, function: nested, input_schema: schema }: Json,
   nesting: Nesting,

@@ -3,7 +3,7 @@ import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 
-/** A digest that can be read while more input may follow, as Node's digests can. */
+/** A digest of which a copy can be read before all input has been added. Node's digests have these methods. */
 export type RunningDigest = {
   update(data: Uint8Array | string, encoding?: 'latin1'): unknown
   copy(): { digest(encoding: 'base64url'): string }

@@ -31,7 +31,7 @@ const nameless = /^(?:text\/plain|(?:application|binary)\/(?:octet-stream|binary
 const unknownImage = 'the type of this image is unknown; name it in the data URL, such as data:image/png;base64,…'
 
 /**
- * Reads a file given as a data URL or as bare base64, which counts as a PDF (R-DOC). A text file is returned as text.
+ * Reads a file given as a data URL or as base64 (R-DOC). Base64 alone counts as a PDF. A text file is returned as text.
  */
 export function readFile(file: Json, at: string, part: string): DocumentPart {
   if (file['file_data'] === undefined || file['file_data'] === null) refuse(at, refusals.remoteFile)

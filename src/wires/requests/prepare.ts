@@ -266,8 +266,8 @@ function resolveChoice(
 }
 
 /**
- * Returns the upstream's name of the tool that a bare name means. A tool without a namespace comes first. Otherwise
- * only one namespace may have a tool of this name (R-GROUP).
+ * Returns the upstream's name of the tool that a bare name means. A tool without a namespace is preferred. Otherwise
+ * the name must occur in exactly one namespace (R-GROUP).
  */
 function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]

@@ -46,7 +46,7 @@ const looseFields = [
 ]
 
 /**
- * Members for data in which some servers accept an address too. OpenRouter does in `file_data`
+ * Members for data in which some servers accept an address too. OpenRouter accepts one in `file_data`
  * (openrouter.ai/docs/guides/overview/multimodal/pdfs, 2026-11).
  */
 const dataFields = ['file_data', 'data']

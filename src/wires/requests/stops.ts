@@ -20,8 +20,8 @@ export function readStops(value: unknown, at: string): string[] {
 
 /** @throws GatewayError 400 if the sequence is too long */
 export function checkStop(stop: string, at: string): string {
-  // A text has at least half as many code points as UTF-16 units, and at most as many. Only a length in between must be
-  // counted.
+  // A text has at least half as many code points as UTF-16 units, and at most as many. So code points are counted only
+  // for a length in between.
   if (stop.length > 2 * charactersMax || (stop.length > charactersMax && [...stop].length > charactersMax))
     refuse(at, 'a stop sequence may have 1,000 characters: send a shorter one.')
   return stop
