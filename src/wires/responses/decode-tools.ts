@@ -18,7 +18,7 @@ import { refuse } from '../requests/refusals.ts'
  */
 export const plainNamespace = 'functions'
 
-/** The most characters of namespace descriptions in a request. Each member of a namespace counts its own copy. */
+/** The most characters of namespace descriptions in a request. Each description counts once for each member. */
 const describedMax = 1_000_000
 const described = new WeakMap<Body, number>()
 

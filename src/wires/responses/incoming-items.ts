@@ -45,7 +45,7 @@ export class IncomingItem {
   lastPart: string | undefined
   /** Tracks whether a call's arguments are a whole object, from their deltas. */
   readonly shape = createArgumentShape()
-  /** Whole arguments in the item's announcement. If deltas follow, they repeat these and count instead (ruling Y4). */
+  /** Whole arguments in the item's announcement. They do not count if deltas follow, which repeat them (ruling Y4). */
   initial = ''
   /** The text in the start event of the part or call. An equal first delta is a repetition (ruling Y4). */
   begun = ''

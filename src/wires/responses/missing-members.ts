@@ -66,7 +66,7 @@ export class MissingMembers {
     return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  /** Returns the event that must precede another one: a text needs a part, which some servers never announce. */
+  /** Returns the event that must precede this one, or ''. A text needs a part, which some servers never announce. */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
     const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`
@@ -93,7 +93,7 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    // Then all events get our numbers. Some servers number only a few events, with a separate count (LiteLLM).
+    // If the first event lacks a number, all events get ours. LiteLLM numbers only a few events, with a separate count.
     if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))

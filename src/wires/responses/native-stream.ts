@@ -120,8 +120,8 @@ export class ResponsesNativeStream extends NativeStream {
   }
 
   /**
-   * The last event repeats the whole output and may add text that no delta had. So the larger of both estimates
-   * counts.
+   * The last event repeats the whole output and may add text that no delta had. So the output is estimated from the
+   * deltas and from the last event, and the larger estimate counts.
    */
   override estimateOutput(): number {
     const shown = super.estimateOutput()

@@ -27,8 +27,8 @@ export const callEnd = /^response\.(?:function_call_arguments|custom_tool_call_i
 const keptMax = 4 * 1_048_576
 
 /**
- * The calls of a stream. Clients run a call as the end event of its item describes it, and SDKs as the stream's last
- * event does. Some servers omit from these events what the deltas or the start contained (ruling Y5).
+ * The calls of a stream. Clients run a call as the end event of its item describes it. SDKs run it as the stream's last
+ * event describes it. Some servers omit from both events what the deltas or the start contained (ruling Y5).
  */
 export class SaidCalls {
   readonly #calls = new Map<string, SaidCall>()
