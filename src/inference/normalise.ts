@@ -1,5 +1,14 @@
 import { isBlank } from '../bytes/json-source.ts'
-import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart, UserTurn } from './request.ts'
+import type {
+  InferenceRequest,
+  ModelPart,
+  ModelTurn,
+  OperatorTurn,
+  ToolResultPart,
+  Turn,
+  UserPart,
+  UserTurn,
+} from './request.ts'
 
 /** Splits a conversation. The leading operator turns are the preamble; all other turns keep their places (R-SYS 1). */
 export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
@@ -20,7 +29,7 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   // The calls of the last model turn, if their results must be searched for in later turns.
   let calls = noCalls
   let following: Turn[] = []
-  const said = request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething)
+  const said = joinThoughts(request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething))
   for (let i = 0; i < said.length; i++) {
     const turn = said[i]!
     // No result can follow a turn that is only reasoning (ruling T21).
@@ -47,6 +56,50 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   }
   if (calls.length > 0) for (const ordered of orderResults(calls, following)) turns.push(ordered)
   return { ...request, preamble, turns }
+}
+
+/**
+ * Joins a model turn that ends in reasoning with the next one, if only results stand between them. No model ends its
+ * answer in reasoning, so both are one answer: a client that runs each call at once has put the results in between
+ * (ruling Y2). Results of the answer's own calls then follow it, and others precede it.
+ */
+function joinThoughts(turns: readonly Turn[]): readonly Turn[] {
+  if (!turns.some((turn, i) => turn.by === 'model' && endsInReasoning(turn.parts) && isOnlyResults(turns[i + 1])))
+    return turns
+  const joined: Turn[] = []
+  for (let i = 0; i < turns.length; ) {
+    const from = i
+    const turn = turns[i++]!
+    const [parts, results]: [ModelPart[], UserPart[]] = [turn.by === 'model' ? [...turn.parts] : [], []]
+    while (endsInReasoning(parts)) {
+      let next = i
+      while (isOnlyResults(turns[next])) next++
+      const more = turns[next]
+      if (more?.by !== 'model') break
+      for (; i < next; i++) for (const part of (turns[i] as UserTurn).parts) results.push(part)
+      for (const part of more.parts) parts.push(part)
+      i++
+    }
+    if (results.length === 0) {
+      for (let at = from; at < i; at++) joined.push(turns[at]!)
+      continue
+    }
+    const calls = new Set(parts.flatMap((part) => (part.type === 'tool_call' ? part.callId : [])))
+    const isOwn = (part: UserPart) => part.type === 'tool_result' && calls.has(part.callId)
+    const [own, others] = [results.filter(isOwn), results.filter((part) => !isOwn(part))]
+    if (others.length > 0) joined.push({ by: 'user', parts: others })
+    joined.push({ by: 'model', parts })
+    if (own.length > 0) joined.push({ by: 'user', parts: own })
+  }
+  return joined
+}
+
+function endsInReasoning(parts: readonly ModelPart[]): boolean {
+  return parts.at(-1)?.type === 'reasoning'
+}
+
+function isOnlyResults(turn: Turn | undefined): boolean {
+  return turn?.by === 'user' && turn.parts.every(({ type }) => type === 'tool_result')
 }
 
 const noCalls: readonly string[] = []

@@ -259,6 +259,9 @@ const orders = fc
   .map((kinds) => kinds.filter((kind, place) => kind !== 'text' || kinds[place - 1] !== 'text'))
   .filter((kinds) => kinds.at(-1) === 'text' || kinds.at(-1) === 'call')
 
+/** The places of the outputs among the items that a client sends back. */
+const placings = fc.constantFrom<string>('at the end', 'reversed', 'after thoughts', 'after the first thought')
+
 /** @returns the stream of one block, and the block that its model gets back */
 function blockOf(kind: string, place: number): [stream: string, block: Json] {
   const data = `canary-data-${place}`
@@ -278,7 +281,7 @@ function blockOf(kind: string, place: number): [stream: string, block: Json] {
 
 test('BUG-2 Y2 the blocks of a turn return to a messages model in their original order', async () => {
   await fc.assert(
-    fc.asyncProperty(orders, fc.boolean(), fc.boolean(), async (kinds, stream, answersReversed) => {
+    fc.asyncProperty(orders, fc.boolean(), placings, async (kinds, stream, placing) => {
       const blocks = kinds.map(blockOf)
       const streams = blocks.map(([part]) => part).join('')
       gateway.play(sse(messageStart() + streams + messageDelta('end_turn') + messageStop))
@@ -290,8 +293,19 @@ test('BUG-2 Y2 the blocks of a turn return to a messages model in their original
       const outputs = output
         .filter(({ type }) => type === 'function_call')
         .map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'r' }))
-      if (answersReversed) outputs.reverse()
-      const returned = await givenBack([...output, ...outputs])
+      if (placing === 'reversed') outputs.reverse()
+      // A client that runs a call at once has its output before the next call, and so between a thought and its call.
+      const isEarly = ({ call_id }: Json, place: number) =>
+        placing === 'after the first thought' || output.slice(0, place).some((item) => item['call_id'] === call_id)
+      const first = output.findIndex(({ type }) => type === 'reasoning')
+      const items = output.flatMap((item, place) => {
+        const isThere = placing === 'after thoughts' ? item['type'] === 'reasoning' : place === first && first === 0
+        if (!isThere || !placing.startsWith('after')) return [item]
+        const early = outputs.filter((one) => isEarly(one, place))
+        for (const one of early) outputs.splice(outputs.indexOf(one), 1)
+        return [item, ...early]
+      })
+      const returned = await givenBack([...items, ...outputs])
       assert.deepEqual(
         returned.map(({ id: _, ...block }) => block),
         blocks.map(([, block]) => block),
@@ -302,7 +316,14 @@ test('BUG-2 Y2 the blocks of a turn return to a messages model in their original
         returned.flatMap(({ type, id }) => (type === 'tool_use' ? id : [])),
       )
     }),
-    { numRuns: runsUpTo(40) },
+    {
+      numRuns: runsUpTo(40),
+      examples: ['after thoughts', 'after the first thought'].map((placing) => [
+        ['thinking', 'call', 'thinking', 'call', 'redacted', 'thinking', 'call', 'text'],
+        true,
+        placing,
+      ]),
+    },
   )
 })
 
