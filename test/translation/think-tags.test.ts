@@ -110,6 +110,48 @@ test('BUG-6 TS3 later reasoning sent both in tags and in the field is shown once
   )
 })
 
+test('BUG-6 TS3 tags after text are dropped while the field has the thought, and stay text if they hold something else', () => {
+  const plain = fc.stringMatching(/^[a-z]([a-z .\n]{0,20}[a-z])?$/)
+  const section = fc.record({ before: plain, thought: plain, sizes, fieldSizes: sizes })
+  fc.assert(
+    fc.property(
+      fc.array(section, { minLength: 1, maxLength: 3 }),
+      fc.record({ end: plain, client: clients, isWhole: fc.boolean(), isMirror: fc.boolean() }),
+      fc.boolean(),
+      (list, { end, client, isWhole, isMirror }, showsReasoning) => {
+        const options = { showsReasoning, profile: { thinkTags: { ...tags, implicitOpen: false } } }
+        // The text may repeat the thought, so it begins with a letter that no thought has.
+        const parts = (isWhole ? list.slice(0, 1) : list).map((one) => ({
+          ...one,
+          before: `É${one.before}`,
+          tagged: isMirror ? `<think>\n${one.thought}</think>\n` : `<think>Ö ${one.thought}</think>`,
+        }))
+        const text = parts.map(({ before, tagged }) => before + (isMirror ? '' : tagged)).join('') + end
+        const thought = parts.map((one) => one.thought).join('')
+        let shown: { text: string; thought: string }
+        if (isWhole) {
+          const content = parts.map(({ before, tagged }) => before + tagged).join('') + end
+          shown = shownOf(pumpJson(client, 'chat', completion({ content, reasoning_content: thought }), options))
+        } else {
+          const scripts = parts.map((one, i) => {
+            const rest = one.tagged + (i === parts.length - 1 ? end : '')
+            // The field comes along with the tags, as MiniMax mirrors it, or with the text before them.
+            const inOne = chunks(cut(one.before + rest, one.sizes), [one.thought], 'field first')
+            const apart =
+              delta({ content: one.before }) + chunks(cut(rest, one.sizes), cut(one.thought, one.sizes), 'same')
+            return one.sizes.length % 2 === 0 ? apart : inOne
+          })
+          shown = shownOf(pump(client, 'chat', scripts.join('') + reason('stop') + done, options))
+        }
+        assert.equal(shown.text, text)
+        if (showsReasoning) assert.equal(shown.thought.replaceAll(/\s/g, ''), thought.replaceAll(/\s/g, ''))
+        else assert.equal(shown.thought, '')
+      },
+    ),
+    runs,
+  )
+})
+
 const early = fc.stringMatching(/^[a-m]([a-m .<\n]{0,20}[a-m])?$/)
 const late = fc.stringMatching(/^[n-z]([n-z .\n]{0,20}[n-z])?$/)
 

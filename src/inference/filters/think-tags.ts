@@ -10,7 +10,8 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
  *
  * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of them
  * (BUG-6). Then the reasoning field counts, and the text between the tags is dropped. A piece of the field does not end
- * the text block. If the field later has another thought, the text after it may begin with tags again.
+ * the text block. If the field later has another thought, the text after it may begin with tags again. In the text after a
+ * thought of the field, tags may also come later: they count if the text in them repeats that thought.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -52,6 +53,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #unrepeated = ''
   /** Whether a thought came both in the reasoning field and before a closing tag. */
   #isMirrored = false
+  /** Whether text came before. An open tag is text then, unless the text in the tags repeats the field's thought. */
+  #isLate = false
   /** The reasoning field's blocks that are read together with the tags. */
   readonly #fields = new Set<number>()
   readonly #numbers = new Map<number, number>()
@@ -101,12 +104,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #start(event: AnswerEvent & { type: 'block_start' }) {
     const { index, block } = event
     const isIdle = this.#reading === undefined
-    if (isIdle && block.kind === 'text' && this.#state !== 'outside') this.#reading = index
-    else if (
-      isIdle &&
-      block.kind === 'reasoning' &&
-      (this.#state !== 'outside' || this.#unrepeated !== '' || this.#isMirrored)
-    ) {
+    if (isIdle && block.kind === 'text' && (this.#state !== 'outside' || this.#isRepeatable())) this.#reading = index
+    else if (isIdle && block.kind === 'reasoning') {
       if (this.#state === 'outside' && this.#unrepeated === '') this.#beginAgain()
       // Two thoughts without text between them are two blocks (I7).
       if (!this.#hasRead) this.#stop(false)
@@ -122,6 +121,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #beginAgain() {
     this.#endText()
     this.#state = 'before'
+    this.#isLate = true
     this.#unproven = undefined
     this.#thought = undefined
     this.#beyond = ''
@@ -137,6 +137,11 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (event.index !== this.#reading) return
     this.#reading = undefined
     if (this.#state === 'outside') this.#endText()
+  }
+
+  /** Whether the field has a thought that the text has not repeated. */
+  #isRepeatable(): boolean {
+    return this.#thought !== undefined && this.#thought.trim() !== ''
   }
 
   /** Reads a piece of the reasoning field. Only the part that the tagged text has not contained yet is emitted. */
@@ -163,33 +168,70 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       rest = isOpened ? begun.slice(open.length) : this.#blanks + begun
       this.#blanks = ''
       this.#state = isOpened || implicitOpen ? 'inside' : 'outside'
-      if (!isOpened && this.#thought !== undefined) this.#unproven = ''
+      if (isOpened && this.#isLate && !this.#isMirrored) this.#unproven = open
+      else if (!isOpened && this.#thought !== undefined) this.#unproven = ''
       this.#isImplied = !isOpened && this.#thought === undefined
     }
-    if (this.#state === 'inside') {
-      const { close } = this.#tags
-      const at = rest.indexOf(close)
-      if (at < 0) {
-        const keep = overlap(rest, close)
-        this.#withheld = rest.slice(rest.length - keep)
-        this.#think(rest.slice(0, rest.length - keep))
-        return
+    for (;;) {
+      if (this.#state === 'after') {
+        rest = rest.trimStart()
+        if (rest === '') return
+        this.#state = 'outside'
       }
-      // The unproven text is now proven to be a thought. Only the part that the reasoning field did not contain is new.
-      if (this.#unproven !== undefined) this.#isImplied = true
-      this.#unproven = undefined
-      this.#think(rest.slice(0, at))
-      if (this.#thought === undefined) this.#stop(false)
-      this.#state = 'after'
-      rest = rest.slice(at + close.length)
+      if (this.#state === 'outside') rest = this.#readText(rest)
+      const behind = this.#state === 'inside' ? this.#readTagged(rest) : undefined
+      if (behind === undefined) return
+      rest = behind
     }
-    if (this.#state === 'after') {
-      this.#isMirrored ||= this.#thought !== undefined
-      rest = rest.trimStart()
-      if (rest === '') return
+  }
+
+  /** Reads text after an open tag. @returns the text after the closing tag, if that ended the thought */
+  #readTagged(text: string): string | undefined {
+    const { open, close } = this.#tags
+    const at = text.indexOf(close)
+    if (at < 0) {
+      const keep = overlap(text, close)
+      this.#withheld = text.slice(text.length - keep)
+      this.#think(text.slice(0, text.length - keep))
+      return undefined
+    }
+    const isDoubtful = this.#isLate && this.#unproven?.startsWith(open)
+    if (isDoubtful && !(this.#repeats(text.slice(0, at)) && this.#hasWord)) {
       this.#state = 'outside'
+      this.#write('text', this.#unproven + text)
+      return undefined
     }
-    this.#write('text', rest)
+    // The unproven text is now proven to be a thought. Only the part that the reasoning field did not contain is new.
+    if (this.#unproven !== undefined) this.#isImplied = true
+    this.#unproven = undefined
+    if (!isDoubtful) this.#think(text.slice(0, at))
+    if (this.#thought === undefined) this.#stop(false)
+    else {
+      this.#isMirrored = true
+      // Tags at the beginning hold the thought, however they write it.
+      if (!this.#isImplied) this.#thought = ''
+    }
+    this.#state = 'after'
+    return text.slice(at + close.length)
+  }
+
+  /** Reads text after the tags, or without any. @returns the text after an open tag that may repeat the thought */
+  #readText(text: string): string {
+    const { open } = this.#tags
+    const at = this.#isRepeatable() ? text.indexOf(open) : -1
+    if (at < 0) {
+      const keep = this.#isRepeatable() ? overlap(text, open) : 0
+      this.#withheld = text.slice(text.length - keep)
+      this.#write('text', text.slice(0, text.length - keep))
+      return ''
+    }
+    this.#write('text', text.slice(0, at))
+    this.#state = 'inside'
+    this.#isLate = true
+    this.#unproven = open
+    this.#beyond = ''
+    this.#hasWord = false
+    return text.slice(at + open.length)
   }
 
   /** Reads a piece of text between the tags. */
