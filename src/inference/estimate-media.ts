@@ -1,4 +1,5 @@
 import { holdsWord, placesOf } from '../bytes/json.ts'
+import { parseDataUrl } from './data-url.ts'
 
 /*
  * Estimates the tokens of images and documents. No tokenizer reads these. The rules are ours and close to the counts
@@ -48,7 +49,50 @@ export function holdsMedia(body: Buffer): boolean {
     const around = body.toString('latin1', at - 1, at + 7)
     if (around === ';base64,' || around === '"base64"') return true
   }
-  return holdsWord(body, 'file_data')
+  return holdsWord(body, 'file_data') || findPlainMedia(body).length > 0
+}
+
+/** The head of a data URL of an image or a PDF, without base64. */
+const plainHead = /^data:(?:image\\?\/|application\\?\/pdf)(?![^,]*;\s*base64\s*[;,])[^,"]{0,200},/i
+const headBytes = 256
+
+/**
+ * Finds the strings that are data URLs of images or PDFs without base64, such as `data:image/svg+xml,%3Csvg…`. Each has
+ * a percent sign or the name of SVG. In source code the quote before a URL is escaped, so that it stays text.
+ */
+export function findPlainMedia(body: Buffer): { start: number; end: number; tokens: number }[] {
+  if (!body.includes('%') && !body.includes('+xml')) return []
+  const found: { start: number; end: number; tokens: number }[] = []
+  for (const word of [':image', ':appli'])
+    for (const at of placesOf(body, word)) {
+      const start = at - 'data'.length
+      if (body[start - 1] !== quote || body[start - 2] === backslash) continue
+      if (!plainHead.test(body.toString('latin1', start, start + headBytes))) continue
+      const end = endOfString(body, start)
+      const url = parseDataUrl(readJsonString(body, start, end))
+      if (url) found.push({ start, end, tokens: estimateMediaTokens(url.base64, url.base64.length) ?? imageTokensMax })
+    }
+  return found.sort((one, other) => one.start - other.start)
+}
+
+const [quote, backslash] = [0x22, 0x5c]
+
+function endOfString(body: Buffer, start: number): number {
+  for (let at = body.indexOf(quote, start); at >= 0; at = body.indexOf(quote, at + 1)) {
+    let escapes = 0
+    while (body[at - 1 - escapes] === backslash) escapes++
+    if (escapes % 2 === 0) return at
+  }
+  return body.length
+}
+
+function readJsonString(body: Buffer, start: number, end: number): string {
+  const text = body.toString('utf8', start, end)
+  try {
+    return JSON.parse(`"${text}"`) as string
+  } catch {
+    return text
+  }
 }
 
 type ImageKind = {

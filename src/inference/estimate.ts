@@ -1,6 +1,6 @@
 import { type Constant, type Memory, readAssembly } from '../bytes/assembly.ts'
 import { estimateCode } from './estimate-code.ts'
-import { estimateMediaTokens, imageTokensMax, mediaHeadChars } from './estimate-media.ts'
+import { estimateMediaTokens, findPlainMedia, imageTokensMax, mediaHeadChars } from './estimate-media.ts'
 import { scripts } from './estimate-scripts.ts'
 import { digitGroupWeight, pieceWeights, scriptWeights } from './estimate-weights.ts'
 
@@ -334,7 +334,14 @@ let scales: Scales | undefined
 /** Estimates the tokens of a piece of JSON text in UTF-8. Deterministic; takes one pass at most. */
 export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
   scales ??= new Scales()
-  return scales.estimate(Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start)))
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
+  let [at, tokens] = [0, 0]
+  // A small body holds no picture that costs less as a picture than as text.
+  for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
+    tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
+    at = media.end
+  }
+  return tokens + scales.estimate(at === 0 ? body : body.subarray(at))
 }
 
 /** The text before the data of an image: a data URL's head, or a source with its media type before the data. */

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { estimateBytesTokens, estimateTextTokens, mostTokensOf } from '../../src/inference/estimate.ts'
+import { holdsMedia } from '../../src/inference/estimate-media.ts'
 import { characters } from '../support/characters.ts'
 import { otherLanguages, readSamples, type Sample } from './samples.ts'
 
@@ -164,6 +165,68 @@ test('C14 no text is estimated at more tokens than its length allows, so that a 
   const letters = fc.constantFrom(...'aA1. \n\t-éяא漢かカ한…😀')
   fc.assert(fc.property(fc.string({ unit: letters, minLength: 1, maxLength: 60 }), (text) => within(text.repeat(9))))
   fc.assert(fc.property(fc.string({ unit: characters }), within))
+})
+
+test('C2 BUG-17 a picture in a data URL without base64 counts as a picture, and the text around it as text', () => {
+  const drawing = `<svg xmlns="http://www.w3.org/2000/svg">${'<path d="M0 0L9 9" fill="#f%"/>'.repeat(10_000)}</svg>`
+  const png = Buffer.concat([
+    Buffer.from('89504e470d0a1a0a0000000d49484452000003e8000003e8', 'hex'),
+    Buffer.alloc(100_000, 0xa7),
+  ])
+  const percent = (bytes: Buffer) => bytes.toString('hex').replaceAll(/../g, '%$&')
+  const urls = [
+    `data:image/svg+xml,${encodeURIComponent(drawing)}`,
+    `data:image/svg+xml;utf8,${drawing}`,
+    `DATA:image/svg+xml;charset=utf-8,${drawing.replaceAll('"', "'")}`,
+    `data:image/png,${percent(png)}`,
+    `data:image/heic;name=a.b,${percent(Buffer.alloc(100_000, 7))}`,
+  ]
+  const said = 'What is in this picture? '.repeat(40)
+  const alone = estimateBytesTokens(Buffer.from(JSON.stringify({ text: said })))
+  for (const url of urls)
+    for (const body of [
+      JSON.stringify({ image_url: { url }, text: said }),
+      JSON.stringify([{ text: `50 % of "it": ${said}` }, { type: 'input_image', image_url: url }]),
+      JSON.stringify({ text: said, url }, null, 2),
+      JSON.stringify({ text: said, url }).replaceAll('/', '\\/'),
+    ]) {
+      const tokens = estimateBytesTokens(Buffer.from(body)) - alone
+      assert.ok(tokens > 1_200 && tokens < 1_750, `${url.slice(0, 40)} ${tokens}`)
+      assert.ok(holdsMedia(Buffer.from(body)), url.slice(0, 40))
+    }
+  const two = JSON.stringify([
+    { url: urls[0] },
+    { url: urls[1] },
+    { url: `data:image/png;base64,${png.toString('base64')}` },
+  ])
+  assert.ok(Math.abs(estimateBytesTokens(Buffer.from(two)) - 4_550) < 150)
+  // A text that holds such a URL is text, and so is a URL of text.
+  for (const text of [`<img src="${urls[0]}">`, `see ${urls[3]}`, `data:text/html,${encodeURIComponent(drawing)}`]) {
+    const body = Buffer.from(JSON.stringify({ text }))
+    assert.ok(estimateBytesTokens(body) > 50_000, text.slice(0, 40))
+    assert.ok(!holdsMedia(body))
+  }
+})
+
+test('BUG-17 the search for such pictures takes time by the length of the body alone', () => {
+  const times = [
+    '%',
+    ':image',
+    '%":image",',
+    '%"',
+    '+xml',
+    '"data:image/svg+xml,',
+    '"data:image/svg+xml,%',
+    '"%",',
+    '\\"',
+  ].map((part) => {
+    const body = Buffer.from(part.repeat(Math.ceil(4_000_000 / part.length)))
+    const beganMs = performance.now()
+    estimateBytesTokens(body)
+    return [part, performance.now() - beganMs] as const
+  })
+  // A search that is quadratic takes minutes.
+  for (const [part, tookMs] of times) assert.ok(tookMs < 8_000, `${part} ${tookMs}`)
 })
 
 test('C2 BUG-17 a picture in any format counts as a picture, in every form of the wires', () => {
