@@ -13,7 +13,9 @@ import { runWarm } from './run.ts'
 
 const folder = testFolder('lines')
 const storePath = join(folder, 's.db')
-const store = openStore(storePath)
+// Accounts of one millisecond are listed by their ids, which are random.
+let atMs = Date.now() - 1_000
+const store = openStore(storePath, { nowMs: () => atMs++ })
 const { id } = store.createAccount('acme', 5_000_000_000n)
 store.createAccount('other')
 const { key, id: keyId, prefix } = store.createKey('acme', { label: 'ci' })
