@@ -70,7 +70,20 @@ test('N-F6: figures come from the command, else from the presets; else it says t
 })
 
 test('N-F5: with the operator’s file its figures are printed, and a complete command for a colleague without that file', async () => {
-  const beside = ['--config', gateway.configPath, 'setup', 'claude-code', '--model', 'large', '--small-model', 'small']
+  const path = join(laptop, 'operators.yaml')
+  const text = readFileSync(gateway.configPath, 'utf8')
+  const beside = ['--config', path, 'setup', 'claude-code', '--model', 'large', '--small-model', 'small']
+  writeFileSync(path, text, { mode: 0o600 })
+  const unknown = await runWarm(beside, { cwd: laptop, env })
+  assert.match(
+    unknown.stderr,
+    /The configuration lets the gateway choose its port: name its address with --url, or set api_url\n$/,
+  )
+  assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
+  writeFileSync(
+    path,
+    text.replace(/^listen: .*|"listen": ?"[^"]*"/m, (one) => one.replace(/:0(?="?$)/, ':8080')),
+  )
   const { stdout, stderr } = await runWarm(beside, { cwd: laptop, env })
   for (const said of [
     '"CLAUDE_CODE_MAX_CONTEXT_TOKENS": "400000"',

@@ -57,6 +57,8 @@ export async function findAccess(program: Program, options: AccessOptions, comma
     notes.push(`the model is ${model}, of ${ids.length}; --model names another`)
   const asked = { contextWindow: options.contextWindow, outputTokensMax: options.maxOutput }
   const figures = findFigures(model, asked, catalog?.models.get(model))
+  if (options.url === undefined && own!.apiUrl === undefined && own!.listen.port === 0)
+    throw new Error('The configuration lets the gateway choose its port: name its address with --url, or set api_url')
   const origin = options.url ?? findClientUrl(own!).url
   if (options.url === undefined && own?.ownPage !== undefined)
     notes.push(`with your key, ${own.ownPage} shows your requests and what is left`)
