@@ -20,8 +20,9 @@ if (process.env.TRIWIRE_LAUNCHED && process.send) {
   process.send('listening', () => process.disconnect())
 }
 
-// `npm start` passes a signal to its shell alone, which ends without a word to us. Then another process is our parent.
-if (process.env.npm_lifecycle_script?.startsWith('node bin/triwire.mjs')) {
+// `npm start` and `npx` pass a signal to their shell alone, which ends without a word to us. Then another process is our
+// parent. A script that ends in `&` puts us into the background, and wants us to go on.
+if (/(?:^|[\s'"/])triwire(?:\.mjs)?(?=['"\s]|$)(?!.*&\s*$)/.test(process.env.npm_lifecycle_script ?? '')) {
   const parent = process.ppid
   const watch = setInterval(() => {
     if (process.ppid === parent) return

@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import test from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { listen } from '../support/listen.ts'
+import { childrenOf } from '../support/pgrep.ts'
 import { raw } from '../support/raw.ts'
 import { anyPorts, configFile, model, newFolder, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
@@ -104,18 +106,32 @@ test('F-P12 a log that is not read keeps no process from ending', async () => {
   assert.equal(await running.exited, 0)
 })
 
-test('NEW-19 F-P13 the server that npm start began ends together with npm', async () => {
-  const bin = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
-  // A shell that npm starts, and that tells its child nothing of its end.
-  const command = `"${process.execPath}" "${bin}" serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0; true`
-  const env = { ...process.env, npm_lifecycle_script: 'node bin/triwire.mjs serve' }
-  const shell = spawn('sh', ['-c', command], { cwd: newFolder(), env, stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  shell.stderr.on('data', (text) => {
-    log += text
+for (const [script, hasEnded] of [
+  ['node bin/triwire.mjs serve', true],
+  ["'triwire'", true],
+  ['triwire serve --config a.yaml', true],
+  ['cross-env A=b node_modules/.bin/triwire serve', true],
+  ['triwire serve &', false],
+  ['node server.mjs --name not-triwire', false],
+] as const)
+  test(`NEW-19 F-P13 the server of the npm script "${script}" ${hasEnded ? 'ends with npm' : 'goes on'}`, async () => {
+    const bin = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
+    // A shell that npm starts, and that tells its child nothing of its end.
+    const command = `"${process.execPath}" "${bin}" serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0; true`
+    const env = { ...process.env, npm_lifecycle_script: script }
+    const shell = spawn('sh', ['-c', command], { cwd: newFolder(), env, stdio: ['ignore', 'ignore', 'pipe'] })
+    let log = ''
+    shell.stderr.on('data', (text) => {
+      log += text
+    })
+    await until(() => log.includes('"listening"'), 'it listens')
+    const [server] = childrenOf(shell.pid!)
+    shell.kill('SIGTERM')
+    if (!hasEnded) {
+      await setTimeout(1_000)
+      assert.doesNotMatch(log, /"draining"|"stopped"/)
+      process.kill(server!, 'SIGTERM')
+    }
+    await once(shell.stderr, 'close')
+    assert.match(log, /"stopped"/)
   })
-  await until(() => log.includes('"listening"'), 'it listens')
-  shell.kill('SIGTERM')
-  await once(shell.stderr, 'close')
-  assert.match(log, /"stopped"/)
-})
