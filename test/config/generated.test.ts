@@ -45,6 +45,8 @@ for (const name of readdirSync(new URL('examples/', root)).filter((file) => /^(?
     const file = new URL(`examples/${name}`, root)
     const config = loadConfig({ config: file.pathname }, keys)
     assert.strictEqual(config.isBuiltIn, false)
+    // A newcomer copies an example, so that it warns of nothing (NEW-10).
+    assert.deepEqual(config.warnings, [])
     for (const model of config.catalog.models.values()) {
       for (const { upstream } of model.routes) assert(config.upstreams.has(upstream))
     }
