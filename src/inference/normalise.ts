@@ -60,8 +60,8 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 
 /**
  * Joins a model turn that ends in reasoning with the next one, if only results stand between them. No model ends its
- * answer in reasoning, so both are one answer: a client that runs each call at once has put the results in between
- * (ruling Y2). Results of the answer's own calls then follow it, and others precede it.
+ * answer in reasoning, so both turns are one answer (ruling Y2). A client that runs each call at once has put the
+ * results in between. Results of the answer's own calls then follow it, and others precede it.
  */
 function joinThoughts(turns: readonly Turn[]): readonly Turn[] {
   if (!turns.some((turn, i) => turn.by === 'model' && endsInReasoning(turn.parts) && isOnlyResults(turns[i + 1])))
