@@ -160,7 +160,7 @@ export class ChatNativeStream extends NativeStream {
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly (readonly string[])[]): void {
     const choices = objectsOf(patch.value['choices'])
     const speaking = choices.filter((_, i) => texts[i]!.length > 0)
-    if (texts.some(({ length }) => length > 1)) return
+    if (choices.length > choicesMax || texts.some(({ length }) => length > 1)) return
     if (!choices.every((choice, i) => texts[i]!.length > 0 || isEmpty(choice))) return
     if (speaking.length > 0 && !this.hasShown) return
     // A mould has one stage for all its texts. So a chunk with both reasoning and answer text is not learned.
