@@ -155,17 +155,19 @@ export function withPlainChoices(patch: JsonPatch, key: ChoiceKey, hasOwn = fals
   const choices: unknown[] = Array.isArray(patch.value['choices']) ? patch.value['choices'] : []
   const said = choices.map((choice) => plainOf(asObject(choice), key, hasOwn))
   if (said.every((one) => one === undefined)) return undefined
-  const text = patch.bytes.toString()
+  const sourceAt = keptSources(patch.bytes.toString(), 'arguments', (root) =>
+    said
+      .flatMap((one, place) => (one ? callsOf(asObject(asList(root['choices'])[place]) ?? {}, one.holder) : []))
+      .map((call) => argumentsHolder(asObject(call) ?? {})),
+  )
+  let before = 0
   for (const [place, one] of said.entries()) {
     if (one === undefined) continue
-    const sourceAt = keptSources(text, 'arguments', (root) =>
-      callsOf(asObject(asList(root['choices'])[place]) ?? {}, one.holder).map((call) =>
-        argumentsHolder(asObject(call) ?? {}),
-      ),
-    )
     const { tool_calls: _, ...members } = one.content
+    const first = before
+    before += one.calls.length
     const calls = one.calls.map((call, at) => {
-      const plain = isPlain(call) ? asObject(call) : plainCall(asObject(call) ?? {}, () => sourceAt(at))
+      const plain = isPlain(call) ? asObject(call) : plainCall(asObject(call) ?? {}, () => sourceAt(first + at))
       // In a whole message, calls are identified by their position.
       return plain && key === 'delta' && one.holder === 'message' ? { index: at, ...plain } : (plain ?? call)
     })
