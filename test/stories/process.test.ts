@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import test from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { listen } from '../support/listen.ts'
 import { childrenOf } from '../support/pgrep.ts'
@@ -115,23 +113,29 @@ for (const [script, hasEnded] of [
   ['node server.mjs --name not-triwire', false],
 ] as const)
   test(`NEW-19 F-P13 the server of the npm script "${script}" ${hasEnded ? 'ends with npm' : 'goes on'}`, async () => {
-    const bin = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
-    // A shell that npm starts, and that tells its child nothing of its end.
-    const command = `"${process.execPath}" "${bin}" serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0; true`
-    const env = { ...process.env, npm_lifecycle_script: script }
-    const shell = spawn('sh', ['-c', command], { cwd: newFolder(), env, stdio: ['ignore', 'ignore', 'pipe'] })
-    let log = ''
-    shell.stderr.on('data', (text) => {
-      log += text
-    })
-    await until(() => log.includes('"listening"'), 'it listens')
-    const [server] = childrenOf(shell.pid!)
-    shell.kill('SIGTERM')
-    if (!hasEnded) {
-      await setTimeout(1_000)
-      assert.doesNotMatch(log, /"draining"|"stopped"/)
-      process.kill(server!, 'SIGTERM')
-    }
-    await once(shell.stderr, 'close')
-    assert.match(log, /"stopped"/)
+    const one = await serveFrom(script)
+    // The other one ends. By then this one would have noticed the end of its shell too.
+    const ending = hasEnded ? one : await serveFrom('triwire')
+    one.shell.kill('SIGTERM')
+    ending.shell.kill('SIGTERM')
+    await until(() => ending.log().includes('"stopped"'), 'the server stops')
+    if (hasEnded) return
+    assert.doesNotMatch(one.log(), /"draining"|"stopped"/)
+    process.kill(one.server, 'SIGTERM')
+    await until(() => one.log().includes('"stopped"'), 'the server stops')
   })
+
+/** Starts a server as npm does for a script: in a shell that tells its child nothing of its end. */
+async function serveFrom(script: string) {
+  const bin = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
+  const command = `"${process.execPath}" "${bin}" serve --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0; true`
+  const env = { ...process.env, npm_lifecycle_script: script }
+  const shell = spawn('sh', ['-c', command], { cwd: newFolder(), env, stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  shell.stderr.on('data', (text) => {
+    log += text
+  })
+  await until(() => log.includes('"listening"'), 'it listens')
+  const [server] = childrenOf(shell.pid!)
+  return { shell, server: server!, log: () => log }
+}
