@@ -10,7 +10,7 @@ const streamsMax = 20
 /** The most exports at the same time. Each keeps the thread that reads the store busy. */
 const exportsMax = 4
 
-/** The time between two checks, in ms, that the token or cookie of a stream is still valid. */
+/** In ms: how often an open stream checks whether its token or cookie is still valid. */
 const lookMs = 5_000
 
 /**

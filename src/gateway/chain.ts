@@ -31,12 +31,12 @@ export class ChainWalk {
   readonly size: number
   /** Lowers the hold (credit set aside). Until an entry begins to answer, the hold is that of the dearest entry. */
   release: ((keptNanos: bigint) => void) | undefined
-  /** The estimated cost of the request at the entry that is asked. */
+  /** The estimated cost of the request at the entry of the chain that is asked now. */
   #nanos: bigint
   #first: FailedEntry | undefined
   #waitSeconds: number | undefined
 
-  /** @param further entries after the one that is asked first */
+  /** @param further the entries of the chain after the first one */
   constructor(
     chain: Chain,
     record: CallRecord,

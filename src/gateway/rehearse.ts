@@ -37,7 +37,7 @@ type Rehearsal = {
 
 export type PlayedAnswer = { status: number; contentType: string; body: Buffer }
 
-/** `refused`: a check failed before anything was sent. `sent`: there is an answer if one was played. */
+/** `refused`: a check failed before anything was sent. `sent`: the request that the upstream would get. The answer is set if a prepared upstream answer was given too. */
 export type Rehearsed =
   | { state: 'refused'; refusal: ToldError }
   | { state: 'sent'; model: Model; sent: SentRequest; record: CallRecord; answer: ClientAnswer | undefined }

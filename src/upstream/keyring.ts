@@ -172,7 +172,7 @@ abstract class RenewedKey implements LiveKey {
   abstract doubt(): void
   abstract close(): void
 
-  /** Takes over other settings of the newest configuration. */
+  /** Called after a reload with the newest settings of renewal. Without an override they are ignored. */
   follow(_renewal: KeyRenewal): void {}
 
   get value(): string | undefined {

@@ -276,7 +276,7 @@ export class Wishes {
   }
 }
 
-/** Whether a command applies to everything that another command, or a service, is about. */
+/** Whether the upstream, account and model of a command include those of another command or of a service. */
 export function covers(meant: Meant, other: Meant | Service): boolean {
   const { upstream, account, model } = meant
   return (

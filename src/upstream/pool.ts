@@ -112,7 +112,7 @@ type RankedTarget = {
   readonly isEnabled: boolean
   readonly health: Health
   readonly budget: RetryBudget
-  /** The usual times to first byte of the model, which all its places share. */
+  /** The usual times to the first byte of this model. All upstream accounts that serve the model share them. */
   readonly usual: Usual
 }
 

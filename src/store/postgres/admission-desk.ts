@@ -145,7 +145,7 @@ export class AdmissionDesk {
     if (wasSilent && !this.#isStoreSilent) this.#options.answer([])
   }
 
-  /** Whether the store answers for no account at all. A lock of one account's rows does not count (ruling Y16). */
+  /** Whether the store gives no answer, whichever account is asked for. A lock of one account's rows does not count (ruling Y16). */
   get #isStoreSilent(): boolean {
     return this.#isUnheard || this.#refused.size > 1
   }

@@ -15,7 +15,7 @@ export type BegunCall = {
    * placeholder.
    */
   first: string
-  /** `shape` has the received arguments without a placeholder. `raw` has those of later chunks, which were not parsed. */
+  /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
   shape: ArgumentShape
   raw: string
   /** Whether the next arguments may repeat the call's whole arguments. */

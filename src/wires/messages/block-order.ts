@@ -29,7 +29,7 @@ type OrderedBlock = {
   /** The signature so far. If one frame had all of it, `frame` is that frame. */
   signature: { text: string; frame: RawFrame }
   hasInput: boolean
-  /** For a call: `shape` has the parsed arguments so far. `raw` has later arguments as written in frames, unparsed. */
+  /** For a call: `shape` has the arguments of parsed frames. `raw` has those of the unparsed frames after them, as written. */
   shape: ArgumentShape
   raw: string
   /** For a call: whether other blocks have begun inside it. Then only its own stop or the answer's end ends the call. */

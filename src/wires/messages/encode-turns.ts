@@ -83,8 +83,8 @@ function isSomething(turn: Turn): boolean {
 }
 
 /**
- * Removes thinking at the end of a turn, unless the turn has no other block. Upstreams refuse it: "The final block in
- * an assistant message cannot be `thinking`".
+ * Removes thinking at the end of a turn, which upstreams refuse: "The final block in an assistant message cannot be
+ * `thinking`". A turn of thinking alone becomes empty, and the caller drops it.
  */
 function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
   if (turn.by !== 'model') return turn
