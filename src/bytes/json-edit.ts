@@ -100,7 +100,7 @@ function trimEnd(bytes: Uint8Array, end: number): number {
 /** The number of bytes up to which a loop is as fast as a native search. Most names and words are shorter. */
 const walkedBytes = 24
 
-/** Returns the index of the closing quote of the string that opens at `start`. */
+/** Returns the index of the closing quote of the string that opens at `start`; -1 if the string is unfinished. */
 export function endOfString(bytes: Uint8Array, start: number): number {
   for (let i = start + 1; i < start + walkedBytes; i++) {
     if (bytes[i] === 0x22) return i

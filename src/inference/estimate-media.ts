@@ -1,4 +1,5 @@
 import { holdsWord, placesOf } from '../bytes/json.ts'
+import { endOfString } from '../bytes/json-edit.ts'
 import { parseDataUrl } from './data-url.ts'
 
 /*
@@ -68,7 +69,8 @@ export function findPlainMedia(body: Buffer): { start: number; end: number; toke
       const start = at - 'data'.length
       if (body[start - 1] !== quote || body[start - 2] === backslash) continue
       if (!plainHead.test(body.toString('latin1', start, start + headBytes))) continue
-      const end = endOfString(body, start)
+      const closing = endOfString(body, start - 1)
+      const end = closing < 0 ? body.length : closing
       const url = parseDataUrl(readJsonString(body, start, end))
       if (url) found.push({ start, end, tokens: estimateMediaTokens(url.base64, url.base64.length) ?? imageTokensMax })
     }
@@ -76,15 +78,6 @@ export function findPlainMedia(body: Buffer): { start: number; end: number; toke
 }
 
 const [quote, backslash] = [0x22, 0x5c]
-
-function endOfString(body: Buffer, start: number): number {
-  for (let at = body.indexOf(quote, start); at >= 0; at = body.indexOf(quote, at + 1)) {
-    let escapes = 0
-    while (body[at - 1 - escapes] === backslash) escapes++
-    if (escapes % 2 === 0) return at
-  }
-  return body.length
-}
 
 function readJsonString(body: Buffer, start: number, end: number): string {
   const text = body.toString('utf8', start, end)

@@ -1,4 +1,5 @@
 import type { Range } from '../../bytes/json.ts'
+import { endOfString } from '../../bytes/json-edit.ts'
 import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
@@ -122,12 +123,3 @@ function* turnsOf({ bytes }: ClientBody, range: Range): Iterable<Range> {
 }
 
 const quote = 0x22
-
-/** The position of the quote that ends a string. @param at the position of its first quote */
-function endOfString(bytes: Buffer, at: number): number {
-  for (let end = bytes.indexOf(quote, at + 1); ; end = bytes.indexOf(quote, end + 1)) {
-    let before = end - 1
-    while (bytes[before] === 0x5c) before--
-    if ((end - before) % 2 === 1) return end
-  }
-}
