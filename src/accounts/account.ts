@@ -39,11 +39,10 @@ export type ApiKey = {
  * requests share one object.
  */
 export type LiveBounds = KeyBounds & {
-  /** The id of the line of keys whose requests are counted together (ruling R15). */
+  /** The id under which requests are counted: of the account, the person, or the line of keys (ruling R15). */
   readonly scope: string
   /**
-   * The spending of the budget, as the store last reported it. Not used with a store that several servers share: that
-   * store is queried instead.
+   * The spent part of the budget, as the store last reported it. A store that several servers share is queried instead.
    */
   spend: Spend | undefined
   /** The sum of the holds of requests that run in this process. */
@@ -51,7 +50,7 @@ export type LiveBounds = KeyBounds & {
   readonly keyIds: Set<string>
 }
 
-/** Whether a key, token or similar has expired. It expires at `endMs` itself. @param endMs undefined for never */
+/** Whether a key, token or similar has expired. At `endMs`, it has expired. @param endMs undefined for never */
 export function hasEnded(endMs: number | undefined, nowMs: number): boolean {
   return endMs !== undefined && nowMs >= endMs
 }
@@ -86,7 +85,7 @@ export interface Directory {
    * @throws StoreSilent if the store does not answer. Whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
-  /** Brings memory up to date with the store. May do nothing if the store decides credit. @throws StoreSilent */
+  /** Brings memory up to date with the store. May do nothing if the store decides about credit. @throws StoreSilent */
   readAgain?(): Promise<void>
   /** Finds an account in memory only. */
   findKnownAccount(id: string): Account | undefined
@@ -126,8 +125,8 @@ type AuthenticationParts = {
  * credentials count as one failure. A key in memory is used at once, without querying the store about the other
  * credential (ruling R16). The caller checks whether the account is active, because a suspended account is not an
  * authentication failure (ruling R4).
- * @returns `ended` if all credentials are tokens of ended sessions; `expired` if at least one token can be refreshed.
- *   Neither is an authentication failure (ruling Y28).
+ * @returns `ended` if all credentials are tokens of ended sessions. `expired` if the lifetime of at least one such
+ *   token is over, so a refresh may help. Neither is an authentication failure (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
@@ -150,7 +149,7 @@ export async function authenticate(
     else if (text !== '') isFailure = true
     if (digest !== undefined && !key) unknown.push({ digest, isOurs: access !== undefined })
   }
-  // A client whose next failure would be throttled causes a lookup in the store only for tokens that we made.
+  // If the next failure of this client would be throttled, only tokens that we made are looked up in the store.
   const asked = asking.isThrottled() ? unknown.filter(({ isOurs }) => isOurs) : unknown
   const found = await Promise.all(asked.map(({ digest }) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))

@@ -65,7 +65,7 @@ export type Seal = {
 /** The sums of a seal's entries for a key and a person. An empty text means no key or no person. */
 export type SealedSums = { keyId: string; person: string; sums: Record<SumColumn, bigint> }
 
-/** An entry in the index of an archive. The database finds it by `id`. */
+/** A row of the index of an archive: one for each archived entry. `id` is made from its request id or reference. */
 export type ArchivedEntry = {
   id: string
   kind: 'debit' | 'credit' | 'return'

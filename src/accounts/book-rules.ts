@@ -85,7 +85,7 @@ export type Facts = {
   isForeignRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
-  /** Of the digests and references that the scope lists, those that already exist. */
+  /** The digests and references of the scope that already exist. */
   digests?: ReadonlySet<string> | undefined
   references?: ReadonlySet<string> | undefined
   persons: readonly PersonRow[]
@@ -459,7 +459,8 @@ export function whatIsSet(shown: ActDetails): ActDetails {
 }
 
 /**
- * The grace period begins at the store's present time. The caller's clock may be wrong by more than the whole period.
+ * Makes the successor of a key. The old key's grace period begins at the store's present time, because the caller's
+ * clock may be wrong by more than the whole period.
  */
 export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<IssuedKey> {
   return {
@@ -492,8 +493,8 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 }
 
 /**
- * Computes the new expiry of a key. A rotated key can only end earlier than its grace period, because its owner has the
- * successor. If an operator shortens the life of a key that a person made for an agent, the earlier end stays.
+ * Computes the new expiry of a key. A rotated key cannot outlive its grace period, because its owner has the successor.
+ * If an operator shortens the life of a key that a person made for an agent, the earlier end stays.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
@@ -546,7 +547,8 @@ export function checkName(name: string): void {
 const referenceCharsMax = 500
 
 /**
- * Only SQLite can store a text with NUL characters. Every store refuses them, so that all stores accept the same texts.
+ * Refuses an invalid reference. NUL characters are refused because only SQLite can store them, and all stores should
+ * accept the same texts.
  */
 function checkReference(reference: string): void {
   if (!reference.trim()) throw new BookError('reference_missing', reference)

@@ -263,7 +263,7 @@ export interface Books extends BookReadings {
   openLink(digest: string): Promise<IssuedSession | undefined>
   /** Finds the person with an identity, or creates a new person. */
   identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
-  /** Stores a late answer of the identity provider about an open session. The answer is encrypted. */
+  /** Stores an answer of the identity provider that came too late for the refresh of a session. It is encrypted. */
   keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
   /** Ends a browser session. If it is a person's session, its key ends too. @returns the session before it ended */
   signOut(digest: string): Promise<SessionRow | undefined>
@@ -335,8 +335,8 @@ export interface BookStore {
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
   /**
-   * Lists the models of entries that are folded: summed into rows for reports. While reports leave out unfolded
-   * entries, the models of those entries are missing here too.
+   * Lists the models of entries that are folded, which means summed into rows for reports. A model that only unfolded
+   * entries have may be missing, as long as reports leave these entries out.
    */
   listModels(): Promise<string[]>
   /** Returns the zone whose days the figures for reports follow, and the time from which figures are kept. */
@@ -368,9 +368,9 @@ export interface BookStore {
   listLine(scope: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no other entries. */
   sumMonth(month: StatementMonth): Promise<StatementSums>
-  /** Makes the head of a past moment: the digest of all entries that `audit` would have made at that moment. */
+  /** Computes the head (the digest of all entries) that `audit` would have made at a past moment. */
   makeHead(momentMs: number): Promise<string>
-  /** Returns the head that the stored statements of a month have in common. Undefined if their zone is another one. */
+  /** Returns the head in all stored statements of a month. Undefined if they were made for another time zone. */
   findHead(month: string, timeZone: string): Promise<string | undefined>
   /** Returns the header of a closed month's statement. */
   readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
@@ -396,7 +396,7 @@ export interface BookStore {
   /** Lists sessions of people, the newest first. */
   pageSessions(page: SessionPage): Promise<ListedSession[]>
   findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
-  /** Sets the limits at which the store warns from now on (ruling X15), for the entries of every server. */
+  /** Sets the limits at which the store warns from now on (ruling X15), whichever server posts the entry. */
   watch(what: Watched): Promise<void>
   /** Takes warnings that are due. No other server can take these warnings for `leaseMs`. */
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>

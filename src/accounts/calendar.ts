@@ -146,8 +146,8 @@ export function zoneOffset(timeZone: string): (ms: number) => number {
 }
 
 /**
- * Spells a zone's name in its usual case: `utc` becomes `UTC`. The given one of several names stays, even if the
- * platform prefers another (Asia/Calcutta for Asia/Kolkata). `isSameZone` compares such names.
+ * Spells a zone's name in its usual case: `utc` becomes `UTC`. If a zone has several names, the given one stays, even
+ * if the platform prefers another (Asia/Calcutta for Asia/Kolkata). `isSameZone` compares such names.
  */
 export function spellZone(name: string): string {
   const found = canonicalName(name)

@@ -64,14 +64,14 @@ export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): 
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
 
-/** Whether an entry is dated further ahead of the clock than two right clocks may differ. */
+/** Whether an entry is so far ahead of the clock that this clock, or the one that dated the entry, must be wrong. */
 export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
 
 /**
- * Compares a wall clock with a steady clock. It is asked before each entry is dated, and receives the store's facts
- * whenever `isDue`.
+ * Compares a wall clock with a steady clock. `believes` is called before each entry is dated. `judge` gets the store's
+ * facts whenever `isDue` is true.
  */
 export class ClockWatch {
   /** Whether the clock was accepted at the last check. */

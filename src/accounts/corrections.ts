@@ -143,7 +143,7 @@ export function createCorrectionCheck(findings: string[]) {
   let account: ReadAccount = { id: '', shifted: [], latestMs: 0 }
   return { check, end: finish }
 
-  /** Checks an entry. @param shiftedMs when the store counts the entry; undefined if at its posting time */
+  /** Checks an entry. @param shiftedMs the time at which the store counts the entry; undefined for its posting time */
   function check(entry: Entry, shiftedMs: number | undefined): void {
     if (entry.accountId !== account.id) {
       finish()

@@ -41,7 +41,7 @@ export type DeskOrder =
   | { say: 'ask'; ask: DeskQuestion }
   /** Ends a hold, because the debit is durable or there will be no debit. */
   | ({ say: 'release'; holdNanos: bigint } & ClaimScopes)
-  /** Reports a debit that is due but not in the store yet. Sent with the negative amount once the store has it. */
+  /** A debit that is due but not in the store yet. Once the store has it, it is sent again with the amount negated. */
   | ({ say: 'owe'; amountNanos: bigint } & ClaimScopes)
   /** Asks whether the store answered any query in the last `forMs`. If so, the desk sends an empty list of answers. */
   | { say: 'silent'; forMs: number }
@@ -52,7 +52,7 @@ export type DeskAnswer = {
   id: number
   /** The store's decision. `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
-  /** With `silent`: whether the store answers for no account. A locked row delays the questions of one account only. */
+  /** With `silent`: whether the whole store is silent. A locked row delays the questions of one account only. */
   isStoreSilent?: boolean
   /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined

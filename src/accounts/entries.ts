@@ -143,8 +143,9 @@ export type VerifyOptions = {
 }
 
 /**
- * @property head the head of the entries that were read; undefined if there are findings, because a head would then
- *   cover the forgery
+ * The result of an audit.
+ * @property head the head of the entries that were read. Undefined if there are findings, because the head would also
+ *   cover the forgery.
  * @property notes facts that are not forgeries but should be known
  */
 export type Audited = { findings: string[]; head: string | undefined; notes?: string[] }
@@ -153,8 +154,8 @@ const returnPrefix = 'return:'
 
 /**
  * Makes the reference of the entry that gives a debit back (ruling C13).
- * @param number 2 or more if a top-up already uses the reference with the number before. The first release accepted any
- *   reference for a top-up (ruling C8).
+ * @param number above 1 only if a top-up already uses the reference with the next lower number. The first release
+ *   accepted any reference for a top-up (ruling C8).
  */
 export function returnReference(requestId: string, number = 1): string {
   return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`

@@ -109,7 +109,7 @@ function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   return Object.fromEntries(details)
 }
 
-/** Columns that a return (the entry that gives a debit back) repeats. So sums by these columns come to zero. */
+/** Columns that a return (the entry that gives a debit back) copies from its debit. Sums by them then come to zero. */
 const returnedColumns = [
   'outcome',
   'list',
@@ -125,8 +125,8 @@ const returnedColumns = [
 const originColumns = ['key_id', 'client_wire', 'model', 'model_wire', 'upstream', 'upstream_account'] as const
 
 /**
- * Makes the row that gives a debit back. It repeats the debit's origin and the other `returnedColumns`. Sums by key,
- * model or outcome therefore come to zero.
+ * Makes the row that gives a debit back. It copies the origin and the `returnedColumns` of the debit. In sums by key,
+ * model or outcome, the two entries therefore cancel out.
  */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
   const row = { ...creditRow(debit.amount as bigint, reference, createdMs), usage_source: 'waived' }
@@ -171,7 +171,7 @@ export const givenColumns = fieldColumns.filter((column) => !placeColumns.includ
 
 const givenKinds = fieldColumns.map((column) => (placeColumns.includes(column) ? undefined : entryKinds[column]))
 
-/** Whether each value has the type of its column. A value that the database converts would not match the digest. */
+/** Whether each value has the type of its column. If not, the database converts it, and the digest does not match. */
 export function isWellTyped(row: UnplacedRow): boolean {
   const values = Object.values(row)
   for (let at = 0; at < values.length; at++) {
@@ -259,8 +259,8 @@ export function priceRow(version: string, prices: Debit['prices']) {
 }
 
 /**
- * Formats the parts of prices that have no column as one text (ruling C11): steps and calls. Amounts are decimal
- * digits, because JSON numbers cannot hold them.
+ * Formats steps and calls, for which prices have no columns, as one text (ruling C11). Amounts are decimal digits,
+ * because JSON numbers cannot hold them.
  */
 function formatTerms({ steps, calls }: Debit['prices']): string | null {
   if (steps === undefined && calls === undefined) return null

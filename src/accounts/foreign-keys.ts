@@ -87,7 +87,7 @@ export type ForeignCounts = {
 /** The most keys in one import. During the import, no other change of the books can be made. */
 export const foreignKeysMax = 10_000
 
-/** The most people that are looked up by id, because a statement is limited. For more, all people are read. */
+/** The most people to look up by id, because the length of a statement is limited. If there are more, all are read. */
 const namedPersonsMax = 1_000
 
 /**

@@ -28,7 +28,7 @@ export function createKey(): NewKey {
   return { key, id: `key_${randomText(16)}`, prefix: key.slice(0, prefixChars), digest: digestKey(key) }
 }
 
-/** Checks form and checksum first, so that garbage costs no digest and no lookup. */
+/** Reads a text as a key. Form and checksum are checked first, so that garbage costs no digest and no lookup. */
 export function readKey(text: string): { kind: 'well_formed'; digest: string } | { kind: 'malformed' } {
   if (!form.test(text)) return { kind: 'malformed' }
   const body = text.slice(0, -checksumChars)

@@ -8,8 +8,8 @@
 export type DeclaredLabels = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * The most labels of a key, and also the most dimensions in which its client may choose. An entry has at most the sum
- * of both.
+ * The most labels of a key, and also the most dimensions in which its client may choose. An entry has at most twice as
+ * many labels.
  */
 export const labelsMax = 4
 

@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Makes a getter of an object that counts under the current limit. The getter returns the same object until the limit
- * changes, and then makes a new one.
+ * Returns a function that returns the object for the current limit. It is the same object until the limit changes. Then
+ * `open` makes a new one.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()
@@ -127,8 +127,8 @@ export function createThrottle(options: WindowOptions): LocalThrottle {
 }
 
 /**
- * Returns the unit in which addresses are counted (ruling R4). The unit is an IPv4 address, also if it is written as an
- * IPv6 address, or the /64 network of an IPv6 address. A client with one address of a /64 controls the whole /64.
+ * Returns the unit in which addresses are counted (ruling R4). An IPv4 address is its own unit, even if it is written
+ * as an IPv6 address. The unit of an IPv6 address is its /64 network, because one client controls the whole network.
  */
 export function ipKey(ip: string): string {
   if (!ip.includes(':')) return ip
@@ -140,8 +140,8 @@ export function ipKey(ip: string): string {
 }
 
 /**
- * Returns the eight groups of an IPv6 address in hex. `URL` accepts every spelling but no zone, so the zone is removed
- * first.
+ * Returns the eight groups of an IPv6 address in hex. `URL` accepts every spelling, but no zone index such as `%eth0`,
+ * which is therefore removed first.
  */
 function readGroups(ip: string): string[] {
   const { hostname } = new URL(`http://[${ip.replace(/%.*$/, '')}]`)

@@ -29,7 +29,7 @@ export interface Balances {
    * (ruling C5).
    */
   set(accountId: string, storedNanos: bigint): void
-  /** Deducts a debit that is due but not in the store yet. Called with the negative amount once the store has it. */
+  /** Deducts a due debit that is not in the store yet. Once the store has it, call this with the amount negated. */
   owe(accountId: string, amountNanos: bigint, keyId?: string, personId?: string): void
 }
 
@@ -173,7 +173,7 @@ export function createBoundsBook() {
     if (live) live.spend = spend
   }
 
-  /** Adds a debit that is due but not in the store yet. Called with the negative amount once the store has it. */
+  /** Adds a due debit that is not in the store yet. Once the store has it, call this with the amount negated. */
   function owe(keyId: string, amountNanos: bigint): void {
     const sum = (owed.get(keyId) ?? 0n) + amountNanos
     if (sum === 0n) owed.delete(keyId)
@@ -226,7 +226,7 @@ type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
   /** The limits of keys that have limits of their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
-  /** Reads this key, or everything new in the store, and passes it to `apply` before it resolves. */
+  /** Reads the key with this digest, or everything new in the store. Passes it to `apply` before it resolves. */
   readAgain(digest: string): Promise<void>
   /** The most accounts to keep in memory. With more, the least recently used accounts are forgotten. */
   accountsMax?: number | undefined
@@ -254,8 +254,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // The empty digest is no key's. If only this server uses the store, everything new is read. A shared store decides
-    // credit itself, so old figures do no harm.
+    // No key has the empty digest. If only this server uses the store, the call reads everything new. It may do nothing
+    // if the store is shared: such a store decides about credit itself, so old figures do no harm.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
@@ -326,7 +326,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** Forgets a sixteenth of the maximum at once, so that this and `noteOrder`, which must run before it, run seldom. */
+  /** Forgets a sixteenth of the maximum at once, so that it runs seldom. `noteOrder` must run before each call. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break

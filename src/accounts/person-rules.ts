@@ -337,8 +337,8 @@ function giveKeys({ personKeys }: Facts, from: string, to: string | null): BookW
 }
 
 /**
- * Describes fields for the audit trail. The trail cannot be erased later. So it records only which fields have values,
- * and of the values only the account's id (ruling Y21).
+ * Describes fields for the audit trail. The trail cannot be erased later. So it records which fields have values, but
+ * no value except the account's id (ruling Y21).
  */
 function sayFields(person: PersonRow, fields: readonly PersonField[]): ActDetails {
   const said = fields.map((field) => [

@@ -22,8 +22,8 @@ export type StoredFigures = {
 export type Posted = StoredFigures & { postings: readonly Posting[] }
 
 /**
- * The result for a debit that was taken back. `booked`: the debit is durably in the ledger. `absent`: it is not, and
- * never will be. `unknown`: the store cannot decide, because a failed commit may have written it.
+ * The result for a debit that was taken back. `booked`: the debit is durably in the ledger. `absent`: the debit is not
+ * in the ledger and never will be. `unknown`: the store cannot decide, because a failed commit may have written it.
  */
 export type WithdrawalFate = 'booked' | 'absent' | 'unknown'
 

@@ -40,7 +40,7 @@ export class RemoteAdmission {
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
-  /** Whether the store answers for no account, as last reported. The next answer of the desk corrects this (BRK-14). */
+  /** Whether the whole store is silent, as last reported. The next answer of the desk corrects this (BRK-14). */
   isStoreSilent = false
   #lastId = 0
   #outbox: DeskOrder[] = []
@@ -332,7 +332,7 @@ function rateOf(limits: AdmissionLimits, own: LiveBounds | undefined): number {
   return own?.requestsPerMinute ?? limits.requestsPerMinute()
 }
 
-/** Returns the limits of a key or a person that the store must know. Undefined if only models are limited. */
+/** Returns the limits of a key or person that the store must know. Undefined if neither rate nor budget is limited. */
 function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
   if (requestsPerMinute === undefined && budget === undefined) return undefined
   return { id: scope, requestsPerMinute, budgetNanos: budget?.nanos }

@@ -45,8 +45,8 @@ type SettlementOptions = {
 }
 
 /**
- * A store with a commit in the last so many ms counts as accepting writes. If the settle deadline is shorter, it
- * applies instead. This is also the interval at which a failed spool is probed.
+ * A store that has committed within this time, in ms, counts as accepting writes. If the settle deadline is shorter,
+ * the deadline applies instead. A failed spool is probed at the same interval.
  */
 const recentMs = 1_000
 
@@ -74,7 +74,7 @@ export class Settlement implements Ledger {
   #committedMs = Number.NEGATIVE_INFINITY
   /** Whether neither the store nor the spool accepts writes. */
   #isStuck = false
-  /** The accounts of overdue debits for which nothing was committed during their whole wait. */
+  /** Accounts with overdue debits, if the store has committed nothing at all while these debits waited. */
   readonly #stalled = new Set<string>()
   #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined

@@ -35,7 +35,7 @@ export type StatementHeader = {
   persons: [id: string, person: { id: string; name: string }][]
 }
 
-/** Sums of entries with the same key, model, other names and prices. Amounts and counts of returns are negative. */
+/** Sums of entries that have equal texts and prices in all fields below. Amounts and counts of returns are negative. */
 export type StatementGroup = {
   isReturn: boolean
   keyId: string
@@ -76,7 +76,7 @@ export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
 
 /**
  * Adds up the groups for which `wordsOf` returns the same values, and sorts the rows by these values. @param wordsOf
- * returns the names that the row shows, and an id if it separates rows with equal names
+ * returns the names that the row shows. If two rows may have equal names, also an id that keeps them apart.
  */
 export function sumLines(
   groups: readonly StatementGroup[],

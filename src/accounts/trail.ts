@@ -43,7 +43,7 @@ export type ActDetails = Readonly<Record<string, string | number | boolean | nul
 /** A record of the audit trail. */
 export type AuditRow = BookRow<'audit'>
 
-/** A record without its place in the chain: its number, time and digest. */
+/** A record that has no place in the chain yet, and therefore no number, time or digest. */
 export type NewAuditRow = Omit<AuditRow, 'seq' | 'atMs' | 'digest'>
 
 const chained = ['actor', 'address', 'operation', 'object', 'before', 'after'] as const

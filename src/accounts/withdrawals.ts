@@ -4,7 +4,7 @@
  *
  *     asked ──the poster finds it in the ledger──────▶ settled: its client gets its answer
  *     asked ──not found, or no answer in time────────▶ refused: its client gets a 500
- *     refused ──a commit has written─────────────────▶ over: the ledger has no debit of it, or a debit and its return
+ *     refused ──a commit has written─────────────────▶ over: the ledger has both the debit and its return, or neither
  *
  * A debit comes here after the spool could not store it and has cut its line off again. From then on, no poster retries
  * it. The debit may still be in the store after a failed commit, or in the spool if its line could not be cut off. In

@@ -90,6 +90,7 @@ type Use = {
 }
 
 /**
+ * The figures of one model in one window of the export.
  * @property natural the uses (debits) that belong to this window by their own times
  * @property uses the uses after some were moved over an edge
  * @property left the tokens of the export minus those of `uses`
@@ -126,7 +127,7 @@ export async function reconcile(
     }
     const model = plainName(ourName(row.model) ?? row.model)
     const isKnown = models.has(model)
-    // Rows that the operator lists are ours, even if the ledger has nothing of them.
+    // If the operator lists owners, their rows are ours, even if the ledger has no debit of the row's model.
     const isOurs = owners ? row.owners.some((owner) => owners.has(owner)) : isKnown || ourName(row.model) !== undefined
     if (isOurs && isKnown) matched += 1
     if (isOurs) addRow(groups, row, model)

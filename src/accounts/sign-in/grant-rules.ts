@@ -169,7 +169,7 @@ function pendingGrant({ oauthGrant: grant, nowMs }: Facts, id: string): GrantRow
   return grant
 }
 
-/** Finds the person of an operator who has signed in. Without such a person, creates one without an account and bounds. */
+/** Finds the person of an operator who has signed in. If there is none, creates a person without account and bounds. */
 export function identifyOperator(
   { issuer, subject, name, email }: Pick<SignedIn, 'issuer' | 'subject' | 'name' | 'email'>,
   counting: PersonCounting,

@@ -21,7 +21,7 @@ export const ownKeysMax = 20
 /**
  * Makes a key with the person, the account and the models of a session.
  * @param name the name of the agent and its machine
- * @returns `unconfirmed` if the provider's last good answer is too old; `many` if the person has the most keys allowed
+ * @returns `unconfirmed` if the last good answer is too old; `many` if the person has `ownKeysMax` keys already
  * @throws BookError `no_session`, `label_invalid`, `label_secret`
  */
 export function createOwnKey(sessionKeyId: string, name: string): BookChange<IssuedKey | 'unconfirmed' | 'many'> {

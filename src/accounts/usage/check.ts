@@ -41,7 +41,7 @@ export function findDifferences(
 }
 
 /**
- * Compares the stored totals of each key of one account, which count from its creation, with the ledger.
+ * Compares the stored totals of each key of one account with the ledger. The totals count from the key's creation.
  * @param entries sums of the entries up to the watermark @param mark the watermark, and the number of the account's
  *   last entry
  */

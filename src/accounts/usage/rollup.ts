@@ -64,8 +64,8 @@ export const placeColumns = ['hour', 'day', ...all] as const
 
 /**
  * Converts entries to a row with all columns that identify rows.
- * @param keptFrom rows of earlier quarter hours are deleted, except in `sums_k`; for such entries, only account and key
- *   are used
+ * @param keptFrom the first quarter hour whose rows are kept. Rows of earlier quarter hours are deleted, except in
+ *   `sums_k`. An earlier entry therefore needs only its account and key.
  */
 export function sumRowOf(
   entry: SummedEntries,
@@ -82,7 +82,7 @@ export function sumRowOf(
   }
 }
 
-/** A row of entries, with numbers for the values that identify it. @property place in the order of `placeColumns` */
+/** A `SumRow` in which a number stands for each identifying value. @property place in the order of `placeColumns` */
 type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
 
 /**

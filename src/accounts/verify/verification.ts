@@ -108,7 +108,7 @@ export function createVerification(
   }
 }
 
-/** The number of entries between two progress reports. They take some tenths of a second. */
+/** The number of entries between two progress reports. To check so many takes some tenths of a second. */
 const shownEvery = 5_000
 
 /**
