@@ -28,7 +28,7 @@ export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
   return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
 }
 
-/** Whether `Host` names this listener: a loopback name or one of the certificate, with the port, or the public URL. */
+/** Whether `Host` names this listener: by the public URL, or by a loopback or certificate name with the port. */
 export function isOurHost(host: string | undefined, { port, isSecure, publicUrl, names }: Site): boolean {
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
   const name = (bracketed ?? plain)?.toLowerCase()

@@ -126,7 +126,7 @@ export function createAdmin(parts: AdminParts): Edge {
     return tell(404, { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics', '/console/'] })
   }
 
-  /** Serves a health check. It leaves out the reasons, which only operators may see. */
+  /** Serves a health check over plain HTTP to other machines. Unlike `answerProbe`, it gives no reasons. */
   async function answerInAWord({ path }: AdminRequest): Promise<ApiAnswer> {
     const ready = path === '/healthz' || (await isReady())
     const [status, word] = ready === true || typeof ready === 'object' ? [200, 'ok'] : [503, 'unready']
