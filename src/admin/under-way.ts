@@ -21,7 +21,7 @@ export function createUnderWay(nowMs: () => number) {
   const counts = new Map<string, number>()
   return { enter, openStream, exportRows }
 
-  /** Takes a place. @returns a function that frees it @throws ProblemError if all places are taken */
+  /** Takes one of `most` places. @returns a function that frees it @throws ProblemError if all places are taken */
   function take(name: string, most: number, refusal: () => ProblemError): () => void {
     const count = counts.get(name) ?? 0
     if (count >= most) throw refusal()
@@ -68,7 +68,7 @@ export function createUnderWay(nowMs: () => number) {
   /**
    * Sends a complete list row by row. The first row is read before the answer begins, so that a mistake in the request
    * is reported.
-   * @throws ProblemError
+   * @throws ProblemError if too many exports run, or if the request has a mistake
    */
   async function exportRows(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<ApiAnswer> {
     const leave = take('exports', exportsMax, () => tooMany('Others export now.', 5))
@@ -81,7 +81,7 @@ export function createUnderWay(nowMs: () => number) {
       throw error
     }
 
-    /** Closes the rows too. A generator that was never started does not end by itself. */
+    /** Frees the place and closes the rows. A generator that was never started does not end by itself. */
     function onClose(): void {
       leave()
       // Nobody needs the row that is being read, so its errors are ignored.
