@@ -28,9 +28,7 @@ const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
  * because they name the upstream's host. Apart from that, the frames together equal the stream.
  */
 export class FrameCutter {
-  /**
-   * The unfinished event. Text is only appended to it; a search in it would make V8 copy a long event for each piece.
-   */
+  /** The unfinished event. It is never searched, because V8 would then copy a long event for each piece. */
   #rest = ''
   /** The last characters of `#rest`, which may contain the beginning of an event's end. */
   #tail = ''
@@ -146,8 +144,9 @@ function fieldOf(frame: RawFrame, name: string): string | undefined {
 }
 
 /**
- * Returns the raw content of the first string value of a member, or '' if the frame has none. The text is searched
- * because parsing a delta costs more. The search cannot match inside another string, because quotes are escaped there.
+ * Finds a member by its key, and returns the raw content of its string value. Returns '' if the frame has no such
+ * member. The text is searched because parsing a delta costs more. A text inside another string never matches, because
+ * its quotes are escaped.
  * @param needle the member's key and colon, e.g. `"text":`.
  */
 export function stringBehind(frame: RawFrame, needle: string): string {
@@ -158,7 +157,7 @@ export function stringBehind(frame: RawFrame, needle: string): string {
 }
 
 /**
- * Splits a frame into lines. Splitting at a single character is faster, which matters for an event of several
+ * Splits a frame into lines. Splitting at one character is faster than by a pattern, which matters for several
  * megabytes.
  */
 function linesOf(frame: RawFrame): string[] {
@@ -179,7 +178,7 @@ const beyondAscii = /[\x80-\xff]/
 
 /** Decodes the latin1 text of a frame as UTF-8. */
 export function decodeUtf8(latin1: string): string {
-  // A short ASCII text, such as a counter, is the same in latin1 and UTF-8. The check costs less than two copies.
+  // A short ASCII text, such as a counter, is the same in latin1 and UTF-8. Checking for it costs less than two copies.
   if (latin1.length < 256 && !beyondAscii.test(latin1)) return latin1
   return Buffer.from(latin1, 'latin1').toString('utf8')
 }

@@ -27,8 +27,8 @@ let isWriting = false
  */
 export class JsonSource implements RawJson {
   /**
-   * Pieces, or the buffer in which the source is one range. Most sources are one range. If each were a list of one
-   * piece, these lists would be half of all garbage.
+   * Either a list of pieces, or the buffer that contains the source from `start` to `end`. Most sources are one such
+   * range. If each were a list of one piece, these lists would be half of all garbage.
    */
   readonly from: Buffer | readonly SourcePiece[]
   readonly start: number
@@ -145,8 +145,8 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
 }
 
 /**
- * A text as a value for the body that is being written: a token if the text is carried as its source. `writeJson` also
- * accepts the text itself, but JSON.stringify takes twice as long once it meets a `toJSON`.
+ * Prepares a text for the body that is being written. A text that is carried as its source becomes a token. `writeJson`
+ * also accepts such a text itself, but JSON.stringify is half as fast once it meets a `toJSON`.
  */
 export function sent(text: Text | undefined): unknown {
   return text instanceof JsonSource ? tokenFor(text) : text

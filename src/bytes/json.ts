@@ -62,7 +62,7 @@ export type KeptJson = {
  * A member is kept if it has one of the keys and its value is an object or an array. In `value`, a kept member is a
  * token, which `raw` converts to its source. The text is parsed natively once; a reviver with source access would cost
  * ten times as much.
- * @param text valid JSON as a whole, because the kept parts are not parsed
+ * @param text must be valid JSON, because the kept parts are neither parsed nor checked
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
   const ranges = findValues(text, keys)
@@ -181,8 +181,8 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /**
- * Finds the places of an ASCII word in a text or in bytes. A native search for more than six characters is many times
- * slower: it jumps from one match of the first character to the next. Only six characters of the word are therefore
+ * Finds the places of an ASCII word in a text or in bytes. The native search is fast only for up to six characters. For
+ * a longer text, it jumps from one match of the first character to the next. So only six characters of the word are
  * searched for. They begin at the first underscore or digit, because these are rare in texts. A word without either is
  * searched for by its last six characters.
  */

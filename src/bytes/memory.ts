@@ -23,8 +23,8 @@ const freedMin = 16_384
 
 /**
  * Frees the memory of a buffer that is no longer used. The buffer is empty afterwards. A buffer that shares its memory
- * with others is left alone. V8 counts the memory of buffers, and collects the whole heap for every few dozen
- * megabytes. A request of 1 MB made three buffers, and garbage collection took two thirds of its cost.
+ * with others is left alone. Without this, V8 collects the whole heap for every few dozen megabytes of buffers. A
+ * request of 1 MB makes three buffers, so garbage collection would be two thirds of its cost.
  */
 export function free({ buffer, byteLength }: Buffer): void {
   if (byteLength >= freedMin && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
@@ -43,8 +43,8 @@ const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
  * A compressed part of a text.
  * @property packed a string with one character for each byte. A buffer might keep a whole pool alive, and the allocator
  *   does not return the memory of freed buffers.
- * @property encoding how the part was encoded. It restores every UTF-16 unit, because either end of the part may be
- *   half of a surrogate pair.
+ * @property encoding how the part was encoded. Both encodings restore every UTF-16 unit, because the part may begin or
+ *   end with half of a surrogate pair.
  */
 type Pack = { packed: string; encoding: 'latin1' | 'utf16le' }
 

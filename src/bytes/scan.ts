@@ -117,9 +117,9 @@ type JsonLook = {
 }
 
 /**
- * If one of these words occurs as a whole string, the body needs a closer look. A word is compared only with strings of
- * its length. A native search for one word would cost a fifth of the scan. In a body that is mostly an image, it would
- * cost twice the whole scan.
+ * If one of these words occurs as a whole string, the body needs a closer look. The scan compares a word only with
+ * strings of the word's length. A native search for one word would cost a fifth of the scan. In a body that is mostly
+ * an image, it would cost twice the whole scan.
  */
 const notedWords = [
   'developer',
@@ -138,8 +138,9 @@ const notedEndings = ['mcp', 'shell', 'computer'] as const
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A word that equals a whole string, or the ending of a string. `escaped letter` is a printable ASCII character that is
- * needlessly written as a six-character escape. Characters that HTML-safe writers of JSON escape do not count.
+ * A word that equals a whole string, or the ending of a string. `escaped letter` means that a printable ASCII character
+ * is needlessly written as a six-character escape. Characters that some writers escape for HTML, such as `<`, do not
+ * count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 
@@ -245,7 +246,7 @@ type ScanExports = {
   notes: () => number
 }
 
-/** The number of remembered keys, a power of two, and the longest of them in bytes. */
+/** The number of remembered keys, which is a power of two, and the greatest length of a remembered key in bytes. */
 const [keptKeys, keptKeyBytesMax] = [256, 32]
 
 /** Whether the bytes from `from` to `to` equal a text. Escaped or non-ASCII bytes never match. */
@@ -403,8 +404,8 @@ class Scanner {
   }
 
   /**
-   * Most texts have the same dozen keys. For a key that was read before, the same string is returned, so nothing is
-   * allocated or hashed again.
+   * Returns a key. Most texts have the same dozen keys. For a key that was read before, the same string is returned, so
+   * nothing is allocated or hashed again.
    */
   #readKey(start: number, end: number): string {
     const [memory, from, to] = [this.#memory, this.#textAt + start, this.#textAt + end]

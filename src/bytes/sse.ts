@@ -5,7 +5,7 @@ import type { Step } from './step.ts'
 /**
  * One event of a text/event-stream, as the HTML standard defines it. Empty data is a comment, which only shows that the
  * stream is alive. `broken` means that the event is too large, or that the stream ended inside it. A reader stops after
- * a broken frame. Code that sees the connection break passes `cutFrame` to the decoder in place of the reader's frame.
+ * a broken frame. If the connection breaks, the caller does not end the reader, but passes `cutFrame` to the decoder.
  */
 export type SseFrame = { event: string | undefined; data: string; broken?: 'oversized' | 'cut' }
 
