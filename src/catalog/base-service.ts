@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words that mean service at the base price (ruling Y17). The key is the member, of an answer or of its usage, that
- * has the word. Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields
- * of C7. `not_available` is the geography of models that offer no choice of geography.
+ * The words that mean service at the base price (ruling Y17), by the member of an answer or of its usage. Sources are
+ * the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7. `not_available` is
+ * the geography of models that offer no choice of geography.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
@@ -34,9 +34,7 @@ const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
 export const tierHeader = 'x-gemini-service-tier'
 
-/**
- * The tier, speed and geography that a request asks for or an answer reports, as words, by the member that has them.
- */
+/** Words for the tier, speed and geography that a request asks for or an answer reports. The keys are member names. */
 export type ServiceWords = Readonly<Record<string, string>>
 
 /** The meaning of a word: the base price (no member is set), a tier, a geography, or unknown. */
@@ -105,8 +103,8 @@ export function askedTiers(asked: ServiceWords | undefined, wire: ModelWire): Ti
 }
 
 /**
- * The field with which a request of a wire asks for a tier, and its word for each tier. Undefined: the wire has no word
- * for the tier.
+ * The field with which a request of a wire asks for a tier. `wordOf` returns the wire's word for a tier; undefined if
+ * the wire has none.
  */
 const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier, word: string): string | undefined }>> =
   {
@@ -129,9 +127,9 @@ function tierWordOf(tier: Tier, word: string): string {
 }
 
 /**
- * Translates the tier that a client of another wire asks for, if the list has a price for it now (ruling C7). If the
- * list has tiers and both wires have the same field, a word for the base price is sent too. Without that word, the
- * default of the project might be another tier.
+ * Translates the tier that a client of another wire asks for. The tier is sent only if the model has a price for it now
+ * (ruling C7). A word for the base price is sent only if the model has prices of tiers and both wires have the same
+ * field. Without that word, the default of the project might be another tier.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(

@@ -15,7 +15,7 @@ export type Rates = {
 /** The prices by which an answer is billed (ruling C11). Most models have no steps and no calls. */
 export type Prices = Rates & {
   /**
-   * The prices of large inputs, by rising `above`. The whole request gets the prices of the last step that it exceeds.
+   * Prices of large inputs, in rising order of `above`. A whole request gets the prices of the last step it exceeds.
    */
   steps?: readonly PriceStep[]
   /** Nano-credits for a call of a hosted tool, by its kind. */
@@ -76,7 +76,7 @@ export type PriceRow = {
 
 /** The prices of a model over time. Made when the configuration is read; see `price-list.ts`. */
 export type PriceList = {
-  /** The rows by rising `fromMs`; at least one. */
+  /** The rows, sorted by `fromMs`, the earliest first. There is at least one. */
   rows: readonly PriceRow[]
   /** The only set of a list without dates, bands, tiers and geographies. */
   only: PriceSet | undefined
@@ -156,9 +156,7 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /**
-   * Set if the id names a fallback chain. Except figures for agents, all other members are those of its first entry.
-   */
+  /** Set if the id names a chain. Other members are then those of its first entry; only the token limits suit all. */
   chain?: Chain
 }
 
@@ -243,9 +241,7 @@ export function ratesOf(prices: Prices, inputTokens: number): Rates & { above?: 
   return prices.steps?.findLast(({ above }) => inputTokens > above) ?? prices
 }
 
-/**
- * The price of the dearest call. It is assumed in the credit set aside for a request that may make calls (ruling C11).
- */
+/** The price of the dearest call. The credit set aside for a request assumes this price for each call (ruling C11). */
 export function dearestCallNanos({ calls = {} }: Prices): bigint {
   return Object.values(calls).reduce((most, nanos) => (nanos > most ? nanos : most), 0n)
 }

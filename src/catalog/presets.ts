@@ -13,13 +13,13 @@ export type Preset = {
   /** The provider's address, and the variable that holds its key. */
   upstream: PresetUpstream
   /**
-   * Set for a cloud that sells models of other companies. A model name in a file of another gateway never means this
-   * preset.
+   * Set for a cloud that sells models of other companies. When another gateway's file is imported, a bare model name
+   * there never selects this preset.
    */
   ofCloud?: true
   /**
-   * The wire and the profile of the preset's models. The next two are for models that reason or sample with fixed
-   * settings.
+   * The wire and the profile of the preset's models. `reasoningProfile` is for models that reason.
+   * `fixedSamplingProfile` is for models that sample with fixed settings.
    */
   wire: ModelWire
   profile: string

@@ -26,10 +26,10 @@ type PriceFacts = {
 }
 
 /**
- * The rates of a request, the version under which the ledger stores their set, and the row, band, tier, geography and
- * step that apply.
+ * Returns the rates of a request, the version under which the ledger stores their set, and what selected them: row,
+ * band, tier, geography and step.
  * @param inputTokens the sum of fresh input, cache reads and cache writes; it chooses the step
- * @returns `step`: the tokens above which it begins; null for the base
+ * @returns `step`: the number of tokens above which the step begins; null for the base
  */
 export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: number }) {
   const set = setAt(list, facts)
@@ -89,8 +89,8 @@ export const longestRequestMs = dayMs + 2 * 7 * dayMs
 export type CacheWrites = 'none' | 'short' | 'long'
 
 /**
- * Returns the highest prices by which a request may be billed. They cover the row in force, and every row that begins
- * before the request must have ended. They also cover all bands and geographies, the base and the given tiers. Input is
+ * Returns the highest prices by which a request may be billed. They cover the row in force, and every later row that
+ * begins within `longestRequestMs`. They also cover all bands and geographies, the base and the given tiers. Input is
  * priced as its dearest kind.
  * @param served the tiers that may serve the request
  */

@@ -39,8 +39,8 @@ export const profileKeys = z.strictObject({
         .optional(),
     })
     .describe('How the model reasons.'),
-  // If the model hides reasoning, the text of a cut answer is no basis for an estimate (ruling C12). `asked`: if the
-  // request asks for reasoning. `unless_off`: unless the request switches it off.
+  // If the model hides reasoning, the text of a cut answer is no basis for an estimate (ruling C12). `asked`: the model
+  // may reason if the request asks for it. `unless_off`: the model may reason unless the request switches it off.
   hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
     'When the model may reason without showing all of its reasoning in the stream. A summary does not show all of it.',
   ),

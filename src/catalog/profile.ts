@@ -4,8 +4,8 @@ import { type ModelWire, modelWireNames } from './wire-names.ts'
 
 /**
  * The request fields that an upstream's model accepts, and its quirks. Every decision that depends on the model reads
- * this table, and none reads the model's name. The keys and their meanings are in `profile-keys.ts`. Keys that only one
- * wire reads are under its name. Values for an unknown upstream suit a plain, complete implementation of the wire.
+ * this table, never the model's name. The keys and their meanings are in `profile-keys.ts`. Keys that only one wire
+ * reads are under its name. Values for an unknown upstream suit a plain, complete implementation of the wire.
  */
 export type Profile = Omit<ProfileValues, { [Wire in GroupedWire]: KeyOfOneWire<Wire> }[GroupedWire]> & {
   readonly [Wire in GroupedWire]: Pick<ProfileValues, KeyOfOneWire<Wire>>

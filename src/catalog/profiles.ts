@@ -356,7 +356,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'cache_hit_fields',
       refusals: refusals.deepseek,
     },
-    // The error without thinking: "The `content[].thinking` in the thinking mode must be passed back to the API."
+    // If thinking is missing: "The `content[].thinking` in the thinking mode must be passed back to the API."
     messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
   },
   xai: {
@@ -412,7 +412,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'top_level_cached',
       refusals: refusals.moonshot,
     },
-    // The error without thinking: "thinking is enabled but reasoning_content is missing in assistant tool call
+    // If thinking is missing, the error is "thinking is enabled but reasoning_content is missing in assistant tool call
     // message".
     messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
   },
