@@ -23,7 +23,7 @@ export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   return lines
 }
 
-/** Reads a log line. Unbilled ones give undefined, except after `internal_error`, which may reverse a debit. */
+/** Returns undefined for a line without a bill, except for `internal_error`, whose debit may have been reversed. */
 export function readLogLine(text: string): LogLine | undefined {
   try {
     const { id, cost, outcome, usage, ...rest } = JSON.parse(text)

@@ -4,7 +4,7 @@ import { originOf } from '../config/client-url.ts'
 import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
-/** A response of a server's admin listener. Without one, `trouble` says why, as the end of a sentence. */
+/** A response of a server's admin listener. If there is no response, `trouble` says why, as the end of a sentence. */
 export type AdminReply = { status: number; body: unknown; unreached?: string | null } | { trouble: string }
 
 type AdminOptions = GlobalOptions & { adminListen?: string }
@@ -15,8 +15,8 @@ const patienceMs = 5_000
 export const adminOption = ['--admin-listen <address>', "host:port of the server's admin listener"] as const
 
 /**
- * Sends a request to the server that runs with the same configuration. It uses the token of TRIWIRE_TOKEN, or else
- * makes one that is valid for a minute, for which access to the store is enough.
+ * Sends a request to the server that runs with the same configuration. The request uses the token in TRIWIRE_TOKEN.
+ * Without that variable, a token for one minute is made in the store, so access to the store is enough.
  */
 export async function askServer(
   command: Command,

@@ -55,7 +55,7 @@ const serve = program
   )
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers, link } = command.optsWithGlobals()
-    // During the start V8 must not enlarge its heap of new objects, because it seldom shrinks it. Traffic may do so.
+    // V8 seldom shrinks its heap of new objects. So the heap must not grow during the start; under traffic it may grow.
     setFlagsFromString('--semi-space-growth-factor=1')
     const main = await import('../process/main.ts')
     setFlagsFromString('--semi-space-growth-factor=2')

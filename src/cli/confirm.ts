@@ -10,9 +10,9 @@ type Terminal = {
 
 /**
  * Asks a person for confirmation, on stderr.
- * @param left the beginning of the error message if the person declines: what is unchanged
- * @param cure the rest of the message if nobody can be asked: how to confirm
- * @throws Error if the person declines, or nobody can be asked: without a terminal, or with `--json`, for programs
+ * @param left says what is unchanged: the error message if the person declines
+ * @param cure says how to confirm: the rest of the message if nobody can be asked
+ * @throws Error if the person declines, if there is no terminal, or if a program uses the command (`--json`)
  */
 export async function confirm(
   command: Command,

@@ -20,7 +20,7 @@ const changesMax = 2_000
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {
-  // For each number of changes: the furthest position on the left, by the difference of the two positions.
+  // For each number of changes: the furthest position on the left, by diagonal (left position minus right position).
   const rounds: Int32Array[] = []
   for (let changes = 0; changes <= changesMax; changes++) {
     const before = rounds.at(-1)
@@ -37,8 +37,8 @@ function compareLines(left: readonly string[], right: readonly string[]): string
 }
 
 /**
- * Returns the last change on the way to a diagonal (a difference of the two positions), and the position on the left
- * after the change. @param before the previous round
+ * Returns the last change on the way to a diagonal, and the position on the left after the change.
+ * @param before the array of the previous number of changes
  */
 function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew: boolean; i: number } {
   const [added, removed] = [before[diagonal + changes + 1]!, before[diagonal + changes - 1]!]

@@ -12,7 +12,7 @@ let ifLost = ''
 
 /**
  * Prints data: JSON for programs with `--json`, or else a text for people.
- * @param unwritten what to do if the data, which is shown only once, cannot be written
+ * @param unwritten advice that the error gives if the data cannot be written, for data that is shown only once
  */
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   ifLost = unwritten

@@ -12,7 +12,7 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** The time before and after an export, in ms, whose entries are read too: for late debits and refunds. */
+/** In ms. Entries before and after the time of the export are read too, because debits and refunds may be late. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
 /** The names of upstreams that belong to a provider, if the person names no upstreams. */

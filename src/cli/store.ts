@@ -18,7 +18,7 @@ export type { GlobalOptions } from './options.ts'
  * it; the server sees the change within a second.
  * @param create whether to create a missing file
  * @param zoned whether `work` depends on days, and so on the store's time zone (ruling X12)
- * @param isAlone whether servers must be kept from the store meanwhile
+ * @param isAlone whether servers must not use the store while `work` runs
  * @throws Error with a message for people if a rule of the books refuses
  */
 export async function withStore<T>(

@@ -149,8 +149,9 @@ function fullName({ id, provider }: ListedModel): string {
 }
 
 /**
- * Finds a model by its id or `provider/id`. Of several, that of the upstream's provider is taken, or any if all agree.
- * @param exact models that were named as `provider/id`, taken if the upstream's provider has none
+ * Finds a model by its id or `provider/id`. Models of the upstream's provider count first, then those of `exact`, then
+ * all. If several count, their figures must be the same.
+ * @param exact models that were named as `provider/id`
  */
 function find(
   name: string,

@@ -106,7 +106,7 @@ function judgeEnd({ endMs }: Certificate, nowMs: number): ProbeVerdict {
   )
 }
 
-/** Compares the certificate with the one that Claude Code trusts. It reads no other part of that file. */
+/** Compares the certificate with the trusted one in Claude Code's file. It reads no other part of that file. */
 function checkPin({ host, hostname }: URL, { digest }: Certificate): ProbeVerdict | undefined {
   const folder = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
   let pins: Record<string, unknown> | undefined

@@ -22,7 +22,7 @@ import {
 
 /** A configuration of triwire that was made from one of LiteLLM's. */
 type ImportedConfig = {
-  /** The members of our configuration file. Without a model that can be carried over, it has no catalog. */
+  /** The members of our configuration file. The file gets no catalog if no model can be carried over. */
   config: SourceFields
   settings: readonly ImportedSetting[]
   /** Sentences about figures that were assumed. */
@@ -121,7 +121,7 @@ function findDeployments(made: LitellmMaking): Deployment[] {
   })
 }
 
-/** Returns the deployments of an entry. There is one, or with a `*` one for each model that the `*` matches. */
+/** Returns the deployments of an entry. There is one; for a name with `*`, there is one for each model that matches. */
 function named(
   made: LitellmMaking,
   name: string,

@@ -33,7 +33,7 @@ export type KeysPlan = {
 export type KeysOptions = {
   /** The account of keys without a team, and of keys whose team becomes a label. */
   account: string
-  /** The fate of all teams. Undefined: those with a budget or limits become accounts, and others labels. */
+  /** The fate of all teams. Undefined: teams with a budget or limits become accounts, and the others become labels. */
   teams: 'accounts' | 'labels' | undefined
   /** The credit of each account. Undefined: what is left of its team's budget. */
   creditNanos: bigint | undefined
@@ -334,8 +334,8 @@ class KeysPlanning {
   }
 
   /**
-   * Returns the models that both the key and its team allow, or for a key without a team its user. LiteLLM checks both
-   * (`can_team_access_model`, `can_user_call_model`). Undefined: all models.
+   * Returns the models that both the key and its team allow. If the key has no team, its user counts instead of the
+   * team. LiteLLM checks both (`can_team_access_model`, `can_user_call_model`). Undefined: all models.
    */
   #modelsOfKey(row: DumpRow, outer: readonly string[] | undefined, setting: string): string[] | undefined {
     const named = modelsOf(row['models'])

@@ -96,7 +96,7 @@ function isPrivate(url: string): boolean {
 
 type OpenPlace = { url?: string; urlVariable?: string; key?: string; profile?: string; isOwn?: true; paths?: object }
 
-/** Returns the ways of a provider with a chat completions endpoint. If no `key` variable is given, it needs no key. */
+/** Returns the ways of a provider of chat completions. A provider without a `key` variable needs no key. */
 function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }: OpenPlace): WaysOfProvider {
   return (model, text) => {
     const written = text('api_base') ?? (urlVariable && !url ? `\${${urlVariable}}` : undefined)
@@ -301,7 +301,7 @@ export function splitLitellmModel(name: string, custom: string | undefined, hasB
   return { provider: named ?? (hasBase ? 'openai' : first), model: name }
 }
 
-/** Returns the ways to reach a deployment. @param text for `base_model`, it returns that of `model_info` */
+/** Returns the ways to reach a deployment. @param text reads a parameter; it reads `base_model` from `model_info` */
 export function waysOfDeployment(provider: string | undefined, model: string, text: DeploymentTexts): DeploymentWays {
   if (provider === undefined) return 'its provider is not named: write `provider/model`'
   if (Object.hasOwn(providers, provider)) return providers[provider]!(model, text)

@@ -179,7 +179,7 @@ function accountOf(made: LitellmMaking, { path }: Deployment, { account }: Deplo
 
 /**
  * Returns the name of the upstream that has these accounts. If there is none, it is created.
- * @param used pairs of upstream and model in the model's other routes, which must all differ
+ * @param used the pairs of upstream and model that other routes of the model use. No pair may be used twice.
  */
 function upstreamOf(
   made: LitellmMaking,

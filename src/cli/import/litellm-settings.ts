@@ -71,7 +71,7 @@ export const aliasPlaces = [
 
 export type SettingPlace = { path: string; section: string; key: string }
 
-/** Lists the settings of a file, each with its section in the tables of fates. @param one only those of a model */
+/** Lists settings, each with its section in the tables of fates. @param one the only model to list; default: all */
 export function settingsOf(
   source: SourceFields,
   one?: { path: string; params: SourceFields; info: SourceFields },

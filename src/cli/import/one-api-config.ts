@@ -12,7 +12,7 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
 
-/** How LiteLLM names a channel's provider, the version to add to an address without one, and the usual address. */
+/** LiteLLM's name of a provider, the version that is added to an address without one, and the default address. */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
 /** Channel types that both programs share (relay/channeltype/define.go, constant/channel.go, November 2026). */

@@ -40,7 +40,7 @@ export async function importOneApi(
   )
 }
 
-/** Reports models of channels instead of settings of LiteLLM's, which the person does not have. */
+/** Reports models of channels. Settings in LiteLLM's form are left out, because the person's file has none. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

@@ -80,7 +80,7 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   let counts: ForeignCounts | undefined
   try {
     if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
-    // The file is written and not renamed. So a link stays a link, and an existing file keeps its mode.
+    // The file is overwritten in place. So a link stays a link, and an existing file keeps its mode.
     if (staged) write(output!, text)
   } finally {
     if (staged) rmSync(staged, { force: true })

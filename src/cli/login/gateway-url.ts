@@ -19,7 +19,7 @@ export function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackName(hostname))
 }
 
-/** Whether a parsed URL's host is this machine. Parsed IPv4 addresses have four numbers, IPv6 ones brackets. */
+/** Whether the host of a parsed URL is this machine. Parsing writes IPv4 as four numbers, and IPv6 in brackets. */
 export function isLoopbackName(hostname: string): boolean {
   return (
     hostname === 'localhost' ||

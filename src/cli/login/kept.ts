@@ -127,7 +127,7 @@ export function chooseUrl(named: string | undefined): string {
   )
 }
 
-/** The next content of a file, whose disk space is reserved. After `write`, `drop` does nothing. */
+/** Writes the next content of a file, whose disk space is reserved, or drops it. After `write`, `drop` does nothing. */
 type NextState = { write(kept: KeptSignIn): void; drop(): void }
 
 /** Enough bytes for a sign-in with the longest tokens in practice: JWTs that list groups. */

@@ -29,7 +29,7 @@ export function isPrivateAddress(address: string): boolean {
   return privateList.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Whether a gateway's network is private. `reason` follows the word "since", and names the address that decides. */
+/** Whether a gateway's network is private. `reason` ends a sentence after "since" and names the deciding address. */
 type NetworkOfGateway = { isPrivate: boolean; reason: string }
 
 /**

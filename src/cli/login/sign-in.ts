@@ -88,7 +88,7 @@ function ifReadable(path: string): KeptSignIn | undefined {
   }
 }
 
-/** Signs in with a browser of this machine. @returns undefined if it has none, or the gateway has no page for that */
+/** Signs in with a browser of this machine. @returns undefined if there is no browser, or the gateway lacks the page */
 async function signInHere(
   { authorizationEndpoint, tokenEndpoint }: SignInOffer,
   tell: SignInOptions['tell'],

@@ -45,7 +45,7 @@ function placeOf(path: string, env: NodeJS.ProcessEnv): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path
 }
 
-/** Describes a change by the lines that differ. Of keys it shows only the beginning. */
+/** Describes a change by the lines that differ. Only the beginning of each key is shown. */
 export function describePlan({ path, before, after }: FileChange): string {
   if (before === after) return `${path} has these settings already.`
   const lines = diffLines(before ?? '', after)

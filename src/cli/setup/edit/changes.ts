@@ -8,7 +8,7 @@ export type ValuePath = readonly (string | number)[]
 export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
-  /** The key that identifies the entries of a list, by the list's path (`a.b`). Other lists are one value. */
+  /** The key that identifies the entries of a list, by the path of the list (`a.b`). Other lists are replaced whole. */
   lists?: Readonly<Record<string, string>>
   /** Paths that are removed, except those that `ours` contains. */
   without?: readonly (readonly string[])[]

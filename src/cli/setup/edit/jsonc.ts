@@ -40,7 +40,7 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
 
 /**
  * Inserts a new member after a comment on the last member's line. The library would insert it before the comment, so
- * the comment is removed and put back. Returns undefined without such a comment or a new member.
+ * the comment is removed and put back. Returns undefined if there is no such comment, or if the member exists.
  */
 function putBehindComment(text: string, place: ValuePath, put: (text: string) => string): string | undefined {
   const root = parseTree(text, [], { allowTrailingComma: true })

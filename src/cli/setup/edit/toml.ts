@@ -25,7 +25,7 @@ export function editToml(text: string, changes: readonly ValueChange[]): string 
   return edited
 }
 
-/** Returns the values of a table that is added, because each gets a line of its own. */
+/** Splits an added table into its values, because each value gets a line of its own. */
 function leavesOf({ place, value }: ValueChange): ValueChange[] {
   const table = asObject(value)
   return table
@@ -67,7 +67,7 @@ function set(text: string, place: ValuePath, value: string): string {
 function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: string): string {
   const last = top.body.findLast((node) => node.type === 'TOMLKeyValue')
   if (last) return insertBehind(text, last.range[1], line, eol)
-  // The key follows a comment at the head, unless the comment belongs to the next line: no blank line separates them.
+  // The key follows a comment at the head if a blank line ends it. Otherwise the comment belongs to the next line.
   const head = /^(?:[ \t]*#[^\n]*\n)+(?=[ \t]*\r?\n)/.exec(text)?.[0] ?? ''
   const rest = text.slice(head.length)
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
