@@ -35,8 +35,7 @@ export class EventFrames {
 
   /**
    * @returns the frames that are whole now
-   * @throws Error if a length or a checksum is wrong: nothing after it can be read, and nothing of that frame is
-   *   returned
+   * @throws Error if a length or a checksum is wrong. That frame is not returned, and no later frame can be read.
    */
   *push(piece: Buffer): Generator<EventFrame> {
     this.#kept.push(piece)

@@ -16,14 +16,14 @@ export type SignableRequest = {
   body: Buffer | string
 }
 
-/** Returns the signing key of one day. It costs more than the rest of a small request, so the last key is kept. */
+/** Returns the signing key of one day. Making it takes longer than the rest of a request, so it is kept. */
 type SigningKeys = (secret: string, day: string, place: SigningPlace) => Buffer
 
 const algorithm = 'AWS4-HMAC-SHA256'
 
 /**
- * Signed headers that are not AWS's own. Google requires the second one in a request to AWS (google-auth 2.63,
- * `aws.py`).
+ * Signed headers that are not AWS's own. Google requires `x-goog-cloud-target-resource` in a request to AWS
+ * (google-auth 2.63, `aws.py`).
  */
 const signedNames = new Set(['content-type', 'x-goog-cloud-target-resource'])
 
@@ -150,8 +150,8 @@ function compare(one: string, other: string): number {
 }
 
 /**
- * Encodes a part of a query by the rules of AWS. The URL may follow other rules, which leave `!` as it is. A malformed
- * escape is signed as text.
+ * Encodes a part of a query by the rules of AWS. A client may have encoded the URL by other rules, which leave `!` as
+ * it is. A malformed escape is signed as text.
  */
 function encodeAnew(text: string): string {
   try {
