@@ -41,7 +41,7 @@ export type CloudAccount = AwsAccount | GoogleAccount | AzureAccount
 
 export type AwsAccount = {
   kind: 'aws'
-  /** The AWS region for signatures, and below it the service. */
+  /** The AWS region and service that signatures name. */
   region: string
   service: string
   /** `request`: each request is signed. `bearer`: a short-term key is made and sent with requests. */
@@ -123,7 +123,7 @@ export type Config = {
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
-  /** 3: ledger entries always record the cost that an answer reports. Undefined: only if a feature needs that form. */
+  /** 3: all ledger entries have form 3, which records the cost that an answer reports. Undefined: only if needed. */
   ledgerForm: 3 | undefined
   /** Whether `explain` shows operators the provider's error text, without secrets (CON-4). */
   explainUpstreamText: boolean

@@ -16,8 +16,8 @@ type ProxySetting = { value: string; source: string }
 export const noProxy = 'none'
 
 /**
- * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY`, by its scheme. `NO_PROXY`
- * exempts hosts, and this machine is always exempt. Lower-case names have priority, as in other programs.
+ * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY`, by the upstream's scheme.
+ * `NO_PROXY` exempts hosts, and this machine is always exempt. Lower-case names have priority, as in other programs.
  */
 export function environmentProxy(baseUrl: string, env: NodeJS.ProcessEnv): ProxySetting | undefined {
   const { protocol, hostname, port } = new URL(baseUrl)

@@ -42,8 +42,8 @@ type ChosenFacts = { createdMs: number; band: string | null; tier: string | null
 
 /**
  * Reads a kept list for `ledger verify`.
- * @returns a function that returns the price versions with which an entry may have been billed. There are none if the
- * list lacks the entry's band, tier or geography. With `counts: start`, several rows may apply.
+ * @returns a function that returns the price versions with which an entry may have been billed. The set is empty if the
+ *   list lacks the entry's band, tier or geography. With `counts: start`, several rows may apply.
  * @throws RangeError if the text does not match the digest
  */
 export function readKeptList(digest: string, text: string): (facts: ChosenFacts) => ReadonlySet<string> {

@@ -44,7 +44,7 @@ export type ConfigOptions = {
   listen?: string
   adminListen?: string
   store?: string
-  /** If set, the files that the configuration names are not read, so that users without access see other settings. */
+  /** If set, the files that the configuration names are not read, because the user may have no access to them. */
   isWithoutFiles?: boolean
   /** If set, secrets of upstreams may refer to unset variables, because no upstream is contacted. */
   isWithoutKeys?: boolean
@@ -110,7 +110,7 @@ export function reloadConfig(
   return next
 }
 
-/** Returns the mistakes of a text for this file. A variable may be unset, because the server may have it. */
+/** Returns the mistakes that this file would have with this text. Unset variables are no mistakes here. */
 export function findProblems(
   file: string,
   text: string,

@@ -67,7 +67,7 @@ function* repeatedIds(models: readonly unknown[]): Mistakes {
 
 const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h']
 
-/** Finds steps that do not rise or lack a price, and context windows smaller than the maximum output. */
+/** Finds price steps that lack a price or are not in rising order, and context windows below the maximum output. */
 function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
   if (typeof output === 'number' && typeof window === 'number' && window < output) {
@@ -88,7 +88,7 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   }
 }
 
-/** Written-out prices must replace all prices of the base. Finds those that lack a price of the base. */
+/** Finds missing prices. If prices are written out, they must replace all prices that the base has. */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}
   for (const kind of [...kinds, 'steps']) {

@@ -124,8 +124,8 @@ type ReportMistake = (path: PropertyKey[], message: string) => void
 type PriceMistakes = Iterable<{ path: PropertyKey[]; message: string }>
 
 /**
- * Finds mistakes that involve several keys of prices: rows that do not rise, bands that overlap, factors whose result
- * is not exact, unknown calendars.
+ * Finds mistakes that involve several keys of prices: rows that are not in the order of their dates, overlapping bands,
+ * inexact factors, unknown calendars.
  * @param raw the raw file; prices that the schema refuses are skipped
  */
 export function* priceMistakes(raw: unknown, nowMs = Date.now()): PriceMistakes {

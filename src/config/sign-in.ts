@@ -213,7 +213,7 @@ export function readSignIn(
   }
 }
 
-/** Returns the settings that need a restart as one text, for comparison. The text contains a secret. */
+/** Returns a text of the settings whose change needs a restart, for comparison. The text contains a secret. */
 export function spellSignIn(settings: SignInSettings | undefined): string {
   const { issuer, clientId, clientSecret, proxy, ca, groupsClaim } = settings ?? {}
   const way = typeof proxy === 'string' ? proxy : proxy?.reveal()

@@ -67,7 +67,7 @@ function showUrl(store: string): string {
   return `postgres://${user}${host}${url.pathname}${told.length ? `?${told.join('&')}` : ''}`
 }
 
-/** Stands in for the host if a parameter or a variable names it, because `URL` requires a host after a user name. */
+/** Replaces a missing host, which `URL` requires after a user name. A parameter or a variable may name the host. */
 const noHost = 'no-host.invalid'
 
 function parseUrl(store: string): URL | null {

@@ -121,7 +121,7 @@ function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   return attributes
 }
 
-/** Returns the share of traces to sample among those that begin here. Callers decide on their own traces. */
+/** Returns the share of traces to sample. It applies to traces that begin here, not to traces of callers. */
 function readShare({ env, warn }: Reader): number {
   const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0

@@ -67,9 +67,9 @@ export function isLoopback({ host }: Address): boolean {
 }
 
 /**
- * An admin listener without TLS does not serve everything on other addresses. Returns the loopback address that serves
- * everything. Workers use the ports after it. If this port is taken, the server does not start, because commands send
- * tokens to this port. A worker whose port is taken uses another port.
+ * Returns the loopback address on which an admin listener without TLS serves everything. On other addresses it serves
+ * less. Workers use the ports after it. If this port is taken, the server does not start, because commands send tokens
+ * to this port. A worker whose port is taken uses another port.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }
