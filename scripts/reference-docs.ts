@@ -13,14 +13,15 @@ putGenerated('docs/errors.md', () => {
       const { status, type } = errorTable[code as ErrorCode]
       return `| ${status} | \`${code}\` | \`${type}\` | ${row.cause} | ${row.cure} |`
     })
-    return `## ${subject}\n\n| Status | \`code\` | \`type\` on chat | Cause | Cure |\n|---|---|---|---|---|\n${lines.join('\n')}\n`
+    return `## ${subject}\n\n| Status | \`code\` | \`type\` in chat completions | Cause | Cure |\n|---|---|---|---|---|\n${lines.join('\n')}\n`
   })
   return `# Error codes
 
 ${made}
 
-Every error that a client can get, by subject. The \`code\` is the same on each wire; \`type\` is the one of the chat wire, and the other forms
-are in [interface.md](interface.md#71-envelopes). The sentences of limits are in [limits.md](limits.md), and \`triwire explain\` tells more about one request.
+This page lists every error that a client can get. The \`code\` of an error is the same on each wire (API format). The column \`type\` is for
+OpenAI chat completions. [interface.md](interface.md#71-envelopes) describes the errors of the other wires. [limits.md](limits.md) quotes the
+messages about limits. \`triwire explain\` shows details about one request.
 
 ${parts.join('\n')}`
 })
@@ -31,8 +32,9 @@ putGenerated('docs/log-events.md', () => {
 
 ${made}
 
-Every event of the process in the log, by subject. The fields of lines about requests are in [operating.md](operating.md#logs). Words in
-\`code\` in a cause are fields of the line.
+This page lists every event that the server logs about itself. [operating.md](operating.md#logs) describes the log lines about requests. In
+the tables, words in \`code\` are fields or settings. An *account* belongs to your clients. An *upstream* is a provider or a model server, and an
+*upstream account* is your account there.
 
 ${parts.join('\n')}`
 })

@@ -4,173 +4,197 @@ import type { Row } from './errors.ts'
 export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   'Start, reload and end': {
     'listening, stopping, drain, stopped, config_reloaded': {
-      cause: 'The server began, ends, or has read its configuration again.',
+      cause: 'The server has started, is being stopped, or has read its configuration again.',
       cure: 'Nothing.',
     },
-    drain_cut: { cause: 'Streams were cut at the deadline.', cure: 'Raise `drain_deadline` if that is too soon.' },
+    drain_cut: {
+      cause: 'When `drain_deadline` ended, the server cut the answers that were still running.',
+      cure: 'Raise `drain_deadline` if answers need more time.',
+    },
     restart_needed: {
-      cause: '`keys` of the file have changed that a reload leaves as they were.',
-      cure: 'Restart when you can.',
+      cause: 'The reloaded file changes `keys` that apply only after a restart.',
+      cure: 'Restart the server when it suits you.',
     },
     config_rejected: {
-      cause: 'The file has a mistake; the old one is in force.',
-      cure: 'Correct the file, or put the old one back. `triwire check` names the lines.',
+      cause: 'The file has a mistake. The previous configuration stays in use.',
+      cure: 'Correct the file, or restore the previous one. `triwire check` names the lines.',
     },
     config_warning: {
-      cause: 'The configuration has a setting that is allowed and probably not meant.',
-      cure: 'Read the line. `triwire check` lists all of them.',
+      cause: 'The configuration has a setting that is allowed but probably a mistake.',
+      cure: 'Read the line. `triwire check` lists all such settings.',
     },
     config_differs: {
-      cause: 'These `replicas` run with another configuration.',
-      cure: 'Reload those that lag behind.',
+      cause: 'The named `replicas` run with another configuration than this server.',
+      cure: 'Reload the configuration on the replicas that still have an old one.',
     },
     worker_exited: {
-      cause: 'One of `--workers` died and is replaced; its requests were cut.',
-      cure: 'Look for `uncaught` before it.',
+      cause: 'A process of `--workers` ended, its requests were cut, and a new process replaces it.',
+      cure: 'Look for an `uncaught` event before this line.',
     },
     worker_waits: {
       cause:
-        'A dead worker is not replaced yet: the file is invalid (`error`), or changes `keys` that need a restart of all.',
-      cure: 'Correct the file, or restart.',
+        'An ended worker process is not replaced yet. Either the configuration is invalid (`error`), or it changes `keys` that need a restart of all processes.',
+      cure: 'Correct the file, or restart the server.',
     },
     workers_unsupported: {
-      cause: 'This system cannot share a port between processes.',
-      cure: 'One process serves; run replicas instead.',
+      cause: 'This operating system cannot share a port between processes, so only one process serves.',
+      cure: 'To use more processors, run replicas.',
     },
-    'bug, uncaught': { cause: 'A fault of triwire. The second one ends the server.', cure: 'Report the line.' },
+    'bug, uncaught': {
+      cause: 'triwire has a bug. `uncaught` also ends the server.',
+      cure: 'Report the line to the maintainers.',
+    },
   },
   'Upstreams and keys': {
     upstream_proxy: {
-      cause: 'The `upstream` is asked through this `proxy`, because `source` says so.',
+      cause:
+        'triwire sends requests for the `upstream` through this `proxy`. `source` names the setting or variable that says so.',
       cure: 'Nothing.',
     },
     upstream_unasked: {
       cause:
-        'The `upstream` sent data that no request had asked for, and another request may have been given it. `place` says where. Logged once a minute; `before` counts events since the last line.',
+        'The `upstream` sent an answer without a request. Another request may have received this answer. `place` shows where the bytes were. `before` counts further cases since the last line, because triwire logs one line a minute.',
       cure: 'See [surplus answers](providers.md#surplus-answers).',
     },
-    key_renewed: { cause: 'An account has another key from its file, command or cloud.', cure: 'Nothing.' },
+    key_renewed: { cause: 'An upstream account got a new key from its file, command or cloud.', cure: 'Nothing.' },
     key_failed: {
       cause:
-        'The file, command or cloud of an account gives no key: `why`. `in_use` says whether it has the key from before.',
+        'triwire got no key for an upstream account from its file, command or cloud. `why` has the reason. If `in_use` is true, triwire still uses the previous key.',
       cure: 'See [keys](providers.md#keys).',
     },
     clock_skew: {
-      cause: 'The clock of a cloud is `ahead_ms` ahead of this machine, and signatures of the `account` go by it.',
+      cause:
+        'The clock of a cloud is `ahead_ms` ahead of this machine. Signatures for the upstream account use the time of the cloud.',
       cure: 'Check the time service of this machine.',
     },
   },
   'Accounts, credit and people': {
     grant_failed: {
-      cause: 'The monthly grant of an `account` could not be posted. Its requests go on with the credit that is there.',
-      cure: 'It is tried again after a second. If it repeats, see `ledger_trouble`.',
+      cause: 'triwire could not add the monthly credit of an `account`. Its requests still use the remaining credit.',
+      cure: 'Nothing at first: triwire tries again after a second. If the event repeats, look for `ledger_trouble`.',
     },
     plan_missing: {
-      cause: 'The configuration lacks the plan of these `accounts`, which pay the prices of models.',
-      cure: 'Declare it under `plans` and reload, or `triwire account set NAME --plan PLAN`.',
+      cause: 'The configuration does not have the price plan of these `accounts`. They pay the prices of the models.',
+      cure: 'Declare the plan under `plans` and reload, or run `triwire account set NAME --plan PLAN`.',
     },
     demo_refused: {
       cause:
-        'Real models are served, and the account `demo` has only the credit of a first start: its requests are 401.',
-      cure: 'Give it credit and reload, or use another account.',
+        'The gateway serves real models. The account `demo` has only its first credit, which is for simulated models, so its requests get 401.',
+      cure: 'Add credit to the account and reload, or use another account.',
     },
     'sign_in_failed, sign_in_code_wrong': {
-      cause: 'A person could not sign in: `problem` and `cause` say why.',
+      cause: 'A person could not sign in. `problem` and `cause` show why.',
       cure: 'See [sign-in](single-sign-on.md#when-it-fails).',
     },
     'webhook_failed, webhook_given_up': {
       cause:
-        'A `webhook` did not take a `warning`: `result` says how it failed. It is sent again for a day, then given up.',
-      cure: 'Check its address and its server. See [warnings](operating.md#warnings).',
+        'A `webhook` did not accept a `warning`. `result` shows how the delivery failed. triwire tries again for a day. `webhook_given_up` means that it has stopped trying.',
+      cure: 'Check the address and the server of the webhook. See [warnings](operating.md#warnings).',
     },
-    webhook_dropped: { cause: 'More than 1,000 warnings wait in this process.', cure: 'Look at `webhook_failed`.' },
+    webhook_dropped: {
+      cause: 'A warning was dropped, because 1,000 warnings already wait in this process.',
+      cure: 'Look for `webhook_failed`.',
+    },
     webhooks_silent: {
-      cause: 'The store cannot be asked for warnings; they stay there.',
-      cure: 'See `ledger_trouble`.',
+      cause: 'triwire cannot read the waiting warnings from the store. They stay there and are sent later.',
+      cure: 'Look for `ledger_trouble`.',
     },
   },
   'Store and ledger': {
-    crash_recovery: { cause: 'A spool was posted at the start.', cure: 'Nothing; with `aside`, look at that file.' },
+    crash_recovery: {
+      cause:
+        'At the start, the server found a spool file (debits that the database did not have yet) and recorded its debits.',
+      cure: 'Nothing. If the line has `aside`, look at the file that it names.',
+    },
     'store_unreachable, store_reached': {
-      cause: 'PostgreSQL does not answer, or answers again. Meanwhile inference is 500, and `/readyz` 503.',
+      cause:
+        'PostgreSQL does not answer, or answers again. Meanwhile inference requests get 500, and `/readyz` returns 503.',
       cure: 'See [scaling.md](scaling.md#what-happens-when-something-fails).',
     },
     ledger_looked_again: {
       cause:
-        'A connection to PostgreSQL was lost, and the debits of the last 60 s were looked for. `missing` of them were not there, and were posted again.',
-      cure: 'If it is not 0, a standby without them took over: it may lack credits too.',
+        'A connection to PostgreSQL was lost, and triwire looked for the debits of the last 60 s. `missing` of them were not in the database, and triwire recorded them again.',
+      cure: 'If `missing` is not 0, a standby without these debits took over. Check whether it also lacks added credits.',
     },
-    ledger_busy: { cause: 'Another process holds the database, a long command for instance.', cure: 'Let it end.' },
-    ledger_trouble: { cause: 'The store fails.', cure: 'The message has the cure.' },
+    ledger_busy: {
+      cause: 'Another process has locked the database, such as a long command.',
+      cure: 'Let that process end.',
+    },
+    ledger_trouble: { cause: 'The store cannot be written or read.', cure: 'Do what the message says.' },
     admission_trouble: {
-      cause: 'PostgreSQL does not say whether requests may run. They wait up to 2 s and are then 500.',
-      cure: 'Look at the database.',
+      cause:
+        'PostgreSQL does not answer when triwire asks whether a request may run. Such requests wait up to 2 s and then get 500.',
+      cure: 'Check the database.',
     },
     ledger_unsettled: {
       cause:
-        'Debits are overdue, and new inference of their accounts is refused: `accounts` names up to 20, `blocked_accounts` counts all.',
-      cure: 'Look at the disk, and for a lock on the database ([how](operating.md#when-the-store-cannot-be-written)).',
+        'Debits have waited too long for the database. New inference requests of their accounts get 500. `accounts` names up to 20 of these accounts, and `blocked_accounts` is their number.',
+      cure: 'Look for a full disk and for a lock on the database ([how](operating.md#when-the-store-cannot-be-written)).',
     },
     ledger_withdrawn: {
       cause:
-        'Debits had been refused to their clients, and a commit works again. The line has their number. `returned` names those that the database had and that were given back.',
+        'The database accepts transactions again. Before, `withdrawn` answers were broken off and not billed. `returned` names those whose debit was recorded after all, and was returned as credit.',
       cure: 'Nothing.',
     },
     ledger_form_3: {
-      cause: 'The first entry of [form 3](ledger.md#the-chain) is in the ledger.',
-      cure: 'Nothing. No older triwire can use the store from now on.',
+      cause: 'The ledger got its first entry in [form 3](ledger.md#the-chain), a newer format.',
+      cure: 'Nothing. From now on, releases before 0.3 cannot use the store.',
     },
     'ledger_worker_restart, ledger_lost': {
       cause:
-        "The ledger's thread died; the second time, the server ends. Or a file of the store was removed, replaced or cut, which ends the server at once.",
-      cure: 'Restart, then `triwire ledger verify`. Let no program touch the files.',
+        '`ledger_worker_restart`: the thread that writes the ledger ended and was started again. `ledger_lost`: it ended a second time, or a file of the store was removed, replaced or cut. The server then ends.',
+      cure: 'Start the server, then run `triwire ledger verify`. Make sure that no program changes the files.',
     },
-    ledger_mismatch: { cause: 'A balance is not the sum of its entries.', cure: 'Run `triwire ledger verify`.' },
+    ledger_mismatch: { cause: 'A balance is not the sum of its ledger entries.', cure: 'Run `triwire ledger verify`.' },
     'ledger_conflict, ledger_rejected': {
-      cause: 'A debit contradicts one on record, or cannot be held. This is a fault of triwire.',
-      cure: 'Report it; the line has the debit.',
+      cause: 'A debit contradicts a recorded one, or cannot be recorded. triwire has a bug.',
+      cure: 'Report the line, which contains the debit, to the maintainers.',
     },
     spool_not_cleared: {
-      cause: 'A spool that was posted could not be emptied.',
-      cure: 'Nothing: its debits are posted once.',
+      cause: 'The debits of a spool file were recorded, but the file could not be emptied.',
+      cure: 'Nothing. Each debit is recorded only once.',
     },
   },
   Clocks: {
     clock_apart: {
       cause:
-        "This machine's clock is more than five minutes from the `Date` of upstream answers. Nothing is refused for it.",
-      cure: 'Check the time service of the machine.',
+        'The clock of this machine differs by more than five minutes from the `Date` header of the answers of upstreams. No request is refused for this reason.',
+      cure: 'Check the time service of this machine.',
     },
     clock_differs: {
       cause:
-        "This machine's clock is more than 5 s from that of the PostgreSQL store, by `ahead_s`. Ends of keys and tokens are judged by this machine's clock.",
+        'The clock of this machine is `ahead_s` seconds ahead of the clock of the PostgreSQL store, or behind it if the number is negative. The difference is more than 5 s. This machine decides when keys and tokens expire.',
       cure: 'Check both time services.',
     },
-    clock_agrees: { cause: 'One of the two is over: `with` is `upstreams` or `store`.', cure: 'Nothing.' },
+    clock_agrees: {
+      cause: 'The clock is no longer apart from the clock of the upstreams or of the store. `with` says which.',
+      cure: 'Nothing.',
+    },
     'clock_wrong, clock_right': {
       cause:
-        'The clock that dates entries is in doubt (`moved`, `rest`), or earlier than the newest entry (`ahead`). `shows` is its time, `newest` that of the entry.',
+        '`clock_wrong`: the clock that dates ledger entries may be wrong. `problem` is `moved` or `rest`, or is `ahead` if the newest entry has a later time than the clock. `shows` is the time of the clock, and `newest` the time of that entry. `clock_right`: the problem is over.',
       cure: 'See [when the clock is wrong](operating.md#when-the-clock-is-wrong).',
     },
   },
   'Machine, log and telemetry': {
     descriptors_few: {
-      cause: 'The limit of open files is below what `connections_max` may take.',
-      cure: 'Raise `LimitNOFILE`, or lower the other.',
+      cause: '`connections_max` connections need more open files than the limit of the process allows.',
+      cure: 'Raise `LimitNOFILE`, or lower `connections_max`.',
     },
     'descriptors_exhausted, descriptors_back': {
       cause:
-        'The limit of open files is reached: new connections are closed at once, and those to upstreams fail. The second event has how long it was.',
+        'The process has reached its limit of open files. New connections of clients are closed at once, and connections to upstreams fail. `descriptors_back` says how long this lasted (`for_ms`).',
       cure: 'Raise `LimitNOFILE`.',
     },
     telemetry_lost: {
       cause:
-        'Spans or metrics could not be sent to the collector: `why`, and how many of which `signal`. Logged once a minute.',
+        'Traces or metrics could not be sent to the collector. `why` has the reason, and `lost` the number of lost items of this `signal`. Logged at most once a minute.',
       cure: 'Check the collector and its address.',
     },
     log_dropped: {
-      cause: 'So many `lines` are missing: a slow sink, a full disk, or a pipe that nobody read.',
-      cure: 'Read stderr faster, or free the disk.',
+      cause:
+        '`lines` log lines are lost, because the reader of stderr was too slow, the pipe was closed, or the disk was full.',
+      cure: 'Read stderr faster, or free disk space.',
     },
   },
 }
