@@ -10,13 +10,15 @@ const tables: Readonly<Record<string, () => string>> = {
   labels() {
     const used = new Set<string>(Object.values(families).flatMap(({ labels }) => labels))
     const rows = Object.entries(labelSources).filter(([label]) => used.has(label))
-    return ['| Label | |', '|---|---|', ...rows.map(([label, source]) => `| \`${label}\` | ${source} |`)].join('\n')
+    return ['| Label | Value |', '|---|---|', ...rows.map(([label, source]) => `| \`${label}\` | ${source} |`)].join(
+      '\n',
+    )
   },
   genai() {
     const rows = Object.values<FamilyFacts>(genAiMetrics).map(
       ({ name, type, unit, help }) => `| \`${name}\` | ${type} | ${unit} | ${help} |`,
     )
-    return ['| Metric | Type | Unit | |', '|---|---|---|---|', ...rows].join('\n')
+    return ['| Metric | Type | Unit | What it measures |', '|---|---|---|---|', ...rows].join('\n')
   },
   attributes() {
     const list = (names: object) =>
@@ -24,7 +26,7 @@ const tables: Readonly<Record<string, () => string>> = {
         .filter((name: string) => name.includes('.'))
         .map((name: string) => `\`${name}\``)
         .join(', ')
-    return `HTTP: ${list(http)}.\n\nGenerative AI: ${list(genAi)}.\n\nOf no convention: ${list(own)}.\n\nResource: ${list(resource)}.`
+    return `HTTP: ${list(http)}.\n\nGenerative AI: ${list(genAi)}.\n\nAttributes of triwire: ${list(own)}.\n\nResource: ${list(resource)}.`
   },
 }
 
@@ -39,5 +41,5 @@ function familyTable(all: readonly FamilyFacts[]): string {
   const rows = all.map(({ name, type, labels, help }) => {
     return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`
   })
-  return ['| Metric | Type | Labels | |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| Metric | Type | Labels | What it measures |', '|---|---|---|---|', ...rows].join('\n')
 }

@@ -97,21 +97,21 @@ const byOperation = ['model', 'upstream', 'error'] as const
 const byModel = ['model', 'upstream'] as const
 
 export const genAiMetrics = {
-  duration: seconds('gen_ai.client.operation.duration', 'How long operations took.'),
-  firstChunk: seconds('gen_ai.client.operation.time_to_first_chunk', 'Until the first chunk of a stream.'),
+  duration: seconds('gen_ai.client.operation.duration', 'Duration of an operation.'),
+  firstChunk: seconds('gen_ai.client.operation.time_to_first_chunk', 'Time until the first chunk of a stream.'),
   inputDistribution: distribution('gen_ai.client.inference.operation.input_tokens', 'Input tokens of an operation.'),
   outputDistribution: distribution('gen_ai.client.inference.operation.output_tokens', 'Output tokens of an operation.'),
-  input: usage('input_tokens', 'Input tokens, cached ones included.'),
-  cacheRead: usage('cache_read.input_tokens', 'Of them those that were read from a cache.'),
-  cacheWrite: usage('cache_write.input_tokens', 'Of them those that were written to a cache.'),
-  output: usage('output_tokens', 'Output tokens, reasoning included.'),
-  reasoning: usage('reasoning.output_tokens', 'Of them those of reasoning.'),
+  input: usage('input_tokens', 'Input tokens, including cached tokens.'),
+  cacheRead: usage('cache_read.input_tokens', 'Input tokens that were read from a cache.'),
+  cacheWrite: usage('cache_write.input_tokens', 'Input tokens that were written to a cache.'),
+  output: usage('output_tokens', 'Output tokens, including reasoning.'),
+  reasoning: usage('reasoning.output_tokens', 'Output tokens that were reasoning.'),
   /** The histogram of 2025, for backends that still use it (`telemetry.genai: compat`). */
   tokenUsage: {
     name: 'gen_ai.client.token.usage',
     type: 'histogram',
     labels: ['model', 'upstream', 'tokenType'],
-    help: 'Tokens of an operation.',
+    help: 'Tokens of an operation, by kind. Only with `telemetry.genai: compat`.',
     unit: '{token}',
     bounds: tokenBounds,
   },
