@@ -108,7 +108,8 @@ export type RunningServer = {
 
 /** Builds all parts around a store and starts to listen on both addresses. @throws the errors of listening */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
+  const { store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
+  const config = { ...parts.config }
   // Steps that can fail come first. If they came later, the parts that were started would have to be ended again.
   const sealKey = readSealKey(config.sealKey, config.store)
   const tokens = createTokens(sealKey)
@@ -164,7 +165,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const side = createSide(admin.sideRoutes, contain(reportBug, log.access, ...telemetry.listeners))
   const edge = openEdge(gateway, { config, listeners, side, isDraining: () => isDraining })
   await within(admin.webhooks.begin(), webhooksMaxMs)
-  const { address, ...adminAddresses } = await listenOnBoth(parts, edge, admin).catch(async (error) => {
+  const { address, ...adminAddresses } = await listenOnBoth({ ...parts, config }, edge, admin).catch(async (error) => {
     for (const end of [load.stop, keyring.close, admin.close, telemetry.close]) void end()
     edge.server.close()
     await snapshots.close()
@@ -196,7 +197,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     keyring.adopt(next.upstreams.values())
-    snapshots.replace(openSnapshot(next, memory, keyring, watch))
+    snapshots.replace(openSnapshot({ ...next, listen: address }, memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     admin.adopt(next)
@@ -253,9 +254,10 @@ function openMemory({ memory, store }: ServerParts, clockMs: () => number): Pool
   return own
 }
 
+/** Listens, and writes the actual port into the configuration, from which the settings for clients are made. */
 async function listenOnBoth({ config, role }: ServerParts, edge: Edge, admin: Pick<AdminSide, 'begin'>) {
-  const address = await listen(edge.server, role?.listen ?? config.listen, { isShared: role !== undefined })
-  return { address, ...(await admin.begin()) }
+  config.listen = await listen(edge.server, role?.listen ?? config.listen, { isShared: role !== undefined })
+  return { address: config.listen, ...(await admin.begin()) }
 }
 
 /** Returns the clock of connections, which a test may move. */

@@ -559,15 +559,19 @@ test('CON-3 every source text and file of a client names its own language, on ea
 })
 
 test('Y19 CON-3 settings name the address at which clients reach the gateway, and say where it comes from', async () => {
-  const { ask } = await startApi()
+  const { ask, gateway } = await startApi()
   const read = async (ask: Awaited<ReturnType<typeof startApi>>['ask'], query = '') => {
     const { body } = await ask('GET', `/setup/claude-code${query}`)
     const [file] = body['files'] as unknown as { text: string }[]
     assert.equal(JSON.parse(file!.text).env.ANTHROPIC_BASE_URL, body['base_url'])
     return [body['base_url'], body['base_url_from']]
   }
-  const [, from] = await read(ask)
-  assert.equal(from, 'listen')
+  // The configured port is 0, so only the listener has the port. A reload does not move the listener.
+  assert.deepEqual(await read(ask), [gateway.url, 'listen'])
+  for (const listen of ['127.0.0.1:0', '127.0.0.1:9']) {
+    gateway.reload({ listen })
+    assert.deepEqual(await read(ask), [gateway.url, 'listen'])
+  }
   assert.equal((await ask('GET', '/status')).body['api_url'], null)
   const admin = { public_url: 'https://admin.example/triwire' }
   const { ask: askNamed } = await startApi({ config: { api_url: 'https://llm.example/x/v1/', admin } })
