@@ -32,7 +32,7 @@ export function CreditAccount({ account, close }: Props) {
             say(
               status === 201
                 ? `Credited. The balance is ${tellCredits(now.balance)} credits.`
-                : 'This reference was credited before: nothing was booked again.',
+                : 'This reference was credited before, so nothing was posted.',
             )
           })
           if (!isDone) return
@@ -47,7 +47,7 @@ export function CreditAccount({ account, close }: Props) {
           autoFocus
           inputMode="decimal"
           placeholder="10"
-          hint="such as 12.5, or -3 for a correction"
+          hint="such as 12.5, or -3 as a correction"
           value={credits}
           onInput={setCredits}
           error={errorOf('credits')}
@@ -57,7 +57,7 @@ export function CreditAccount({ account, close }: Props) {
           name="reference"
           required
           placeholder="invoice 2026-117"
-          hint="number of the payment: the same one again is not booked again"
+          hint="number of the payment; the same reference is posted only once"
           value={reference}
           onInput={setReference}
           error={errorOf('reference')}
@@ -136,15 +136,24 @@ export function LimitAccount({ account, version: read, close }: EditProps) {
         }}
       >
         <div class="fields">
-          <Field autoFocus placeholder="500/month" hint="of all its keys: 5, 5/day, 20/week" {...field('budget')} />
-          <Field inputMode="numeric" placeholder="300" hint="of all its keys" {...field('rpm')} />
+          <Field
+            autoFocus
+            placeholder="500/month"
+            hint="for all keys together, such as 5, 5/day or 20/week"
+            {...field('budget')}
+          />
+          <Field inputMode="numeric" placeholder="300" hint="for all keys together" {...field('rpm')} />
         </div>
         <div class="fields">
-          <Field placeholder="50,10" hint="balances to warn at, instead of the configured ones" {...field('warn')} />
-          <Field placeholder="gold" hint="a plan of the configuration" {...field('plan')} />
+          <Field
+            placeholder="50,10"
+            hint="balances at which to warn, in place of the configured ones"
+            {...field('warn')}
+          />
+          <Field placeholder="gold" hint="name of a configured plan" {...field('plan')} />
         </div>
         <div class="fields">
-          <Field placeholder="100/month" hint="credit that it is given in each month" {...field('grant')} />
+          <Field placeholder="100/month" hint="credit that the account gets each month" {...field('grant')} />
           <Select
             label={limitLabels.lapse}
             value={said.lapse as keyof typeof lapseWords}
@@ -183,8 +192,8 @@ export function SuspendAccount({ account, version: read, close }: EditProps) {
       >
         <p>
           {isSuspending
-            ? 'Its requests will be refused until it is activated again; those that run are finished. Balance, keys and entries stay.'
-            : 'Its keys work again.'}
+            ? 'New requests of the account will be refused until it is activated again. Running requests continue to their end. Balance, keys and entries are kept.'
+            : 'The keys of the account will work again.'}
         </p>
         <Meanwhile of={meanwhile} labels={labels} />
         <FormRefusal refusal={refusal} />

@@ -153,7 +153,7 @@ function Limits({ account }: { account: Account }) {
   const { budget, rpm, warn, plan, grant } = account
   if (!budget && rpm == null && !warn && !plan && !grant) return null
   return (
-    <Panel title="Limits" unit="of all its keys together">
+    <Panel title="Limits" unit="for all keys together">
       <dl class="facts">
         {budget && (
           <Fact name={limitLabels.budget}>
@@ -169,7 +169,7 @@ function Limits({ account }: { account: Account }) {
         {plan && <Fact name={limitLabels.plan}>{plan}</Fact>}
         {grant && (
           <Fact name={limitLabels.grant}>
-            <Credits value={grant.credits} />; its rest {lapseWords[grant.lapse ? 'lapses' : 'stays']}
+            <Credits value={grant.credits} />; unspent credit {lapseWords[grant.lapse ? 'lapses' : 'stays']}
           </Fact>
         )}
       </dl>

@@ -37,24 +37,24 @@ export function KeyFields(props: {
   })
   return (
     <>
-      <Field autoFocus placeholder="ci" hint="what people call it; its successors keep it" {...field('label')} />
+      <Field autoFocus placeholder="ci" hint="a name for people, which rotation keeps" {...field('label')} />
       <div class="fields">
         <Field placeholder="5/day" hint="credits: 5, 5/day, 20/week or 50/month" {...field('budget')} />
-        <Field inputMode="numeric" placeholder="60" hint="below what its account has" {...field('rpm')} />
+        <Field inputMode="numeric" placeholder="60" hint="at most the limit of its account" {...field('rpm')} />
       </div>
       <div class="fields">
         <Field
           placeholder="all"
-          hint="ids, or beginnings such as small-*, apart by commas"
+          hint="ids or prefixes such as small-*, separated by commas"
           {...(modelsList === undefined ? {} : { list: modelsList })}
           {...field('models')}
         />
         <Field placeholder="never" hint={expiresHint} {...field('expires')} />
       </div>
-      <Field placeholder="nobody" hint="the person: an id, an external id or a name" {...field('person')} />
+      <Field placeholder="nobody" hint="id, external id or name of the person who uses the key" {...field('person')} />
       <div class="fields">
-        <Field placeholder="project=apollo" hint="what its requests are for" {...field('labels')} />
-        <Field placeholder="project,team" hint="where its client may choose" {...field('may_choose')} />
+        <Field placeholder="project=apollo" hint="labels of its requests, for reports" {...field('labels')} />
+        <Field placeholder="project,team" hint="labels that its client may set in a request" {...field('may_choose')} />
       </div>
     </>
   )
@@ -91,7 +91,7 @@ export function LimitFacts({ of: { budget, rpm, person_budget, person_rpm } }: {
       <Fact name="Budget">
         <BudgetBar budget={budget} />
       </Fact>
-      <Fact name="Requests per minute">{rpm == null ? 'as its account' : <Count value={rpm} />}</Fact>
+      <Fact name="Requests per minute">{rpm == null ? 'same as its account' : <Count value={rpm} />}</Fact>
       {person_budget && (
         <Fact name="Budget of the person">
           <BudgetBar budget={person_budget} />

@@ -47,7 +47,7 @@ export function NewAccount({ close }: { close(): void }) {
           label="Credit"
           inputMode="decimal"
           placeholder="10"
-          hint="what it starts with"
+          hint="credits at the start"
           readOnly={isMade}
           {...field('credit')}
         />

@@ -110,7 +110,7 @@ function NewOperator({ close }: { close(): void }) {
   if (made)
     return (
       <Dialog title={`${made.name} can sign in`} close={close} keeps={made.token !== undefined}>
-        <p>This is the token. It is shown this once: only its digest is stored.</p>
+        <p>This is the token. It is shown only once, because only its digest is stored.</p>
         <div class="secret">
           <code data-secret>{made.token ?? 'shown before'}</code>
           {made.token && <Copy text={made.token} label="Copy token" />}

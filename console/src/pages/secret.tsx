@@ -6,7 +6,7 @@ import { Select } from '../ui/form.tsx'
 import { Failure, Skeleton } from '../ui/states.tsx'
 import { SetupTexts } from './setup-texts.tsx'
 
-/** Shows a new key, this once, with the settings of the agent that will use it. */
+/** Shows a new key, only once, with the settings of the agent that will use it. */
 export function Secret({ issued: { key, prefix }, close }: { issued: IssuedKey; close(): void }) {
   const clients = useLoad<Listed<SetupClient>>('/setup')
   const [client, setClient] = useState('')
@@ -26,7 +26,7 @@ export function Secret({ issued: { key, prefix }, close }: { issued: IssuedKey; 
     )
   return (
     <>
-      <p>This is the key. It is shown this once: only its digest is stored.</p>
+      <p>This is the key. It is shown only once, because only its digest is stored.</p>
       <div class="secret">
         <code data-secret>{key}</code>
         <Copy text={key} label="Copy key" />

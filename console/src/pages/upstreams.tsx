@@ -34,7 +34,7 @@ export function Upstreams({ id }: { id: string | undefined }) {
         if (shown.length === 0)
           return (
             <Empty act={id !== undefined && <a href={pageHref('upstreams')}>To the upstreams</a>}>
-              {id === undefined ? 'No upstream is configured.' : 'There is no upstream of this name, or no longer.'}
+              {id === undefined ? 'No upstream is configured.' : 'No upstream has this name.'}
             </Empty>
           )
         const names = [...new Set(shown.map(({ upstream }) => upstream))]

@@ -7,13 +7,13 @@ export const limitLabels = {
   warn: 'Warns below',
   plan: 'Plan',
   grant: 'Monthly grant',
-  lapse: 'Its rest',
+  lapse: 'Unspent grant',
 }
 
 export type LimitTexts = Record<keyof typeof limitLabels, string>
 
 /** The words of the form for the unspent rest of a grant at the end of its month. */
-export const lapseWords = { stays: 'stays', lapses: 'ends with the month' } as const
+export const lapseWords = { stays: 'stays', lapses: 'expires at the end of the month' } as const
 
 /** Returns the bounds of an account as texts for form fields. */
 export function limitTexts({ budget, rpm, warn, plan, grant }: Account): LimitTexts {
