@@ -17,7 +17,7 @@ import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 import { formatAddress } from './values.ts'
 
-/** A valid setting that is probably a mistake. `message` ends a sentence that begins with the key. */
+/** A valid setting that is probably a mistake. The key in `path`, followed by `message`, is one sentence. */
 type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
@@ -170,7 +170,7 @@ function isPrivate(hostname: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
 
-/** Warns of prices per token, as LiteLLM writes them, and of cache reads that cost more than input (NEW-8). */
+/** Warns of prices that are probably per token, as in LiteLLM, and of cache reads dearer than input (NEW-8). */
 function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined): ConfigWarning[] {
   if (prices === undefined || typeof prices === 'bigint') return []
   const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => ratesOf(row, [...at, ...path.slice(1)]))
@@ -191,7 +191,7 @@ function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined
   })
 }
 
-/** Returns the written-out prices of a row: its own, and those of bands, tiers and geographies, with steps. */
+/** Returns all explicit prices of a row: its own, those of its bands, tiers and geographies, and the steps of each. */
 function ratesOf(
   row: PriceRowEntry,
   path: PropertyKey[],
@@ -246,7 +246,7 @@ function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
   return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
 }
 
-/** Warns of a collector's port for gRPC, and of webhooks in plain text over the internet. */
+/** Warns of telemetry that is sent to a collector's gRPC port, and of webhooks in plain text over the internet. */
 function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   const { otlp } = telemetry
   const isGrpc = otlp !== undefined && new URL(otlp.endpoint).port === '4317'
@@ -292,7 +292,7 @@ const longWrites = [
   { kind: 'cache_write_12h', beside: 'cache_write', time: 'twelve hours', costs: '2.5 times the input' },
 ] as const
 
-/** Warns once of all models that allow calls of the provider's tools without having a price for them (ruling C11). */
+/** Gives one warning for all models that allow calls of the provider's tools but have no price for them (C11). */
 function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
   const silent = modelsOf(catalog).flatMap(({ entry, index }) =>
     isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],
