@@ -20,8 +20,8 @@ import type { CallRecord } from './record.ts'
 /**
  * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known
  * key.
- * @throws GatewayError 401, 429; 500 if the store must be read and does not answer, which counts as no failure of the
- *   client (ruling C5)
+ * @throws GatewayError 401, 429; 500 if the key is not in memory and the store does not answer (ruling C5). A 500 does
+ *   not count as a failing request.
  */
 export async function identify(
   gateway: Gateway,
@@ -41,7 +41,7 @@ export async function identify(
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
 }
 
-/** Finds the key of a person who is signed in. @throws GatewayError 401, also for a key that has ended meanwhile; 500 */
+/** Finds the key of a person who is signed in. @throws GatewayError 401, also if the key has expired since then; 500 */
 export async function welcomeDigest(gateway: Gateway, record: CallRecord, digest: string): Promise<ApiKey> {
   const { directory } = gateway
   const key = directory.findKnownKey(digest) ?? (await directory.findKey(digest).catch(explainSilentKeys))
@@ -74,7 +74,7 @@ function explainSilentKeys(error: Error): never {
     : error
 }
 
-/** Checks credit and rate window before the body is read; some stores do it later. @throws GatewayError 402, 429, 500 */
+/** Checks credit and rate window. Some stores do so only after the body is read. @throws GatewayError 402, 429, 500 */
 export async function enter(admission: Admission, key: ApiKey): Promise<Entered> {
   const answer = await admission.enter(key).catch(explainSilence)
   if (answer.ok) return answer
@@ -87,7 +87,7 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
  * the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
-  // The client gets a fixed text for a bug, so the store is not asked whether its refusal comes first.
+  // Any other error is a bug. The client gets a fixed text for it, so the store need not be asked.
   if (!(error instanceof GatewayError)) return error
   const refused = await entered.judge().catch(explainSilence)
   return refused ? explain(refused, key) : error
@@ -137,12 +137,12 @@ export function holdOf(
   return priceNanos(prices, usage) + callNanos
 }
 
-/** The tiers, besides the base, that may serve a request: those that it asks for, and those that accounts may choose. */
+/** The tiers besides the base that may serve a request: those it asks for, and those that upstreams may use unasked. */
 function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readonly Tier[] {
   return service === undefined ? expectedTiers : [...expectedTiers, ...askedTiers(service, wire)]
 }
 
-/** A refusal of the admission as an error. A credit error names the account and its balance, but never its holds (ruling R13). */
+/** Makes the error for a refusal. A credit error names the account and its balance, never its holds (ruling R13). */
 function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   const { name } = key.account
   switch (refused.why) {
@@ -264,13 +264,13 @@ export function standingOf(
 }
 
 /**
- * The budget of a person, as their agent shows it.
+ * How much of a person's budget is spent. The agent of the person shows this.
  * @property share the spent part of the budget; 0 if nothing is spent, 1 if all of it is
  * @property resetsMs when the budget renews, in Unix milliseconds; undefined if never
  */
 export type PersonSpend = { share: number; resetsMs: number | undefined }
 
-/** Calendars of the reporting time zone, by configuration: a reload may change the zone. */
+/** The calendar of each configuration. It is in the reporting time zone, which a reload may change. */
 const calendars = new WeakMap<Config, Calendar>()
 
 /** Finds the budget of the person of a session; undefined if there is none, or if agents of the wire do not show it. */

@@ -27,7 +27,7 @@ const refusalMs = 5_000
 /** The time that an upstream has to end the stream after a complete answer, in ms. */
 const lingerMs = 1_000
 
-/** Receives the events of an attempt. `onWhole` and `onFailure` are the last ones. */
+/** Receives the events of an attempt. No event follows `onWhole` or `onFailure`. */
 export interface AttemptListener {
   /** A success status came. If the first event is an error or refuses sealed items, another attempt may follow (ruling U13). */
   onAnswer(): void
@@ -37,8 +37,8 @@ export interface AttemptListener {
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
   /**
-   * An answer that is folded into JSON ended at a stop sequence. Reading goes on until the upstream ends, or
-   * `conclude`.
+   * An answer that is folded into JSON ended at a stop sequence. Reading goes on until the upstream ends, or until
+   * `conclude` is called.
    */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
@@ -82,8 +82,9 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
 }
 
 /**
- * One try at one upstream account: its head, its bytes, and then its end or a fault. Silence is measured from the start of
- * this try. An attempt knows no client and no bill: it decodes the bytes by the model's wire and reports to its listener.
+ * One try at one upstream account. It receives the head of the response, the bytes, and then the end or a fault.
+ * Silence is measured from the start of this try. An attempt knows no client and no bill: it decodes the bytes by the
+ * model's wire and reports to its listener.
  */
 export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** The index of this attempt in its `Roster`. */
@@ -290,8 +291,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Finds by the first bytes whether an answer is an event stream or a body (ruling Y1). Servers and proxies mislabel
-   * both.
+   * Finds by the first bytes whether an answer is an event stream or a body (ruling Y1). The media type is not enough,
+   * because servers and proxies often set a wrong one.
    * @returns the bytes to read; undefined if more are needed to decide
    */
   #readForm(chunk: Buffer): Buffer | undefined {
@@ -523,7 +524,7 @@ const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 /** This many bytes are always enough to see whether events or a body come. */
 const startBytes = 64
 
-/** Finds the form of an answer by its first bytes after a byte order mark and blanks; undefined if more are needed. */
+/** Finds the form of an answer by its first bytes. Skips a byte order mark and blanks. Undefined if more are needed. */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
   // Nearly every body begins with `{`. This check saves decoding it as text.
   if (bytes[0] === 0x7b) return 'body'

@@ -434,7 +434,7 @@ class Failover {
     }
   }
 
-  /** Call before the first attempt. @param request its history is searched for the last sealed item */
+  /** Names the conversation by the last sealed item in the history of `request`. Called before the first attempt. */
   continues(request: { lastSealed(): string | undefined }): void {
     this.#search.sealed = this.#nameBySeal(request)
   }
@@ -570,7 +570,7 @@ class Failover {
 
   /**
    * Names a conversation that has no conversation key, by the item that was sealed last. Only the account that sealed
-   * an item can open it, and the name finds this account among several (ruling U13). The name contains the id of the
+   * an item can open it, and the pool finds this account by the name (ruling U13). The name contains the id of the
    * customer's account, so that no other customer can share it.
    */
   #nameBySeal(said: { lastSealed?(): string | undefined }): string | undefined {

@@ -1,9 +1,9 @@
 import type { FallbackCause } from '../catalog/model.ts'
 
-/** Why an entry was passed over: a cause that the operator declared, or the request does not fit it. */
+/** Why an entry was passed over: a cause that the operator declared, or `fit` if the request does not fit the entry. */
 export type PassedOverFor = FallbackCause | 'fit'
 
-/** Remembers the conversations that an entry other than the first of a chain has answered. Only their keys are kept. */
+/** Remembers the conversations that a later entry of a chain has answered, not the first. Only their keys are kept. */
 export class ChainStays {
   readonly #kept = new Map<string, Stay & { untilMs: number }>()
   readonly #clockMs: () => number
@@ -13,7 +13,7 @@ export class ChainStays {
     this.#clockMs = clockMs
   }
 
-  /** Finds where one conversation stays. @param name of the chain and of the conversation, scoped to the account */
+  /** Finds where a conversation stays. @param name the id of the chain and the conversation key of the account */
   of(name: string): Stays {
     return {
       find: () => {

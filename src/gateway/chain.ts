@@ -15,7 +15,7 @@ import type { Failed } from './refuse.ts'
 /** An entry that takes the request. @property holdNanos the estimated cost of the request at this entry */
 type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests }
 
-/** The failure of an entry, with the facts that its error is made of. */
+/** The failure of an entry, with the facts (`of`) from which the client's error is made. */
 type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
 
 /** The estimated input may be too low, so it is increased by this factor before it is compared with the window. */
@@ -98,7 +98,7 @@ export class ChainWalk {
 
 function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor, { entries }: Chain): void {
   record.hops!.push({ from: from.entryId, to: to.entryId, cause })
-  // A conversation that stays with a later entry tries that one before the first. The first was then not passed over.
+  // A conversation that stays with a later entry may hop from it to the first. The first is then not passed over.
   if (to.entryId === entries[0]!.entryId) delete record.fellBack
   else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId

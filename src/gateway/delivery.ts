@@ -19,7 +19,8 @@ import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from 
 const unseenMax = 262_144
 
 /**
- * The head of a stream is sent at the latest this many ms after the upstream's head, if events came (translation 4.1).
+ * If the upstream has sent events, the head of a stream is sent at the latest this many ms after the upstream's head
+ * (translation 4.1).
  */
 const commitMs = 10_000
 
@@ -76,7 +77,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   /** The index of this delivery in its `Roster`. */
   place: number | undefined
   readonly #parts: DeliveryParts
-  /** Operations that show running requests read it while the request runs. */
+  /** Operations that show running requests read this record while the request runs. */
   readonly record: CallRecord
   #state: DeliveryState = 'held'
   readonly #attempts: Attempts
@@ -308,7 +309,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     })
   }
 
-  /** We ended the answer at a stop sequence. The client has all of it but the end, which waits for the figures (ruling C12). */
+  /** We ended the answer at a stop sequence. Only its end is still to be sent, after the usage figures (ruling C12). */
   #stop(relay: StreamRelay, text: string): void {
     if (this.#readingOn) {
       if (relay.isSpent) this.#endReading()
@@ -328,7 +329,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else this.#depart('client_abort')
   }
 
-  /** The client is gone. The upstream is still read for figures, or the answer so far is billed (rulings C4, C12). */
+  /** The client is gone. The upstream is read on for its figures, or else the answer so far is billed (C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.record.outcome = end
     if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {
@@ -341,8 +342,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Reads the upstream on although the answer is over for its client.
-   * @param answer undefined if the client has nothing of it. @returns false if the upstream is not read any further
+   * Continues to read the upstream, although the answer is over for its client.
+   * @param answer the answer; undefined if the client has no part of it. @returns false if reading does not continue
    */
   #readOn(end: EarlyEnd, answer: StreamRelay | StreamFold | undefined): boolean {
     const attempt = this.#attempt!
@@ -357,7 +358,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return true
   }
 
-  /** Stops reading the upstream on. The bill uses the figures and text that have come so far. */
+  /** Stops reading the upstream. The bill uses the figures and text that have come so far. */
   #endReading(): void {
     const { end, isAnswered } = this.#readingOn!
     const attempt = this.#attempt!

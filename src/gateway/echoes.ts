@@ -12,17 +12,17 @@ const omitted = '…'
 
 /**
  * The ways to read a request. `json` leaves it as it is; the others decode JSON escapes. `scrubbed` also replaces
- * control characters in a row with one blank, as the scrub does. `collapsed` also replaces blanks in a row with one.
+ * control characters in a row with one blank, as `scrub` does. `collapsed` also replaces blanks in a row with one.
  */
 type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
 
 /**
  * Replaces each part of a text that also occurs in a request and has 20 characters or more. A provider may repeat the
  * request in any form of `Reading`.
- * @param text after the scrub: 400 characters at most
- * @param flow `searchable` is the number of bytes that may still be searched in this turn. This limit keeps many
- *   failures from delaying other requests
- * @returns undefined if the request is too large to be searched, or nothing more may be read
+ * @param text the result of `scrub`, of at most 400 characters
+ * @param flow `searchable` is the number of bytes that may still be searched in this turn of the ticker. This limit
+ *   keeps many failures from delaying other requests
+ * @returns undefined if the request is too large to be searched, or if no more bytes may be searched in this turn
  */
 export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 'searchable'>): string | undefined {
   if (text.length < runCharacters) return text
@@ -39,7 +39,7 @@ export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 's
     markEchoes(body, 'json')
     for (const reading of ['collapsed', 'strings', 'scrubbed'] as const) markEchoes(body, reading, true)
   }
-  // JSON inside a string, such as arguments, has its own escapes.
+  // JSON inside a string, such as the arguments of a tool call, has its own escapes.
   if (body.includes('\\\\')) markEchoes(body.replace(/\\([\\"/])/g, '$1'), 'collapsed')
   if (/\s\s/.test(text)) for (const reading of ['strings', 'scrubbed'] as const) markEchoes(body, reading)
   let shown = ''

@@ -38,7 +38,7 @@ export type CheckedRequest = {
   body: ClientBody
   /** The conversation key as an upstream may see it; undefined if the client sent none. */
   scopedKey: string | undefined
-  /** Sent if the request names no key for the prompt cache (ruling Y18). Undefined if the model gets no such key. */
+  /** The key for the prompt cache if the request names none (ruling Y18). Undefined if the model gets no such key. */
   implicitKey?: string | undefined
 }
 
@@ -164,7 +164,8 @@ export class Outgoing {
 
   /**
    * Releases the body, because no other attempt can follow.
-   * @param isSent nothing reads the body any more, so its memory can be freed now (docs/decisions/0049-memory-given-back.md)
+   * @param isSent whether nothing reads the body any more, so that its memory can be freed now
+   *   (docs/decisions/0049-memory-given-back.md)
    */
   forget(isSent: boolean): void {
     if (isSent && this.#body) free(this.#body)
@@ -214,7 +215,7 @@ function priced(betas: string, { profile, allowedFields }: Model): string {
 /** Compiled patterns, cached by the list of a profile. The list lives as long as its configuration. */
 const patterns = new WeakMap<readonly string[], RegExp>()
 
-/** The returned function keeps two strings and not the call, because an attempt may outlive the call. */
+/** Returns `headersFor`. That function keeps two strings and not the call, because an attempt may outlive the call. */
 function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
   return ({ upstream: { messagesHeaders }, model }) => {
     const { envelope } = model.profile.messages
@@ -298,7 +299,7 @@ function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream
 const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
 
-/** The exchange between two wires: the client's wire decodes the request and the model's encodes it; the answer goes back. */
+/** The exchange between two wires: the request goes from the client's wire to the model's wire, and the answer back. */
 export function translate({ gateway, call, accountId, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
   const { client } = wires[call.wire]
   const { model: source } = wires[model.wire]
@@ -364,8 +365,8 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
 }
 
 /**
- * Returns the request with its tier in the words of the model's wire. If the model has no such tier, it becomes a loss
- * (C7).
+ * Returns the request with its tier in the words of the model's wire. A tier that the model does not have becomes a
+ * loss (C7).
  */
 function withTier(
   decoded: InferenceRequest,

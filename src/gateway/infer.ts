@@ -158,7 +158,7 @@ export type ReadRequestParts = {
   /** The limits of the key's person (ruling Y20). */
   personBounds?: LiveBounds | undefined
   plan?: string | undefined
-  /** Counts the upstream accounts that serve the customer; undefined if no account is chosen. */
+  /** Counts the upstream accounts that serve the customer; undefined in a rehearsal, which chooses no account. */
   pool?: Pick<Pool, 'sizeOf'> | undefined
   customer?: Pick<Account, 'id' | 'name'> | undefined
 }
@@ -283,7 +283,8 @@ function implicitKeyOf(
 /**
  * Finds the model that a body names.
  * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
- * @param plan of the account. The returned model has the prices of this plan, or its usual prices if the plan has none.
+ * @param plan the account's plan. The returned model has the prices of this plan. If the plan has none, the model has
+ *   its usual prices.
  * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
  */
 export function findModel(

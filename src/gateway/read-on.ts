@@ -98,9 +98,9 @@ export class ReadingOn {
 }
 
 /**
- * Whether figures that decide the bill come only at the end of the stream (ruling C12). Such figures are reasoning that is
- * not shown, a cheaper cached share, and calls of hosted tools that have a price (C11). A model that has reported its input
- * has also reported the cached share of it.
+ * Whether figures that decide the bill come only at the end of the stream (ruling C12). Such figures count hidden
+ * reasoning, cached input that is cheaper, and calls of hosted tools that have a price (C11). A model that has reported
+ * its input has also reported the cached part of it.
  */
 export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: Model): boolean {
   if (exchange.mayHideReasoning || (prices.hasCalls && mayCallTools(exchange))) return true

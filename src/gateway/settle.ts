@@ -27,11 +27,11 @@ export type Evidence = {
   /** Estimates the tokens of reasoning that was not shown, for an answer that ended early for its client (ruling C12). */
   estimateHidden?: () => number
   outcome: RequestOutcome
-  /** The operator gives the answer away, as an entry of 0 (ruling C4). */
+  /** The operator does not charge for the answer, so its ledger entry has the amount 0 (ruling C4). */
   isWaived: boolean
 }
 
-/** Takes the report and the estimate of an answer, whether all of it or only a part has come. */
+/** Takes the report and the estimate from an answer, which may be complete or not. */
 export function evidenceOf(
   answer: Pick<Evidence, 'report' | 'estimateOutput'>,
 ): Pick<Evidence, 'report' | 'estimateOutput'> {
@@ -105,7 +105,7 @@ export function weigh(
     flags,
   }
 
-  /** The provider's list may price other tiers than ours. */
+  /** Computes the provider's charge. Its list may have prices for other tiers, so the tier is looked up again. */
   function costOf(prices: PriceList): Bill['cost'] {
     const facts = said || exchange.service ? readService(said, exchange.service, { ...model, prices }, at) : undefined
     const set = setAt(prices, { ...facts, at })

@@ -63,7 +63,7 @@ abstract class TranslatedAnswer {
   /** Handles events of the model. @returns the text that the client gets for them now */
   protected abstract show(events: Iterable<AnswerEvent>): string
 
-  /** The answer is larger than we keep (B10). @returns as `show` */
+  /** Ends an answer that is larger than we keep (B10). @returns the text that the client gets for it */
   protected abstract giveUp(): string
 
   /** The usage that the model has reported so far, with the models and the service that it named. */
@@ -214,7 +214,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   }
 }
 
-/** A translated answer for a client that wants JSON: it folds the events of a model's stream, or of its one body (translation 1.2). */
+/** A translated answer as JSON. It is made of the events of a model's stream, or of its one body (translation 1.2). */
 export class TranslatedWhole extends TranslatedAnswer implements StreamFold {
   #fault: Fault | undefined
   readonly #target: ClientHalf

@@ -16,13 +16,11 @@ export class Tally {
   }
 }
 
-/**
- * The most upstreams read at once for figures after their clients' answers are over: in all, and of one account (C12).
- */
+/** The most upstreams that are read on (see `Readers`) at one time: for all accounts, and for one account (C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
 
-/** The places for upstreams that are read on: read for their figures after the answer is over for its client. */
+/** The places for reading on. An upstream is read on for its figures after the answer is over for its client. */
 export class Readers {
   count = 0
   readonly #ofAccount = new Tally()
@@ -53,8 +51,8 @@ const bytesAtOnce = 5 * 1_048_576
 export type Counting = ReturnType<typeof createCounting>
 
 /**
- * Decides whether tokens may be counted now. Counting is free for the client but not for us: a body of 5 MB holds the event
- * loop for tens of milliseconds. So it gives way to all paid requests (ruling R18, B6).
+ * Decides whether tokens may be counted now. Counting is free for the client but not for us: a body of 5 MB blocks the
+ * event loop for tens of milliseconds. So counting gives way to all paid requests (ruling R18, B6).
  * @param clockMs monotonic. @param isServing whether any paid request is being answered
  */
 export function createCounting(clockMs: () => number, isServing: () => boolean) {
@@ -166,7 +164,7 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 /** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
 const turnBytes = 2 * 1_048_576
 
-/** The request bytes that may be searched for echoes in one turn, on average. It takes 8 ms, 3 % of the time. */
+/** The request bytes that may be searched for echoes in one turn, on average. That takes 8 ms, or 3 % of the time. */
 const searchedBytes = 524_288
 
 /** Bytes that every stream may bring in a turn, however many run: twice what the fastest models write. */

@@ -1,17 +1,17 @@
 import { failureTexts, GatewayError } from '../../errors.ts'
 
-/** The time in one turn of the event loop during which requests are begun, in ms. Later ones wait for another turn. */
+/** The time in one turn of the event loop in which requests are begun, in ms. Later requests wait for another turn. */
 export const budgetMs = 5
 
-/** A body of more bytes than this is heavy: it may hold the event loop for tens of milliseconds. */
+/** A body of more bytes than this is heavy: it may block the event loop for tens of milliseconds. */
 export const heavyBytes = 262_144
 
 /** The next heavy request waits as long as the last heavy request took, but at most this long, in ms. */
 const restMaxMs = 50
 
 /**
- * The use of an account (requests, weighted by size) is summed over this window and the one before. The least comes
- * first.
+ * The use of an account (requests, weighted by size) is summed over this window and the one before. The account with
+ * the least use comes first.
  */
 const windowMs = 1_000
 
@@ -54,7 +54,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
 
   /**
    * Resolves when it is this request's turn, at once if nothing else waits.
-   * @param bytes of its body
+   * @param bytes the size of its body
    * @throws GatewayError 429 after a wait of `patienceMs`; only the accounts that use most wait so long
    */
   async function take(accountId: string, bytes: number): Promise<void> {
@@ -98,7 +98,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     heavyStartMs = undefined
   }
 
-  /** Makes sure that a waiting request begins, in the next turn or when the rest after a heavy one is over. */
+  /** Makes sure that a waiting request begins: in the next turn, or when the pause after a heavy request is over. */
   function arm(nowMs: number): void {
     if (armed > 0 || waiting.size === 0) return
     const count = countReady(nowMs)
