@@ -67,7 +67,7 @@ type TidySources = {
  * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** The least memory in use since the last collection by each row of `worthwhile`. Memory above it may be garbage. */
+  /** For each row of `worthwhile`: the least memory in use since it or a later row applied. More may be garbage. */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {

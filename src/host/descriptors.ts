@@ -48,7 +48,7 @@ export function watchDescriptors(
   })
 }
 
-/** Returns the limit, and how many descriptors these connections need. Undefined if it suffices or is unknown. */
+/** Returns the limit, and how many descriptors the connections need; undefined if the limit suffices or is unknown. */
 export function missingDescriptors(
   connectionsMax: number,
   limit = readDescriptorLimit(),
