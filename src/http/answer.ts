@@ -43,8 +43,8 @@ const lingerBytesMax = 33_554_432
 const stallMs = 60_000
 
 /**
- * Limits for a request whose rest is not wanted. @property lingerMs the time to read the rest
- * @property stallMs how long a client may read nothing
+ * Limits for a request whose rest is discarded. @property lingerMs how long the rest is read at most
+ * @property stallMs how long a client may read nothing of its answer
  */
 type UnreadLimits = { lingerMs: number; stallMs?: number }
 

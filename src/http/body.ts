@@ -5,7 +5,7 @@ import { type BodyShare, tooLarge } from '../gateway/fairness/places.ts'
 import { type BodyReader, notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 
-/** Pieces of a body are joined once there are this many. A piece of one byte takes a hundred times its size. */
+/** Pieces of a body are joined once there are this many, because a piece of one byte takes a hundred times its size. */
 const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }

@@ -33,7 +33,7 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
   if (hosts > 1 || (hosts === 0 && minor > 0)) return refusal('The request must have exactly one host header.')
   if (hosts === 1 && !isHost(fields.first('host')!)) return refusal('The host header is not a valid host and port.')
   const authority = target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
-  // A name may be empty in a host header, and not in a URL (RFC 9110 4.2.1).
+  // The name of the host may be empty in a host header, but not in a URL (RFC 9110 4.2.1).
   if (authority !== undefined && (/^(?::|$)/.test(authority) || !isHost(authority)))
     return refusal('The URL of the request has no valid host and port.')
   const framing = framingOf(fields, minor)

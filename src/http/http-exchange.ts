@@ -5,7 +5,7 @@ import { type Fields, type Framing, inOnePiece, type RequestHead, staysOpen } fr
 import { IncomingBody, isCredential } from './framing.ts'
 import { answerHead } from './headers.ts'
 
-/** The part of its listener's state that an answer depends on. */
+/** The state of the listener that decides how an answer is sent. */
 export interface ListenerTerms {
   /** The idle time that answers announce to clients, in whole seconds. */
   readonly keepAliveSeconds: number
@@ -130,7 +130,7 @@ export class HttpExchange {
   }
 
   /**
-   * Sends a whole answer while the request still arrives. The client can read it, but it is not over before `end('')`.
+   * Sends a whole answer while the request still arrives. The client can read the answer, but `end('')` must end it.
    */
   answerOpen(status: number, lines: string, body: string | Uint8Array): void {
     this.isBegun = true
@@ -248,7 +248,7 @@ export class HttpExchange {
   }
 }
 
-/** The `content-length` line. 204 and 304 have none (RFC 9110 8.6: for 304 it would be that of the 200). */
+/** The `content-length` line. A 204 or a 304 has none (RFC 9110 8.6: in a 304 it would be the length of the 200). */
 function lengthLine(status: number, bytes: number): string {
   return status === 204 || status === 304 ? '' : `content-length: ${bytes}\r\n`
 }

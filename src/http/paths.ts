@@ -63,7 +63,7 @@ export function pathOf(target: string | undefined): string {
   return path === '' ? '/' : (routes.get(path)?.path ?? path)
 }
 
-/** Returns the wire whose endpoint a path is, for any method and body; undefined for other paths. */
+/** Finds the wire that has its endpoint at a path, whatever the method and body; undefined for other paths. */
 export function wireAt(path: string): ClientHalf | undefined {
   return wireByPath.get(path)
 }

@@ -27,7 +27,7 @@ export type Side = {
 }
 
 /**
- * Answers a request, and writes the status into its record. Rejects only because of a bug of ours.
+ * Answers a request, and writes the status into its record. The promise rejects only because of a bug of ours.
  * @returns `handed_on` if it has become a request for a model, which has its own record
  */
 export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<'answered' | 'handed_on'>
@@ -239,7 +239,7 @@ type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 /** Makes the header lines of an answer, except `content-type` and `cache-control`. Called when the answer begins. */
 export type FormHeaders = (record: CallRecord) => string
 
-/** A body that an operator sent inside another request. @property release frees the memory that it counts against */
+/** A body that an operator sent inside another request. @property release gives back the memory counted for the body */
 type ReadyBody = { bytes: Buffer; release(): void }
 
 type HttpCallParts = {

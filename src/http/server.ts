@@ -230,11 +230,11 @@ type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 class Guests {
   readonly #max: number
   readonly #silent = new Set<Guest>()
-  /** Connections with a request, in the order of their last answers. */
+  /** Connections that have sent a request, in the order of their last answers. */
   readonly #known = new Set<Guest>()
   /**
-   * Idle connections that close soon unless a request arrives on them. Two turns of the event loop accept at most as
-   * many.
+   * Idle connections that close after two turns of the event loop unless a request arrives on them. There are never
+   * more of them than connections that are accepted in two turns.
    */
   readonly #leaving = new Set<Guest>()
 
