@@ -67,7 +67,7 @@ export class ChunkedReader {
    * Reads as many of the bytes as belong to the body. Data of several chunks is returned as one piece. With a buffer
    * per chunk, a body with chunks of one octet would take a hundred times its size.
    * @param isShared whether the buffer is reused afterwards, so that the data must be copied
-   * @returns the offset where it stopped, and the data; undefined if there is none
+   * @returns the offset where it stopped, and the data, which is undefined if there is none
    */
   read(bytes: Buffer, from: number, isShared = false): { at: number; data: Buffer | undefined } {
     let [at, end] = [from, 0]
