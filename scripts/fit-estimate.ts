@@ -143,13 +143,16 @@ function write(weights: number[]): void {
 /** A group of up to three digits is one token. */
 export const digitGroupWeight = ${digitGroupWeight}
 
-/** A row for each of \`pieceKinds\`: first for each character beyond the last slot, then for the lengths 1, 2, … */
+/**
+ * A row of weights for each of \`pieceKinds\` in estimate.ts, whose comment explains the names. The first weight is for
+ * each character beyond the last slot. The others are for pieces of 1, 2, … characters.
+ */
 // biome-ignore format: one kind is one line.
 export const pieceWeights = new Int32Array([
 ${rows.join('\n')}
 ])
 
-/** Two weights for each script: for a run of it, and for each character in the run. */
+/** Two weights for each script: one for each run of its characters, and one for each character in the run. */
 // biome-ignore format: one script is one line.
 export const scriptWeights = new Int32Array([
 ${scriptRows.join('\n')}

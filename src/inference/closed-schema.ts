@@ -63,7 +63,7 @@ function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean 
   return Array.isArray(branches) && branches.length > 0 && (key !== 'allOf' || branches.length === 1)
 }
 
-/** @returns whether the schema had to be changed */
+/** Converts one schema, but not the schemas inside it. @returns whether the schema had to be changed */
 function closeHere(schema: Schema): boolean {
   if (schema['$ref'] !== undefined) return standAlone(schema, schema['$ref'])
   const choice = choiceKeys.find((key) => schema[key] !== undefined)

@@ -10,7 +10,7 @@ import { parseDataUrl } from './data-url.ts'
 
 /** Pixels per token. Models differ between 500 and 1,000. */
 const pixelsPerToken = 750
-/** The most tokens of an image: models scale down larger ones. An image of unknown size counts as much. */
+/** The most tokens of an image: models scale down larger ones. An image of unknown size also counts as this many. */
 export const imageTokensMax = 1_600
 /** Tokens of a PDF page. A page counts as text and as an image. */
 export const pageTokens = 2_000
@@ -19,8 +19,8 @@ const pageBytes = 50_000
 const pagesMax = 100
 
 /**
- * Base64 characters at the start of an image that are searched for its dimensions. A camera's embedded preview fits
- * in.
+ * How many base64 characters at the start of an image are searched for its dimensions. A camera may put a preview
+ * before the dimensions, and this number leaves enough room for it.
  */
 export const mediaHeadChars = 65_536
 
@@ -59,7 +59,7 @@ const headBytes = 256
 
 /**
  * Finds the strings that are data URLs of images or PDFs without base64, such as `data:image/svg+xml,%3Csvg…`. Each has
- * a percent sign or the name of SVG. In source code the quote before a URL is escaped, so that it stays text.
+ * a percent sign or the name of SVG. A URL in quoted source code follows an escaped quote, and counts as text.
  */
 export function findPlainMedia(body: Buffer): { start: number; end: number; tokens: number }[] {
   if (!body.includes('%') && !body.includes('+xml')) return []

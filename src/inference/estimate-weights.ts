@@ -3,7 +3,10 @@
 /** A group of up to three digits is one token. */
 export const digitGroupWeight = 1024
 
-/** A row for each of `pieceKinds`: first for each character beyond the last slot, then for the lengths 1, 2, … */
+/**
+ * A row of weights for each of `pieceKinds` in estimate.ts, whose comment explains the names. The first weight is for
+ * each character beyond the last slot. The others are for pieces of 1, 2, … characters.
+ */
 // biome-ignore format: one kind is one line.
 export const pieceWeights = new Int32Array([
   // lower after blank
@@ -46,7 +49,7 @@ export const pieceWeights = new Int32Array([
   10, 860, 912, 951, 988, 1017, 1041, 1061, 1078, 1093, 1107, 1119, 1131, 1143, 1154, 1164,
 ])
 
-/** Two weights for each script: for a run of it, and for each character in the run. */
+/** Two weights for each script: one for each run of its characters, and one for each character in the run. */
 // biome-ignore format: one script is one line.
 export const scriptWeights = new Int32Array([
   433, 237, // accented

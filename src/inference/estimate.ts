@@ -71,7 +71,7 @@ const firstScript = 6
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
-/** The characters that count in full in a run of one mark or sign. A longer run is usually a drawn line. */
+/** In a run of one mark or sign, this many characters count in full. A longer run is usually a drawn line. */
 const spelledTimes = lengthSlots - 1
 /** Beyond `spelledTimes`, this many characters of a run count as one. */
 const longRunShare = 16
@@ -230,7 +230,7 @@ function pieceWeight(pieces: WeightTable, kind: number, length: number): number 
  * Estimates the tokens of a JSON body before parsing (rulings C2, C3). The estimate decides how much credit is set
  * aside for a request, and bills it if the model reports nothing. It is coarser and much cheaper than that of a text.
  * Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys and brackets count
- * as text. Models do not see them, but other text that stands for them.
+ * as text: a model does not see them, but it sees other text with the same meaning.
  */
 
 /** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
@@ -317,8 +317,8 @@ class Scales {
 
   /**
    * Copies the next window of the body into memory.
-   * @returns the bytes copied, and the position from which on no block may begin, because a block must also end in the
-   * window
+   * @returns the number of bytes copied (`length`). Blocks may begin only before `stop`, because they must also end in
+   *   the window.
    */
   #put(body: Buffer, begin: number): { length: number; stop: number } {
     const piece = body.subarray(begin, begin + windowBytes)
@@ -336,7 +336,7 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   scales ??= new Scales()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
   let [at, tokens] = [0, 0]
-  // A small body holds no picture that costs less as a picture than as text.
+  // In a small body, a picture never costs fewer tokens as a picture than as text. So none is searched for.
   for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end
@@ -363,7 +363,7 @@ function isCalledImage(body: Buffer, start: number, end: number): boolean {
   )
 }
 
-/** The string around `at`, and its tokens. The search for its beginning stops at `from`. */
+/** Finds the string around `at`, and estimates its tokens. The search for its beginning goes back to `from` at most. */
 function findRun(body: Buffer, at: number, from: number): { start: number; end: number; tokens: number } {
   let start = at
   while (start > from && !isBorder[body[start - 1]!]) start--

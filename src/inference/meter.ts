@@ -11,7 +11,7 @@ export type Spoken = { reasoningTokens: number; answerTokens: number }
 /** Text is weighed (its tokens are estimated) in batches of this size. Keeping the whole answer would cost memory. */
 const batchCharacters = 512
 
-/** The most characters that wait to be weighed if the text has no border, a place where it can be cut. */
+/** The most characters that wait to be weighed if the text has no border (a place where it can be cut). */
 const waitingCharactersMax = 4096
 
 /** The longest piece in ordinary text, in characters. A longer piece (a run of one character) is weighed in parts. */

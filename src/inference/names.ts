@@ -72,7 +72,7 @@ function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, l
 
 /** A key for a tool. Two tools get the same key if both name and namespace are equal. */
 export function keyOf({ name, namespace }: ToolName): string {
-  // Because of the length, keys differ even if a name contains the separator itself.
+  // The key has the length of the namespace, so keys differ even if a name contains the separator itself.
   if (!namespace && !name.startsWith('\u0000')) return name
   return `\u0000${namespace?.length ?? 0}:${namespace ?? ''}${name}`
 }

@@ -59,9 +59,9 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 }
 
 /**
- * Joins a model turn that ends in reasoning with the next one, if only results stand between them. No model ends its
- * answer in reasoning, so both turns are one answer (ruling Y2). A client that runs each call at once has put the
- * results in between. Results of the answer's own calls then follow it, and others precede it.
+ * Joins a model turn that ends in reasoning with the next model turn, if only results stand between them. No model ends
+ * its answer in reasoning, so both turns are one answer (ruling Y2). A client that runs each call at once has put the
+ * results in between. Results of calls in the joined turn move after it, and results of other calls move before it.
  */
 function joinThoughts(turns: readonly Turn[]): readonly Turn[] {
   if (!turns.some((turn, i) => turn.by === 'model' && endsInReasoning(turn.parts) && isOnlyResults(turns[i + 1])))
@@ -104,7 +104,7 @@ function isOnlyResults(turn: Turn | undefined): boolean {
 
 const noCalls: readonly string[] = []
 
-/** A user turn without parts separates results from their calls, and no wire can express it (R-EMPTY). */
+/** Whether a turn is kept. A user turn without parts separates results from calls. No wire can express it (R-EMPTY). */
 function saysSomething(turn: Turn): boolean {
   return turn.by !== 'user' || turn.parts.length > 0
 }
@@ -161,7 +161,7 @@ function beginsWithResults(parts: readonly UserPart[], calls: readonly string[])
   })
 }
 
-/** For each call, in order: the first result with its id that no earlier call of the turn has taken (R-PAIR 3). */
+/** Finds a result for each call, in order: the first one with its id that no earlier call has taken (R-PAIR 3). */
 function takeResults(calls: readonly string[], following: Turn[]): Set<ToolResultPart> {
   const waiting = new Map<string, ToolResultPart[]>()
   for (const turn of following) {

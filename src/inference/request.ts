@@ -8,7 +8,7 @@ import type { ReasoningLevel } from './reasoning.ts'
  */
 
 export type InferenceRequest = {
-  /** The client's field that holds the conversation. Lists of changed fields, called losses, name it. */
+  /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
   conversationField: string
   stream: boolean
   /** Leading operator turns in order: one turn per source item, one text per source text (R-SYS 1). */
@@ -31,8 +31,8 @@ export type InferenceRequest = {
   scalars: Scalars
   reasoning: ReasoningWish
   /**
-   * The person for whom the client acts (R-WHO). `either`: one id for both purposes, if the wire does not separate
-   * them.
+   * The person for whom the client acts (R-WHO). `either` replaces the two other ids if the client's wire has only one
+   * id of a person.
    */
   identity: { user?: string; safetyId?: string; either?: string }
   /** The client's conversation key, checked and scoped to its account (R-CACHE); undefined if absent. */

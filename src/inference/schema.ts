@@ -11,8 +11,8 @@ export type Schema = Record<string, unknown>
 const branchKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
 /**
- * A schema without any of these keywords need not be parsed. The search looks for `Of"`, their common end, because
- * capitals are rare.
+ * A schema without any of these keywords need not be parsed. Their common end, `Of"`, is searched for first. That is
+ * fast, because capitals are rare.
  */
 const branchWord = /"(?:anyOf|oneOf|allOf)"/
 const branchEnd = 'Of"'
@@ -107,7 +107,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  // The size is limited, because branches may refer to one another. Beyond it, a property becomes `{}` (anything).
+  // Branches may refer to one another, so the result's size is limited. Properties beyond it become `{}` (anything).
   let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {
@@ -139,8 +139,8 @@ const longNumber = /\d{16}/
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
 
 /**
- * A tool's schema in which the root has `properties` and all lists have `items`. Added members allow anything. Some
- * providers refuse schemas without them ("object schema missing properties", "array schema missing items"). A schema
+ * Returns a tool's schema with `properties` at the root and `items` in all lists. Added members allow anything. Some
+ * providers refuse schemas that lack them ("object schema missing properties", "array schema missing items"). A schema
  * that lacks nothing is returned as the same object.
  */
 export function spellOut(raw: RawJson): RawJson {
@@ -188,7 +188,7 @@ function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | u
   return found
 }
 
-/** @param reference a JSON pointer after `#` (RFC 6901) @returns undefined if the pointer leads to no object */
+/** Finds the schema at a reference: `#` and a JSON pointer (RFC 6901). @returns undefined if no object is there */
 export function targetOf(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: unknown = root

@@ -162,8 +162,8 @@ export type UsageEvidence = {
   estimateInput: () => number
   /**
    * Estimates all output produced so far, including reasoning and hidden text.
-   * @param enough counting may be skipped if the output surely has at most this many tokens; the result is then any
-   * number up to this
+   * @param enough a number of tokens. If the output surely has no more, counting may be skipped. The result is then any
+   *   number up to `enough`.
    */
   estimateOutput: (enough?: number) => number
   /** Estimates unreported reasoning tokens from the reasoning time. Called if the report is not final (ruling C12). */

@@ -103,7 +103,7 @@ type StopPatterns = {
   growing: Int32Array
 }
 
-/** @param stops the stop sequences, without empty ones */
+/** Builds the automaton. @param stops the stop sequences, without empty ones */
 export function compileStops(stops: readonly string[]): StopPatterns {
   const most = stops.reduce((sum, { length }) => sum + length, 1)
   const numbers = () => new Int32Array(most)
@@ -153,8 +153,9 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
 }
 
 /**
+ * Moves on by one character of the input.
  * @param counting counts the visited states
- * @returns the longest state with whose text the input ends, after this character
+ * @returns the longest state whose text is an end of the input, this character included
  */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {
@@ -170,7 +171,7 @@ type StopScan = { shown: string; stop?: string }
 /**
  * Finds the first stop sequence in a text that arrives in pieces. The earliest match wins. If several matches begin
  * at the same place, the longest wins. The text is read once and never backwards. One step compares the next
- * character with at most as many sequences as exist (ruling T26).
+ * character with no more sequences than the request has (ruling T26).
  */
 export class StopMatcher {
   /** The number of states visited so far. */

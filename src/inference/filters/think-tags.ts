@@ -8,10 +8,10 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
  * Moves reasoning that a model writes between tags in its text into a reasoning block. Tags count only at the beginning
  * of the first text. Later tags are ordinary text, since a model may write about tags.
  *
- * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of them
- * (BUG-6). Then the reasoning field counts, and the text between the tags is dropped. A piece of the field does not end
- * the text block. If the field later has another thought, the text after it may begin with tags again. In the text after a
- * thought of the field, tags may also come later: they count if the text in them repeats that thought.
+ * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of tagged text
+ * (BUG-6). Then the field is shown, and the text between the tags is dropped. A piece of the field does not end the
+ * text block. After another thought in the field, the text may begin with tags again. After any thought in the field,
+ * tags may also stand in the middle of the text. Such tags count only if the text in them repeats that thought.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -33,7 +33,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
    * field.
    */
   #unproven: string | undefined
-  /** Blanks at the end of the unproven text, after its repetition of the thought. */
+  /** Blanks at the end of the unproven text, after the part that repeats the thought. */
   #beyond = ''
   /** Whether the unproven text has a word yet. Blanks before its first word are ignored. */
   #hasWord = false
@@ -53,7 +53,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #unrepeated = ''
   /** Whether a thought came both in the reasoning field and before a closing tag. */
   #isMirrored = false
-  /** Whether text came before. An open tag is text then, unless the text in the tags repeats the field's thought. */
+  /** Whether text came before the tags. An opening tag is then text, unless the tagged text repeats the thought. */
   #isLate = false
   /** The reasoning field's blocks that are read together with the tags. */
   readonly #fields = new Set<number>()
@@ -208,14 +208,14 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#thought === undefined) this.#stop(false)
     else {
       this.#isMirrored = true
-      // Tags at the beginning hold the thought, however they write it.
+      // Tags at the beginning contain the thought of the field, even if its words differ.
       if (!this.#isImplied) this.#thought = ''
     }
     this.#state = 'after'
     return text.slice(at + close.length)
   }
 
-  /** Reads text after the tags, or without any. @returns the text after an open tag that may repeat the thought */
+  /** Reads text outside of tags. @returns the text after an opening tag, if it may repeat the thought; otherwise '' */
   #readText(text: string): string {
     const { open } = this.#tags
     const at = this.#isRepeatable() ? text.indexOf(open) : -1
