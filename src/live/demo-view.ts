@@ -14,7 +14,7 @@ export type DemoFile = {
   books(): Promise<Books | undefined>
 }
 
-/** The demo as operators use it, with its books. @throws ProblemError if it is not offered, or was not made yet */
+/** Makes the operations by which operators use the demo. @throws ProblemError if it is not offered, or not made yet */
 export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Books> } {
   return {
     state: () => file.state(),

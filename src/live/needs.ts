@@ -13,11 +13,11 @@ import { isLeap, listNeeds, type Need, type NeedFacts, needLimits } from '../ope
 import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
-/** The time between two looks at the store that nobody asked for, and between two at the upstream accounts, in ms. */
+/** How often the store is read if no operator asks for needs, and how often upstream accounts are checked, in ms. */
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**
- * If facts of the store are older than `freshMs`, an answer waits `patienceMs` for newer ones, and then uses the old.
+ * If facts of the store are older than `freshMs`, an answer waits `patienceMs` for newer ones, then uses the old ones.
  */
 const [freshMs, patienceMs] = [10_000, 500]
 

@@ -78,7 +78,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
       if (debit === undefined) return 'unknown'
       return debit === 'silent' ? debit : explainDebit(debit)
     }
-    // Such a debit is settled after the request. If the ledger does not answer, the last known state is shown.
+    // A spooled or refused debit is settled later. If the ledger does not answer, the last known state is shown.
     const isOpen = recent.settled === 'spooled' || recent.settled === 'refused'
     const debit = isOpen ? await findDebit(requestId) : undefined
     return explainRecord(recent, gateway.clockMs(), debit === 'silent' ? undefined : debit)

@@ -32,7 +32,7 @@ export type Recents = {
   list(of?: RecentsFilter): Iterable<Recent>
   /** The ids of all requests, in no order. */
   ids(): Iterable<string>
-  /** Every request with an account that was over after this time is still kept. Unix milliseconds. */
+  /** All requests with an account that ended after this time are still kept. Unix milliseconds. */
   readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
@@ -186,7 +186,7 @@ function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/** Estimates the bytes of a request, with a margin. Its numbers take some 400, each try or loss 100 plus its texts. */
+/** Estimates the bytes of a request, with a margin: some 400 for numbers, and 100 plus texts for each try or loss. */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)

@@ -29,8 +29,9 @@ type ReplicaDoorParts = {
 }
 
 /**
- * Returns the token for the door (the path for other servers) with a key. It is made with the seal key, which all
- * replicas have and the database does not (ruling T7). So reading the database is not enough to make a token.
+ * Returns the token for the door with this key. A door is the path on which a server answers other servers. The token
+ * is made with the seal key, which all replicas have and the database does not (ruling T7). So reading the database is
+ * not enough to make a token.
  */
 export function createDoorToken(sealKey: Uint8Array, key: string): string {
   return createHmac('sha256', sealKey).update(`triwire replica door\n${key}`).digest('base64url')
