@@ -2,16 +2,14 @@ import type { Spend } from './budget.ts'
 import type { KeyBounds } from './key-bounds.ts'
 import { digestForeignKey, readKey } from './keys.ts'
 
-/**
- * A customer, who pays for requests. All requests of an account share one object. admission.ts keeps balance and holds.
- */
+/** A customer, who pays for requests. All its requests share one object. live-accounts.ts keeps balance and holds. */
 export type Account = {
   readonly id: string
   name: string
   state: 'active' | 'suspended'
   /** The account's limits over all its keys; undefined if it has none. */
   bounds?: LiveBounds | undefined
-  /** The month of the last grant (monthly credit). Empty before the first grant; undefined if there are no grants. */
+  /** The month of the last grant (monthly credit). Empty before the first one; undefined if grants are off. */
   grantMonth?: string | undefined
   /** The plan that sets the account's prices. Without a plan, the price lists of the models apply. */
   plan?: string | undefined

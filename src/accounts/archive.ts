@@ -141,7 +141,7 @@ export function createSealedSums() {
   }
 }
 
-/** Returns the archives whose entries are away and may count in a time span. An undefined bound is open. */
+/** Returns the archives whose entries are away and may count in a time span. Both bounds may be left out. */
 export function findAway(archives: readonly Archive[], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY): Archive[] {
   return archives.filter((one) => isAway(one) && sinceMs < one.untilMs && untilMs > one.fromMs)
 }

@@ -33,7 +33,7 @@ const chunkMs = 6 * hourMs
 
 export type Calendar = ReturnType<typeof createCalendar>
 
-/** Times are Unix milliseconds. @throws RangeError if the zone does not exist: see `isTimeZone` */
+/** Creates the calendar of a zone. Times are Unix milliseconds. @throws RangeError if the zone does not exist */
 export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone) {
   const timeZone = spellZone(named)
   const offsetAt = zoneOffset(timeZone)

@@ -25,8 +25,7 @@ export type KeyBounds = {
   /** Dimensions in which the key's client may choose another label. */
   mayChoose: readonly string[] | undefined
   /**
-   * The id of the key in a system of the operator. Like the metadata, it limits nothing but is shared by a line of
-   * rotations.
+   * The id of the key in a system of the operator. Like the metadata, it limits nothing. A line of rotations shares it.
    */
   externalId: string | undefined
   /** Texts that the operator attaches, by name. Names are sorted. */

@@ -148,7 +148,7 @@ export function createBoundsBook() {
 
   /**
    * Forgets keys that no longer exist. A key is kept while requests of its line run, or while a debit of it is not in
-   * the store. A later call forgets such a key. Call this from time to time, if need be with an empty list.
+   * the store. A later call forgets such a key. So call this from time to time, even with an empty list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
