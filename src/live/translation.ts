@@ -29,7 +29,7 @@ export type TranslationOptions = {
   nowMs?: () => number
 }
 
-/** A request as its model gets it, and an answer as its client gets it. The caller may ask for only one. */
+/** A request as its model gets it, and an answer as its client gets it, each only if the caller asked for it. */
 export type Translation = { ok: true; model: string; from: ClientWire; to: ModelWire; upstream: string } & (
   | DescribedRequest
   | { path?: never }
@@ -117,7 +117,7 @@ export async function describeTranslation(
 
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
-/** Finds the model of the request; undefined if there is none, which the check of the request then reports. */
+/** Finds the model of the request; undefined if there is none. The check of the request then reports that. */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
   const { models } = config.catalog
   if (modelId !== undefined) return models.get(modelId)

@@ -8,7 +8,7 @@ import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from
 const methodCharactersMax = 20
 
 export type Log = {
-  /** Writes the line of a request. @param error an exception that is a bug of ours; it gets another line */
+  /** Writes the line of a request. @param error an exception that is a bug of ours, for a second line */
   access(record: CallRecord, error?: unknown): void
   /** Writes the line of an event of the process. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
@@ -124,7 +124,7 @@ function timeOf(ms: number): string {
   return [timeOfSecond, `${Math.floor(ms - now * 1_000)}Z`.padStart(4, '0')].join('')
 }
 
-/** Returns a media type for the log. If an upstream sent another text in its place, that text is not logged. */
+/** Returns a media type for the log. Any other text that an upstream sent as its type is not logged. */
 function shortType(contentType: string): string {
   return /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(contentType) ? contentType : contentType === '' ? 'none' : 'other'
 }

@@ -35,7 +35,7 @@ const suspicious = [
   /tri-(?:op|at|rt)-(?![0-9A-Za-z]{6}")/,
 ]
 
-/** A path that is too short for a key without `sk-`, as most are. Keys with `sk-` are searched for separately. */
+/** Matches a path that is too short to contain a key without `sk-`. Keys with `sk-` are searched for separately. */
 const plainPath = /^[/\w-]{1,45}$/
 
 /** Returns the text as it may be logged: printable, and without keys (ruling U5). */

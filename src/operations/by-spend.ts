@@ -44,7 +44,7 @@ export async function pageBySpend<Row extends { id: string }>(
   return { rows: rows.slice(0, limit + 1), placeOf: ({ id }) => [`${spent.get(id)}`, id] }
 }
 
-/** Returns a test whether a row comes after the cursor's place. @throws ProblemError for a cursor of another list */
+/** Makes a function that tells if a row is after the cursor. @throws ProblemError for a cursor of another list */
 function behind(beyond: Context['beyond']): (nanos: bigint, id: string) => boolean {
   const place = readPlace(beyond, ['string', 'string'])
   if (!place) return () => true

@@ -2,7 +2,7 @@
 
 type Node = { [key: string]: unknown }
 
-/** Members of a schema that contain another schema. They add nothing to its name. */
+/** Members of a schema that contain another schema. They add nothing to the name of the inner schema. */
 const children = ['items', 'additionalProperties'] as const
 
 /**
@@ -17,7 +17,8 @@ export function nameSchemas(roots: readonly (readonly [hint: string, schema: Nod
 } {
   const names = new Map<string, string>()
   const schemas: Record<string, Node> = {}
-  // Schemas with a title come first, starting with the smallest. The names of schemas inside begin with that title.
+  // Schemas with a title come first, starting with the smallest. A schema inside a titled one gets a name that begins
+  // with its title.
   const titled = roots.flatMap(([, schema]) => [...findTitled(schema)])
   const bySize = new Map(titled.map((one) => [JSON.stringify(one), one])).entries()
   for (const [, one] of [...bySize].sort(([a], [b]) => a.length - b.length)) visit(one, one['title'] as string)

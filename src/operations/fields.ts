@@ -172,7 +172,7 @@ export function named<Members extends z.ZodRawShape>(title: string, members: Mem
 /** The word that removes a value on the command line, where null cannot be typed. */
 const none = 'none'
 
-/** A field that `none` or null empties. @param read converts any other text; throws RangeError */
+/** A field that `none` or null makes empty. @param read converts any other text; throws RangeError */
 export function orNone<T>(error: string, read: (text: string) => T) {
   return text(error)
     .transform((value, context) => tryTo<T | null>(context, () => (value === none ? null : read(value))))
@@ -264,7 +264,7 @@ export const plan = orNone('must be a text such as "gold"', (text) => {
   return text
 })
 
-/** A monthly grant. @returns nano-credits, and `lapses` for an object. Beside a text, `lapse` is a separate field. */
+/** A monthly grant, in nano-credits. An object contains `lapse`; with a text, `lapse` is a separate field. */
 export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantShape>(
   'must be a text such as "100/month"',
   readGrant,

@@ -168,7 +168,7 @@ export const clientRow = named('Client', {
 
 export type ClientRow = z.output<typeof clientRow>
 
-/** The settings of an agent or SDK. The key is written as `$TRIWIRE_API_KEY`, in `lines` in the syntax of the shell. */
+/** The settings of an agent or SDK. The key is written as `$TRIWIRE_API_KEY`, and in `lines` as the shell requires. */
 export const setupShape = named('Setup', {
   client: z.string(),
   title: z.string(),

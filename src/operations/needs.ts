@@ -23,8 +23,8 @@ export const needLimits = {
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
   /**
-   * An upstream account is listed after this many failures in a row. One is too few: the account may then be idle for
-   * days.
+   * An upstream account is listed after this many failures in a row. One is too few, because the account may then get
+   * no further request for days.
    */
   failuresMin: 3,
   certificateMs: 21 * dayMs,
@@ -41,7 +41,7 @@ type SpentBudget = { id: string; name: string; fromMs: number; untilMs: number |
 
 export type NeedFacts = {
   nowMs: number
-  /** Active accounts that spent in the last week. @property sinceMs the beginning of that week, or of the account */
+  /** Active accounts that spent in the last week. @property sinceMs when that week began, or the account was created */
   accounts: readonly {
     id: string
     name: string
@@ -68,7 +68,8 @@ export type NeedFacts = {
   }[]
   failingModels: readonly string[]
   /**
-   * Upstream accounts in use that are not ready. `failures` are those in a row; `sinceMs` is when this server noticed.
+   * Upstream accounts in use that are not ready. `failures` counts failures in a row. `sinceMs` is when this server
+   * noticed.
    */
   services: readonly {
     model: string

@@ -74,7 +74,7 @@ type OwnScope = { accountId: string; keyIds?: string[] }
 /** Finds the scope of a caller. @param person only for a lead: limits the scope to this person of the account */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
-/** Returns all keys of the person, and all keys that replaced, or were replaced by, the presented key (rotation). */
+/** Returns all keys of the presented key's person, and all keys of its line of rotations. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)

@@ -21,7 +21,7 @@ export type RequestFilter = {
   untilMs?: number | undefined
 }
 
-/** The place after which a page begins: the last request of the page before. Both members sort, the latest first. */
+/** The last request of a page, after which the next page begins. Rows are sorted by both members, the latest first. */
 export type RequestPlace = { atMs: number; id: string }
 
 export function fits(row: RequestRow, filter: RequestFilter): boolean {

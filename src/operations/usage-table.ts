@@ -13,7 +13,7 @@ import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, word
 /** The most accounts in one read of figures, and the number of accounts in one read of ledger entries. */
 const [accountsMax, accountsOfEntries] = [500, 5_000]
 
-/** The accounts in the first read, and the rows that later reads should have. Larger reads would only need memory. */
+/** The accounts in the first read, and the rows that later reads should have. Larger reads only need more memory. */
 const [accountsAtFirst, rowsAtOnce] = [10, 200]
 
 /** Columns that can have very many values. Their figures are read account by account. */
