@@ -155,8 +155,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands of this machine send their tokens to loopback, at the port after the listener's. So a fixed port needs
-      // exactly that port.
+      // Commands of this machine send their tokens to loopback, at the port after the listener's. If the listener's
+      // port is fixed, no other port than the next one will do.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls

@@ -52,7 +52,7 @@ export async function createDemo(store: StorePlace): Promise<Demo> {
   }
 }
 
-/** Returns the text for a start that failed after the key was made: the key is shown now or never. */
+/** Returns the text for a start that failed after the key was made. The key cannot be shown later. */
 export function sayMade({ key, account }: Demo): string | undefined {
   return key && `The account "${account}" was made nevertheless. Its key is shown this once: ${key}`
 }

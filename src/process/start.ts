@@ -64,7 +64,7 @@ export type StartedGateway = {
 
 /**
  * Starts a complete gateway in this process, with its listeners and its ledger, which has its own thread. It handles no
- * signals. Of the environment it reads proxies, and variables that the configuration names as `${NAME}`.
+ * signals. From the environment it reads proxies, and variables that the configuration names as `${NAME}`.
  * @throws ConfigError, StoreError, and the errors of listening; then nothing keeps running
  */
 export async function startGateway(options: GatewayOptions): Promise<StartedGateway> {
