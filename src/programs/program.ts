@@ -99,13 +99,13 @@ export type SettingsFile = {
   text: string
   /** In `json` and `toml` files, settings of the user are kept. An `own` file has only our settings and is replaced. */
   format: 'json' | 'toml' | 'own'
-  /** The settings that are lists, by path (`a.b`, empty for the whole file), with the key that identifies entries. */
+  /** For the path of each list in the settings (`a.b`; empty: the whole file), the key that identifies its entries. */
   lists?: Readonly<Record<string, string>>
   /** Paths of settings that an earlier setup may have written. They are removed, except those that `text` has. */
   without?: readonly (readonly string[])[]
 }
 
-/** The context window for programs that require one, if the model's is not known. Nearly all models have this. */
+/** The context window for programs that require one, if the model's is unknown. Nearly all models accept so much. */
 export const contextTokens = 128_000
 
 /** The output limit for programs that require one, if the model's is not known. */
