@@ -34,7 +34,7 @@ type OAuthParts = {
 /** The largest form, in bytes (ruling Y19). */
 const formBytesMax = 16_384
 
-/** The pause (in ms) between looks for the result if another server asks the provider, and the most looks. */
+/** While another server asks the provider: the pause between two looks for its result, in ms, and the most looks. */
 const [lookMs, looksMax] = [150, 40]
 
 /** Makes a response to a program, which must not be cached. */

@@ -7,7 +7,7 @@ export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /** The source of the groups at the sign-in. It shows whether a refresh without groups lacks them by mistake. */
+  /** Where the groups came from at the sign-in. This shows whether a refresh without groups lacks them by mistake. */
   groupsFrom: 'id_token' | 'userinfo' | undefined
   /** The provider's refresh token. It is never shown or sent to a client. */
   refreshToken: string | undefined
