@@ -13,7 +13,7 @@ type VendorCache = {
   least: number
   /** The number of tokens that are read from the cache is rounded down to a multiple of this. */
   step: number
-  /** The number of segments before a mark at whose ends a cached prefix is looked for. */
+  /** How many segments before a mark are searched for the end of a cached prefix. */
   lookBack: number
   livesMs: Lives
 }
