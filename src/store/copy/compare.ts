@@ -93,7 +93,7 @@ function textOf(name: CopiedRegister, row: RegisterRow): string {
   )
 }
 
-/** Returns the ranges of entries that remain to be copied or compared. @param come by account, the last number done */
+/** Returns the ranges still to be copied or compared. @param come by account, the number of the last finished entry */
 export function rangesBehind(tails: readonly ChainEnd[], come: ReadonlyMap<string, number>): EntryRange[] {
   return tails.flatMap(({ accountId, seq }) => {
     const after = come.get(accountId) ?? 0

@@ -56,7 +56,7 @@ export type CopyEnd = {
   /** Returns entries in the order of the ranges, oldest first. */
   readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
-  /** Returns, at one moment, how many entries and references of credits exist, and the sum of all last numbers. */
+  /** Counts entries and references of credits, and adds up the accounts' last entry numbers, all at one moment. */
   count(): Promise<{ entries: number; numbered: number; references: number }>
   /** The first month whose entries are detached. */
   readAwayMonth(): Promise<string | undefined>

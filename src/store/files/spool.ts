@@ -11,7 +11,7 @@ import { syncFolderAside } from './sync.ts'
  * JSON object per line.
  *
  * A line `{"returned":"<request id>"}` names a debit that must be reversed if the database has it (ruling C13). Its
- * client was refused while that was unknown.
+ * client was refused before it was known whether the database has the debit.
  */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`

@@ -9,7 +9,7 @@ import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } f
 import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
-  /** Has a connection for each lane (one call at a time). Writes may be lost, so commits do not wait for the disk. */
+  /** Has a connection for each lane (one call at a time). Lost writes do no harm: commits do not wait for the disk. */
   database: Transaction
   /** Monotonic milliseconds. */
   clockMs(): number
@@ -85,7 +85,7 @@ export class AdmissionDesk {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** When the database last answered a call of this desk. */
   #admittedMs = Number.NEGATIVE_INFINITY
-  /** Whether a request was refused because the database has answered no part of the thread since the request asked. */
+  /** Whether an ask was refused because the database had answered no part of the thread since the ask arrived. */
   #isUnheard = false
   /** The accounts whose asks expired while the database answered no call of this desk (a table may be locked). */
   readonly #refused = new Set<string>()
@@ -145,7 +145,7 @@ export class AdmissionDesk {
     if (wasSilent && !this.#isStoreSilent) this.#options.answer([])
   }
 
-  /** Whether the store gives no answer, whichever account is asked for. A lock of one account's rows does not count (ruling Y16). */
+  /** Whether the whole store is silent. A lock of one account's rows does not count (ruling Y16). */
   get #isStoreSilent(): boolean {
     return this.#isUnheard || this.#refused.size > 1
   }
@@ -185,7 +185,7 @@ export class AdmissionDesk {
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** Puts the account into the next call, which accounts that are added until it starts share. */
+  /** Puts the account into the next call. Accounts that are added before that call starts go into the same call. */
   #want(account: AccountShares): void {
     this.#due.add(account)
     this.#schedule()
