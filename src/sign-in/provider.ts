@@ -7,7 +7,7 @@ export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /** Where the groups came from at the sign-in. This shows whether a refresh without groups lacks them by mistake. */
+  /** The source of the groups at the sign-in. If a refresh has no groups, it shows whether that is a mistake. */
   groupsFrom: 'id_token' | 'userinfo' | undefined
   /** The provider's refresh token. It is never shown or sent to a client. */
   refreshToken: string | undefined
