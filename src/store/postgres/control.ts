@@ -21,8 +21,8 @@ type ControlOptions = {
 }
 
 /**
- * The time between two tries to reach the database, in ms. `lockedMs` applies after a migration that found objects
- * locked. While a migration waits for them, other statements on these objects wait too.
+ * The time between two tries to reach the database, in ms. `lockedMs` applies if a migration found objects locked.
+ * While a migration waits for locks, other statements on these objects wait too.
  */
 const [retryMs, lockedMs] = [100, 5_000]
 

@@ -14,7 +14,7 @@ export class CooldownBoard {
   readonly #say: BoardListener
   readonly #me: () => string
   readonly #told = new Map<string, BoardEntry>()
-  /** Entries that this server wrote but has not read back yet. If one is missing then, another server has lifted it. */
+  /** Entries that this server wrote but has not read back yet. If the table lacks one, another server has lifted it. */
   readonly #written = new Map<string, BoardEntry>()
 
   /** @param me returns the name of this server, for people */

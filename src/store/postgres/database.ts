@@ -23,7 +23,7 @@ export type DatabaseOptions = {
   patienceMs: number
   /** The name in the server's list of sessions. */
   purpose: string
-  /** The longest time of a statement, if it is not `patienceMs`: for changes of the schema. */
+  /** The longest time of a statement, if it differs from `patienceMs`. Changes of the schema take longer. */
   statementMs?: number
   /** An idle connection is closed after this time, in ms; 0: never. Default: 10 s. */
   idleMs?: number
@@ -98,7 +98,7 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
-/** Replaces other modes of TLS by `verify-full`. The driver treats all alike, but writes long warnings about others. */
+/** Writes other TLS modes as `verify-full`. The driver treats them the same, but writes long warnings about them. */
 function withSpelledTls(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
     ? url

@@ -73,7 +73,7 @@ async function climb(
  * The caller holds the lock of the schema.
  *
  * If a wrong clock has put entries of a month into the default partition, the month stays there. That works as well. If
- * a long statement reads the ledger, the next call creates the months.
+ * a long statement reads the ledger, this call creates no months, and the next call tries again.
  * @param monthsBack the number of past months that also get a partition
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {

@@ -51,8 +51,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   })
   const ledger: Ledger = {
     debit: (debit) => settlement.debit(debit),
-    // Without the database no request is admitted, even if no debit waits. A clock in doubt is the more important
-    // reason.
+    // Without the database no request is admitted, even if no debit waits. A clock in doubt is reported first, because
+    // it is the more important reason.
     whyBlocked: (accountId) =>
       (reached.isNow && (accountId !== undefined || !admission.isStoreSilent)) || clock.doubt !== undefined
         ? settlement.whyBlocked(accountId)

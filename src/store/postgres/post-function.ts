@@ -43,7 +43,7 @@ export const noWindow = 'TR200'
 export const postedAlready = 'TR202'
 
 /**
- * Appends entries to the chains of their accounts (ruling C15): debits, credits, and returns, which reverse debits. All
+ * Appends entries to the chains of their accounts (ruling C15): debits, credits, and credits that reverse debits. All
  * are posted or none is. Entries that are posted already, or that their account cannot take, are skipped.
  *
  * Parameters:

@@ -295,7 +295,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Makes entries that reverse debits, if not yet done. Each entry gets the first free reference (rulings C8, C13). */
+/** Makes the entries that reverse debits, unless they exist. Each gets its first free reference (rulings C8, C13). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))

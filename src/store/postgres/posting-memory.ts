@@ -2,8 +2,8 @@
 
 /**
  * The accounts whose locks a call did not get in time. In a shared call such an account would delay the call's other
- * accounts, and calls of other servers for these. So its debits are posted alone, in a lane that no other account uses
- * (Y16).
+ * accounts. Calls of other servers would then wait for those accounts. So its debits are posted alone, in a lane that
+ * no other account uses (Y16).
  */
 export class SlowAccounts {
   /**

@@ -86,8 +86,8 @@ export const usageDialect: UsageDialect = {
 
 /**
  * The id of a request's debit in the ledger. It is the UUID in the request id, which contains the month. A request id
- * of another format gets a UUID that begins with `f`. Read as a time, that is after the year 10,000, so it is in no
- * month.
+ * of another format gets a UUID that begins with `f`. Such a UUID stands for a time after the year 10,000, so it
+ * belongs to no month.
  */
 export function entryIdOf(requestId: string): string {
   const [, hex] = /^req_([0-9a-f]{32})$/.exec(requestId) ?? []

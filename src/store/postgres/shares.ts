@@ -1,7 +1,7 @@
 import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
 import { windowMs } from './admit.ts'
 
-/** An ask (whether a request may run), the time when it expires, and whether it is answered or expired. */
+/** A question whether a request may run, the time when it expires, and whether it is answered or expired. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
 /** The figures of this replica for one scope (an account, key or person), and what the database knows of them. */
@@ -9,7 +9,7 @@ export type Share = {
   readonly scope: string
   /** The sum of the holds (reserved credit) of running requests, and of debits that the ledger does not have yet. */
   heldNanos: bigint
-  /** The start of the window in which `taken` places were taken, in the database's time; 0 if there is none. */
+  /** The start of the window to which `taken` belongs, in the database's time; 0 if there is none. */
   windowMs: number
   taken: number
   /** The figures as they were last written to the database; `unknown` after a call without an answer. */

@@ -4,7 +4,7 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/** The most times to remember besides now: those of accounts whose last entry was dated by a wrong clock. */
+/** The most further times to remember. They come from accounts whose last entry was dated by a wrong clock. */
 const strangeMax = 20
 
 /**

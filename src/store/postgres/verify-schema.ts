@@ -98,7 +98,7 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
 
 /** Reads the definitions of a schema. The name of the schema in them is replaced by ours. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
-  // A user with the same name as our schema would have it in the search path. Definitions would then omit its name.
+  // The default search path has a schema named like the user. If that were our schema, definitions would omit its name.
   await query('SET LOCAL search_path = pg_catalog')
   // Both definitions are written with the same settings, whatever the defaults of the database or the user are.
   await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')

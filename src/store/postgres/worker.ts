@@ -87,7 +87,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Checks the zone again, now that this server has registered and any server that changes the zone sees it. */
+/** Checks the zone again. This server is now registered, so a server that changes the zone sees it. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)
@@ -96,7 +96,7 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // Locked accounts were left out just before. If another account is locked now, this try fails after the usual wait.
+  // Accounts that were locked just before were left out. If another is locked now, this fails after the usual wait.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {

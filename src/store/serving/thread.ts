@@ -28,7 +28,7 @@ type Questions = {
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Looks up keys by digest. They are sent as `changes` before the answer. SQLite's thread sends all changes then. */
+  /** Looks up keys by digest. They are sent as `changes` before the answer. SQLite's thread sends all new changes. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
    * Counts of requests, for reports.

@@ -300,7 +300,7 @@ function rowOf(archive: Archive) {
 /**
  * Moves an archive to another state, and writes an audit record if one is given.
  * @param lock a statement that is run first, if several servers may write audit records
- * @param held the archive as the command left it, if another command may seal it too
+ * @param held if another command may seal the archive too: the archive as this command left it
  * @returns false if its state has changed meanwhile, or if the rows of the month are not all written
  */
 export function* moveArchive(

@@ -149,7 +149,7 @@ function groupColumns(
   }
 }
 
-/** A return is the credit that reverses a debit. It has no tokens, because the tokens were used and still count. */
+/** A credit that reverses a debit has no tokens, because the tokens were used and still count. */
 const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
   ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},

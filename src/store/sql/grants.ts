@@ -8,7 +8,8 @@ import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
  * The spend of a monthly grant (ruling Y20) is the sum of debits and negative credits after the grant's entry. Credits
- * that reverse these debits are subtracted. Reversals of earlier debits are not: such debits did not spend the grant.
+ * that reverse these debits are subtracted. Credits that reverse earlier debits are not, because those did not spend
+ * the grant.
  */
 
 /** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */
@@ -88,7 +89,7 @@ function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): St
   let sum = 0n
   for (let at = 0; at < returns.length; at += debitsMax) {
     const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
-    // A return (a credit that reverses a debit) has the amount of its debit, so the debits are summed.
+    // A credit that reverses a debit has the same amount, so the debits are summed.
     const row = yield* askOne(
       dialect,
       (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e

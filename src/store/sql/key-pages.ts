@@ -23,7 +23,7 @@ type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
 type Condition = (put: Put) => string
 
-/** Reads a page of keys. It takes longer with more keys only if each filter matches many keys, and few match all. */
+/** Reads a page of keys. More keys take longer only if each filter matches many of them, but few match all filters. */
 export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> {
   const filters = filtersOf(dialect, page)
   const select = (few?: Few) => all(query(dialect, readKeyRow, (put) => selectPage(dialect, page, filters, few, put)))
@@ -46,7 +46,7 @@ function filtersOf(
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
   const found = (one: Condition): KeyFilter => ({ parts: [(put) => `${schema}.keys k WHERE ${one(put)}`], test: one })
-  // The first keys of many suspended accounts are found without a list of these accounts.
+  // The first keys of many suspended accounts are found without first listing these accounts.
   const ofSuspended = `${schema}.accounts a CROSS JOIN ${schema}.keys k WHERE k.account_id = a.id AND a.state = 'suspended'`
   const ofState: Record<KeyState, KeyFilter[]> = {
     revoked: [found(() => 'k.revoked_ms IS NOT NULL')],

@@ -56,8 +56,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a debit was returned, that is, reversed by a credit (its return). A top-up of the first release may have
-   * the usual reference of this credit. The credit then has the next free reference (ruling C13).
+   * Whether a credit has reversed the debit of a request. A top-up of the first release may have the usual reference of
+   * this credit. The credit then has the next free reference (ruling C13).
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
@@ -113,7 +113,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     work: (slice: Slice) => StoreStep<boolean>,
   ): StoreStep<void> {
     const column = accountId === undefined ? 'posted_ms' : 'seq'
-    // An index has an account's entries by number. So slices of an account ignore the time, which `work` compares.
+    // An index has an account's entries by number, not by time. So slices ignore the filter's time; `work` checks it.
     const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
     const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
     let rest: Slice = { column, ...(beyond && startAfter(column, first, beyond)) }

@@ -37,7 +37,7 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 
 /**
  * SQL: when the newest entry was posted. A corrected entry was dated too late, so the time of its correction counts
- * instead. Corrections are found at the ends of all accounts, because millions of entries may be dated too late.
+ * instead. The last entries of all accounts are then read, because millions of entries may be dated too late.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (

@@ -193,7 +193,7 @@ const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
 const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
-/** SQL of each sum, over one or more entries. A return (it reverses a debit) subtracts the request and its cost. */
+/** SQL of each sum, over one or more entries. A credit that reverses a debit subtracts the request and its cost. */
 const summed: Record<Exclude<SumName, 'errors'>, string> = {
   ...(Object.fromEntries(
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
@@ -225,7 +225,7 @@ export function findRows(
   return found
 }
 
-/** SQL: whether an entry `e` is a debit, or a return, which reverses a debit. Top-ups are neither. */
+/** SQL: whether an entry `e` is a debit, or a credit that reverses a debit. Top-ups are neither. */
 const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 
 /**

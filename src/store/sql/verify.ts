@@ -175,7 +175,7 @@ export function* verifyLedger(
   }
 }
 
-/** Returns a reader of a table, page by page, while `work` returns true. `first`: the lowest values of a wanted row. */
+/** Returns a function that reads a table from the row `first` on, page by page, as long as `work` returns true. */
 function pagesOf(dialect: Dialect, pageMax: number) {
   return function* (
     { table, columns, joins = '', order }: PagedTable,

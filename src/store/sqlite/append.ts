@@ -106,7 +106,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Without the moment of the last head (a proof), new entries may get earlier times. The service continues anyway.
+    // If the moment of the last head (a proof) is lost, new entries may be dated before it. This is accepted.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }

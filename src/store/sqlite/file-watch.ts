@@ -101,8 +101,8 @@ function readLog(file: number, frames: number, last: LogState | undefined): LogS
   // is at the former end, or in the frames since the last check. So only these frames are read.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
-  // One call reads many frames. Of each frame only the salts are needed, but a call costs more than copying the bytes
-  // between.
+  // One call reads many frames, although only their salts are needed. A further call costs more than copying the bytes
+  // between the salts.
   for (let frame = formerEnd; frame <= frames; frame += framesAtOnce) {
     const count = Math.min(framesAtOnce, frames - frame + 1)
     const bytes = readAt(file, headerBytes + (frame - 1) * frameBytes, count * frameBytes)

@@ -33,7 +33,7 @@ export function lookAt(path: string, timeZone: string): void {
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
-      // An older store has no zone yet, or the server would upgrade it first.
+      // An older store is not checked further, because it has no zone, or because the server would upgrade it first.
       const isUpToDate = readOurVersions(db, path, migrations.length).version >= migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
@@ -70,7 +70,7 @@ export function lookForNewer(path: string): NewerContent | undefined {
   }
 }
 
-/** Names a store so that reading creates no log. SQLite allows that only if nobody writes to the file. */
+/** Returns a name for reading a store without creating a log. SQLite allows that only if nobody writes to the file. */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

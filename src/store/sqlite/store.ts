@@ -68,7 +68,7 @@ export function openStore(
     pruneSome: () => run(pruneSome(dialect)),
     /** @throws StoreError if another zone is recorded (ruling X12) */
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
-    /** Runs work that can wait for another time. It fails at once if another process has the lock. */
+    /** Runs work that can also be done later. It fails at once if another process has the lock. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
     /** The number of frames in the write-ahead log, as this connection knows it. Changes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),

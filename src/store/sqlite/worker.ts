@@ -72,7 +72,7 @@ function start(): void {
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
-  // The folder makes the first commit that writes. If that commit fails, the connection is opened again. Only a trusted
+  // `Folder` makes the first commit that writes. If that commit fails, the connection is opened again. Only a trusted
   // time decides which figures are deleted: an accepted clock, or else the time of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
