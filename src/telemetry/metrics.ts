@@ -341,7 +341,7 @@ function readInState({ snapshots }: Gateway, wanted: 'cooling' | 'trial'): Cause
   return rows.map(({ upstream, cause = '' }) => [upstream, cause, 1])
 }
 
-/** Counts usable upstream accounts for every model of the catalog. Models without any count 0. */
+/** Counts usable upstream accounts for every model of the catalog. A model without a usable account has the count 0. */
 function countAvailable({ snapshots }: Gateway): Map<string, number> {
   const { pool, config } = snapshots.current
   const counts = new Map(config.catalog.entries.map(({ id }) => [id, 0]))

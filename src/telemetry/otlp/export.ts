@@ -2,7 +2,7 @@ import type { OtlpTarget } from '../../config/config.ts'
 import { fetchHttp } from '../../upstream/http-fetch.ts'
 
 /**
- * The most attempts to send a message, and the first wait between two of them, in ms. A collector may ask for another.
+ * The most attempts to send a message, and the wait after the first one, in ms. A collector may ask for another wait.
  */
 const triesMax = 4
 const firstWaitMs = 500

@@ -102,7 +102,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     return writeTraceparent({ traceId: trace.id, spanId: tried.spanId, isSampled: trace.isSampled })
   }
 
-  /** Whether a request is exported. It is not if the caller's trace header says that the trace is not sampled. */
+  /** Whether a request is exported. It is left out if the caller's trace header says that its trace is not sampled. */
   function isSampled({ trace }: CallRecord): boolean {
     return trace === undefined || trace.isSampled
   }
