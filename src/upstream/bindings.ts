@@ -4,7 +4,7 @@ const conversationsMax = 100_000
 /** The number of answers in a row from another account after which a conversation moves to that account. */
 const missesMax = 3
 
-/** The number of slow first bytes in a row after which a conversation leaves a slow account (ruling Y25). */
+/** The number of slow first bytes in a row after which a conversation may leave its slow account (ruling Y25). */
 const slowMax = 2
 
 /** The account that answers a conversation. */

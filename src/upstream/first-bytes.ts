@@ -9,7 +9,7 @@ const timesMax = 50
  * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
  */
 const timesAgeMs = 300_000
-/** The fewest answers of an account, and of its pool, for a usual time. Fewer may all include the time to connect. */
+/** The fewest answers for a usual time of an account, and of its pool. Fewer answers may all include connecting. */
 const [ownMin, poolMin] = [3, 20]
 
 /** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
@@ -54,7 +54,7 @@ export class Usual {
     return Math.max(hangFloorMs[form], hangFactor * (this.#poolMs[form] ?? 0))
   }
 
-  /** Whether a time is slow for the pool. @param ms of a first byte, or usual for an account; undefined if not known */
+  /** Whether a time to first byte is slow for the pool. @param ms one such time, or the usual one of an account */
   isSlow(form: AnswerForm, ms: number | undefined): boolean {
     const poolMs = this.#poolMs[form]
     return ms !== undefined && poolMs !== undefined && ms > Math.max(slowFactor * poolMs, poolMs + noiseMs)

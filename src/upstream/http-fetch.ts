@@ -5,7 +5,7 @@ import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from '
 
 /** A request of `fetchHttp`, and how its origin is reached: proxy and trusted certificates. */
 export type FetchRequest = DialRoute & {
-  /** `GET` if it is left out; any but HEAD and CONNECT. */
+  /** Default: `GET`. HEAD and CONNECT are not supported. */
   method?: string
   headers?: Readonly<Record<string, string>>
   body?: string | Buffer

@@ -69,7 +69,7 @@ export class HttpWay implements ConnectionHost {
   #leaving = 0
   /**
    * The number and time of the last turn of the event loop in which this way sent requests. `#readToMs` is the time of
-   * such a turn before it: all bytes that had come by then have been read.
+   * the turn before that one. All bytes that had come by `#readToMs` have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
@@ -116,7 +116,7 @@ export class HttpWay implements ConnectionHost {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      // A connection whose rest is over may still have unread bytes. The request waits one turn for it, but only once.
+      // A connection whose rest is over may have unread bytes. The request waits one turn for them, but only once.
       else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
         this.#leaving++
         leaveLater({ ...departure, waits: false })

@@ -12,8 +12,8 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 type Wording = {
   pattern: RegExp
   /**
-   * Patterns for numbers outside the match: `before` finds the first number in the text before it, `behind` the last
-   * one after it.
+   * Patterns for numbers outside the match. The number that `before` finds in the text before the match comes first.
+   * The number that `behind` finds after the match comes last.
    */
   before?: RegExp
   behind?: RegExp
