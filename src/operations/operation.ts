@@ -39,7 +39,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   /** The operation in one sentence, which is also its help on the command line. */
   text: string
   cli: readonly Face[]
-  /** The media types of an answer that is not the JSON of `output`. If a wire makes it, it makes the errors too. */
+  /** The media types of an answer that is not the JSON of `output`. A wire that makes it makes the errors too. */
   media?: readonly string[]
   /** Whether the body may be as large as a client's request, because it may contain one. */
   isLarge?: boolean
