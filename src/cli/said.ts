@@ -123,6 +123,7 @@ const said: Record<string, PrintRule> = {
   'session.end': { text: ({ id }: { id: string }) => `${id} has ended` },
   'ledger.list': { text: formatLines },
   'ledger.totals': { text: formatTotals },
+  'ledger.margin': { text: formatTotals },
   'usage.show': { text: formatUsage },
   'statement.show': { text: sayStatement },
   'usage.table': { text: (rows: readonly PrintedRow[]) => formatRows(Object.keys(rows[0]!), rows) },

@@ -84,6 +84,11 @@ const done: Row[] = [
   ['ledger list --until 2020-01-01 S --json', 0, /^\[\]\n$/],
   ['ledger totals S --json', 0, /^\[\{"requests":0,"billed":"0","credited":"6\.500000001",/],
   ['ledger totals --by account S', 0, /acme/],
+  [
+    'ledger margin --by account S',
+    0,
+    /^account +account_name +requests +billed +cost +margin +without_cost\n[\s\S]*\bacme +0 /,
+  ],
   ['ledger verify S', 0, /^the ledger is right\nhead 1\/\S+\n$/],
   ['ledger export --csv S', 0, /^account,account_name,seq,kind/],
   ['ledger export S --json', 0, /^(\{"account":"acct_.*\}\n)+$/],
