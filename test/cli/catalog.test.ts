@@ -277,3 +277,49 @@ test('catalog import updates the known models by their own provider, keeps a sma
   )
   assert.match(added.stdout, /nope: is not in the file/)
 })
+
+test('issue 46.10 an import keeps prices that the file lacks only if they stay right: steps get them, hours do not', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  const peak = '{ name: peak, zone: Asia/Shanghai, hours: "09:00-12:00", times: "2" }'
+  const rates = 'input: "1", output: "2"'
+  const prices = {
+    stepped: `{ ${rates}, cache_write: "1.25", cache_write_12h: "2.5" }`,
+    longer: `{ ${rates}, steps: [{ above: 1000, ${rates} }] }`,
+    short: `{ ${rates} }`,
+    hourly: `{ ${rates}, bands: [${peak}] }`,
+    same: `{ input: "3", output: "4", bands: [${peak}] }`,
+    written: `{ ${rates}, tiers: { flex: { ${rates} } } }`,
+    factored: `{ ${rates}, tiers: { flex: "0.5" } }`,
+  }
+  const models = Object.entries(prices).map(
+    ([id, text]) => `    - { id: ${id}, wire: chat, upstream: far, max_output_tokens: 100, prices: ${text} }\n`,
+  )
+  writeFileSync(path, file.replace('upstreams:', `${models.join('')}upstreams:`))
+  const step = { input: 6, output: 8, tier: { type: 'context', size: 9_000 } }
+  const cost = { input: 3, output: 4 }
+  const listed = Object.keys(prices).map((id) => [
+    id,
+    { limit: { output: 100 }, cost: { ...cost, ...(id === 'stepped' && { tiers: [step] }) } },
+  ])
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify({ far: { models: Object.fromEntries(listed) } }))
+  const told = await runWarm(['catalog', 'import', 'prices.json', '--upstream', 'far', '--yes', '--json'], { cwd })
+  assert.equal(told.code, 0, told.stderr)
+  const { updated, left, notes } = told.json as unknown as Record<'updated' | 'notes', string[]> & { left: object[] }
+  assert.deepEqual(updated, ['stepped', 'short', 'factored'])
+  const why =
+    'has prices by hour or size of input, or written-out prices of a tier or geography, which the file lacks: compare them with the file, and change them by hand'
+  assert.deepEqual(
+    left.filter((one) => JSON.stringify(one).includes('by hour')),
+    ['longer', 'hourly', 'written'].map((id) => ({ id, why })),
+  )
+  assert.match(
+    notes.join('\n'),
+    /^stepped: the file does not tell cache_write above 9000 \([^)]+\), cache_write_12h above 9000 \(/m,
+  )
+  const [, , stepped, longer] = parse(readFileSync(path, 'utf8')).catalog.models
+  assert.deepEqual(stepped.prices.steps, [
+    { above: 9_000, input: '6', output: '8', cache_write: '1.25', cache_write_12h: '2.5' },
+  ])
+  assert.equal(longer.prices.input, '1')
+})

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
-import { type Preset, presets } from '../../catalog/presets.ts'
+import { asObject } from '../../bytes/json.ts'
+import { type Preset, type PriceTexts, presets } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
-import { type ListedModel, readPriceFile } from './price-files.ts'
+import { fillSteps, type ListedModel, readPriceFile } from './price-files.ts'
 import { type Proposal, type ProposeOptions, propose, readSource, today } from './propose.ts'
 
 type ImportOptions = ProposeOptions & { upstream?: string; wire?: ModelWire; profile?: string }
@@ -99,9 +100,10 @@ function takeNamed(
 function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow, plan: ImportPlan): void {
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { max_output_tokens: most, prices, ...others } = figuresOf(found.model)
-  const isDated = Array.isArray(entry['prices'])
-  if (isDated) plan.left.push({ id, why: 'has prices by date: compare them with the file, and change them by hand' })
-  const rest = { ...others, ...(prices && !isDated && { prices }) }
+  const merged = prices && mergePrices(entry['prices'], prices)
+  if (merged && 'why' in merged) plan.left.push({ id, why: `${merged.why}, and change them by hand` })
+  const { texts, gaps = [] } = merged && 'texts' in merged ? merged : {}
+  const rest = { ...others, ...(texts && { prices: texts }) }
   // A maximum below the provider's is the operator's choice, so it is kept.
   const own = entry['max_output_tokens']
   const isChosen = typeof own === 'number' && most !== undefined && own < most
@@ -111,8 +113,25 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
     Object.entries(figures).filter(([key, value]) => !isSameFigure(entry[key], value)),
   ) as typeof figures
   if (Object.keys(changed).length === 0) return
-  note(id, found.model, plan)
+  note(id, { ...found.model, gaps: [...found.model.gaps, ...gaps] }, plan)
   plan.updated.push({ place, figures: changed })
+}
+
+/** Returns the file's prices for an entry, whose other prices stay. `why` says why the entry's prices cannot be changed. */
+function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
+  if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }
+  const own = asObject(there) ?? {}
+  const isOut = (kind: 'tiers' | 'geos') => Object.values(asObject(own[kind]) ?? {}).some(asObject)
+  const bound = [
+    ...(['bands', 'steps'] as const).filter((kind) => own[kind]),
+    ...(['tiers', 'geos'] as const).filter(isOut),
+  ]
+  if (bound.some((kind) => told[kind] === undefined) && !isSameFigure(own, told))
+    return {
+      why: 'has prices by hour or size of input, or written-out prices of a tier or geography, which the file lacks: compare them with the file',
+    }
+  const { steps, gaps } = fillSteps({ ...own, ...told } as PriceTexts)
+  return { texts: { ...told, ...(steps && { steps }) }, gaps }
 }
 
 /** Compares figures as texts: 3, "3" and "3.0" are the same price. */

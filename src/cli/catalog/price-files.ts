@@ -185,17 +185,28 @@ function priced(
 ): Pick<ListedModel, 'prices' | 'gaps'> {
   const { input, output } = rates
   if (input === undefined || output === undefined) return { prices: undefined, gaps: ['a price'] }
-  const base: RateTexts = { ...rates, input, output }
-  const gaps: string[] = []
-  const steps = stepped.flatMap(({ above, rates: own }): StepTexts[] => {
+  const known = stepped.flatMap(({ above, rates: own }) => {
     const from = countOf(above)
-    if (from === undefined) return []
-    const silent = kinds.filter((kind) => base[kind] !== undefined && own[kind] === undefined)
-    gaps.push(...silent.map((kind) => `${kind} above ${from} (the price below is taken)`))
-    return [{ above: from, ...base, ...own }]
+    return from === undefined ? [] : [{ above: from, ...own }]
   })
+  const base: RateTexts = { ...rates, input, output }
+  const { steps, gaps } = fillSteps({ ...base, ...(known.length > 0 && { steps: known }) })
   const hasCalls = Object.keys(calls).length > 0
-  return { prices: { ...base, ...(steps.length > 0 && { steps }), ...(hasCalls && { calls }) }, gaps }
+  return { prices: { ...base, ...(steps && { steps }), ...(hasCalls && { calls }) }, gaps }
+}
+
+type OpenStep = Partial<RateTexts> & { above: number }
+
+/** Gives each step the base prices that it lacks. @returns `gaps`: descriptions of these prices */
+export function fillSteps({ steps, ...base }: RateTexts & { steps?: readonly OpenStep[] }) {
+  const known = kinds.filter((kind) => base[kind] !== undefined)
+  const below = Object.fromEntries(known.map((kind) => [kind, base[kind]])) as RateTexts
+  const gaps = (steps ?? []).flatMap((step) =>
+    known
+      .filter((kind) => step[kind] === undefined)
+      .map((kind) => `${kind} above ${step.above} (the price below is taken)`),
+  )
+  return { steps: steps?.map(({ above, ...own }): StepTexts => ({ above, ...below, ...own })), gaps }
 }
 
 const kinds = Object.keys(litellmKeys) as (keyof RateTexts)[]
