@@ -113,7 +113,7 @@ export type Serving = {
 export type Route = {
   /** The upstream's name in the configuration. */
   upstream: string
-  /** Upstreams with lower numbers are tried first. The others follow if none of these can be used. */
+  /** Upstreams with lower numbers are tried first. Higher numbers follow if no upstream before them can be used. */
   priority: number
   /** The upstream's share of the requests within one priority, whatever its number of accounts. */
   weight: number
@@ -185,7 +185,7 @@ export type FallbackCause = (typeof fallbackCauses)[number]
 
 type Passage = 'pass' | 'refuse'
 
-/** `account`: one key a customer. `conversation`: one key for all conversations of a customer that begin alike. */
+/** `account`: one key per customer. `conversation`: one key for all conversations of a customer that begin alike. */
 export const implicitKeys = ['off', 'account', 'conversation'] as const
 type ImplicitKey = (typeof implicitKeys)[number]
 
