@@ -72,7 +72,7 @@ export function readModelIds(text: string): string[] {
   return ids.filter((id) => typeof id === 'string')
 }
 
-/** A complete response. Times are in ms from the start of the request; `firstByteMs` is that of its body. */
+/** A complete response. Times are in ms from the start of the request; `firstByteMs` is the body's first byte. */
 export type DoctorReply = {
   status: number
   headers: ResponseHeaders

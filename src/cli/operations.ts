@@ -91,7 +91,7 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   return option
 }
 
-/** Returns a field's description: that of a wrapper such as `optional`, or else that of the inner schema. */
+/** Returns a field's description from a wrapper such as `optional`, or else from the inner schema. */
 function describe(schema: z.ZodType): string {
   const { description } = unwrap(schema, (inner) => inner.description === undefined)
   return (description ?? '').replaceAll('`', '"')

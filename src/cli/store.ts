@@ -79,8 +79,8 @@ async function readConfig(config: string | undefined): Promise<Config> {
 }
 
 /**
- * Returns the time zone that the store records. If no server has recorded one, it is that of the configuration, or UTC
- * if the configuration is invalid. Other commands report its mistakes.
+ * Returns the time zone that the store records. If no server has recorded one, the zone of the configuration counts, or
+ * UTC if the configuration is invalid. Other commands report its mistakes.
  */
 async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> {
   const { isRecorded } = await import('../accounts/usage/question.ts')

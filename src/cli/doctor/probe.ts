@@ -8,7 +8,7 @@ export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
-  /** Whether the server is not triwire. A failed check of what only triwire guarantees then does not count. */
+  /** Whether the server is not triwire. Failed checks of things that only triwire guarantees do not count then. */
   isPeer: boolean
 }
 
@@ -17,7 +17,7 @@ export type ProbeFinding = {
   model: string | null
   wire: ClientWire | null
   probe: string
-  /** `none`: nothing failed, but nothing was shown either, such as reasoning of a model without reasoning. */
+  /** `none`: nothing failed, but the feature did not appear, for example because the model does not reason. */
   result: 'ok' | 'none' | 'failed'
   /** The times of the probe's last request, in ms. Null if no answer came. */
   firstByteMs: number | null

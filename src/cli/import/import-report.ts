@@ -3,7 +3,7 @@ export type ImportedSetting = {
   /** The path of the setting, such as `model_list[0].litellm_params.rpm`. */
   setting: string
   fate: 'carried' | 'replaced' | 'left'
-  /** The place of the setting in our configuration, or the reason why it has none. */
+  /** The place of the setting in our configuration, or the reason why there is no place. */
   why: string
 }
 

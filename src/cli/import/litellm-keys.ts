@@ -356,7 +356,7 @@ class KeysPlanning {
     })
     if (right.length > modelsMax)
       this.#notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
-    // If none of the key's models exists here, the key may use no model, instead of all.
+    // If no model of the key exists here, the key may use no model. An empty list would allow all models.
     return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
   }
 

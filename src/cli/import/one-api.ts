@@ -9,7 +9,8 @@ import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-
 type ImportOneApiOptions = WriteOptions & PricingOptions & { until: string }
 
 /**
- * Runs `import one-api` and `import new-api`: channels become models and upstreams, users accounts, and tokens keys.
+ * Runs `import one-api` and `import new-api`. Channels become models and upstreams, users become accounts, and tokens
+ * become keys.
  * @throws Error if the tables cannot be read, or if no model can be carried over
  */
 export async function importOneApi(

@@ -44,9 +44,9 @@ export function readText(file: string, cure: string): string {
 }
 
 /**
- * Reads when keys end, such as 180d or `none`.
- * @returns Unix milliseconds; undefined: never
- * @throws Error
+ * Reads the time when keys end, such as 180d or `none`.
+ * @returns Unix milliseconds; undefined if keys never end
+ * @throws Error for any other text
  */
 export function endOf(text: string, nowMs: number): number | undefined {
   const read = end.safeParse(text)

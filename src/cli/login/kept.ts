@@ -19,7 +19,7 @@ import { readGatewayUrl } from './gateway-url.ts'
 /** The tokens of a sign-in. Times are Unix milliseconds by this machine's clock. */
 export type KeptTokens = {
   access_token: string
-  /** Undefined if the server sent none. The person must then sign in again when the access token expires. */
+  /** Undefined if the server sent none. Then the person must sign in again when the access token expires. */
   refresh_token?: string
   /** The time just before the request for the tokens. */
   obtained_ms: number
