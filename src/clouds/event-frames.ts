@@ -19,8 +19,8 @@ const textType = 7
 
 /**
  * Decodes frames from bytes in pieces of any size (smithy.io/2.0/aws/amazon-eventstream.html, 2026-11). A frame
- * consists of its length, the length of the headers, the CRC-32 of both, the headers, the payload, and the CRC-32 of
- * all that. Numbers are big-endian.
+ * consists of its length, the length of the headers, the CRC-32 of both, the headers and the payload. Last comes the
+ * CRC-32 of everything before it. Numbers are big-endian.
  */
 export class EventFrames {
   readonly #kept: Buffer[] = []

@@ -6,7 +6,7 @@ export type AwsCredentials = { id: string; secret: string; token?: string }
 /** The scope of a signature, apart from the day, which is the day of signing. */
 export type SigningPlace = { region: string; service: string }
 
-/** A request as it is sent: `path` with its query, percent-encoded; headers as names and values in turn. */
+/** A request as it is sent. `path` has its query and is percent-encoded. In `headers`, each value follows its name. */
 export type SignableRequest = {
   method: string
   /** The host, with its port if that is not the usual one. */
@@ -28,11 +28,11 @@ const algorithm = 'AWS4-HMAC-SHA256'
 const signedNames = new Set(['content-type', 'x-goog-cloud-target-resource'])
 
 /**
- * Signs a request by AWS Signature Version 4 (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html,
- * 2026-11). The signature covers `host`, `signedNames`, and all headers that begin with `x-amz`: a proxy changes none
- * of them.
+ * Signs a request by AWS Signature Version 4
+ * (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, 2026-11). The signature covers
+ * `host`, `signedNames`, and all headers that begin with `x-amz`: a proxy changes none of them.
  * @param nowMs Unix milliseconds by the clock of AWS, which accepts a difference of five minutes
- * @returns the headers to add, names and values in turn
+ * @returns the headers to add; each value follows its name
  */
 export function signRequest(
   request: SignableRequest,
