@@ -5,7 +5,7 @@ import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
 /**
- * Lists the keys that differ but that a reload cannot change. They need a restart (ruling X10).
+ * Lists the keys that differ and need a restart, because a reload cannot change them (ruling X10).
  * @param before the configuration at the start
  */
 export function needsRestart(before: Config, next: Config): string[] {
