@@ -34,7 +34,7 @@ export class DirectoryDesk implements Desk {
   readonly answers = { lookUp: (digests: readonly string[]) => this.#inTurn(() => this.#lookUp(digests)) }
   readonly channels = { [changesChannel]: () => void this.#follow().catch(() => {}) }
   readonly #options: DirectoryDeskOptions
-  /** All changes up to this revision were reported; undefined: none was. */
+  /** All changes up to this revision were reported. Undefined if no change was reported yet. */
   #revision: bigint | undefined
   #hasForeignKeys = false
   /** Counts how often all reported changes became void. A read that began at a lower count is outdated. */

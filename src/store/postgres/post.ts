@@ -201,7 +201,7 @@ export async function readBalances(
   return rows.map(({ account_id, balance }) => [account_id as string, balance as bigint])
 }
 
-/** Posts entries of which some may be posted already. */
+/** Posts entries. Some of them may be posted already. */
 async function postNew(
   database: Database,
   entries: readonly NewEntry[],

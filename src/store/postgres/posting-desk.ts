@@ -32,9 +32,9 @@ const retryMs = 100
 const looksApartMs = 1_000
 
 /**
- * The part of its time limit (`patienceMs`) for which a call may wait for a lock of another session.
+ * The part of a call's time limit (`patienceMs`) for which it may wait for a lock of another session.
  *
- * While it waits, a call holds the locks of other accounts. Calls of other servers wait for these in turn. All such
+ * While a call waits, it holds the locks of other accounts, and calls of other servers may wait for those. All such
  * waits together must be shorter than the patience of one call. They must be much shorter than the patience of a debit.
  */
 const lockShare = 0.25

@@ -17,7 +17,7 @@ export type Share = {
 }
 
 /**
- * The figures of this replica for an account, with those of its keys and people that have limits, and the waiting asks.
+ * The figures of this replica for an account and for its keys and people that have limits, with the waiting questions.
  */
 export type AccountShares = {
   readonly own: Share

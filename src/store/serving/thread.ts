@@ -273,7 +273,7 @@ function revive({ kind, message }: CarriedError): Error {
   return kind === 'refused' ? new StoreError(message) : new Error(message)
 }
 
-/** The most news to keep without a listener. A program that only asks for reports listens to none. */
+/** The most news to keep while nobody listens. A program that only asks for reports never listens. */
 const unheardMax = 10_000
 
 type LineNews = { news: keyof News; value: unknown }

@@ -262,7 +262,7 @@ function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boole
   return (yield* ask(dialect, next)).length > 0
 }
 
-/** @returns those of the values that the column contains */
+/** @returns those of `values` that the column contains */
 function* findTaken(
   dialect: Dialect,
   table: 'keys' | 'credits',

@@ -112,7 +112,7 @@ export function conditions(
     const [sign, { postedMs, accountId: id, seq }] = [beyond.first === 'newest' ? '<' : '>', beyond]
     if (accountId !== undefined) parts.push(`e.seq ${sign} ${put(seq)}`)
     else {
-      // The first condition follows from the second one. It makes the database use the index.
+      // The first condition is redundant, but makes the database use the index.
       parts.push(`e.posted_ms ${sign}= ${put(postedMs)}`)
       parts.push(`(e.posted_ms, e.account_id, e.seq) ${sign} (${put(postedMs)}, ${put(id)}, ${put(seq)})`)
     }

@@ -263,7 +263,7 @@ const entryWords: Record<UsageGrouping, string> = {
   code: `''`,
 }
 
-/** Selects rows like those of `selectRows` from the entries. Words are strings, and times quarters of an hour. */
+/** Selects rows like those of `selectRows` from the entries. Words are strings, and times are quarters of an hour. */
 export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, sums }: RowReading): Statement {
   return statement(dialect, (put) => {
     const is = (name: string, words: readonly string[]) => isOneOf(put, entryWords[name as UsageGrouping], words)

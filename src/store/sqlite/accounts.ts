@@ -78,7 +78,7 @@ export function createAccounts(
     return dataVersion.get()!.data_version as bigint
   }
 
-  /** Reads one page of changes. @param revision the last one of the page before; −1n to begin with all accounts */
+  /** Reads one page of changes. @param revision the last revision of the previous page; −1n begins with all accounts */
   function readChanges(revision: bigint): Changes {
     return readTogether(db, () => {
       const end = newest.get()!.revision as bigint
