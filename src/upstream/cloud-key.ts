@@ -278,7 +278,7 @@ function wordsOf(token: CloudToken | undefined): string[] {
 }
 
 /**
- * Returns the route to an endpoint: through the proxy of the upstream, or else through that of the environment. The
+ * Returns the route to an endpoint: through the upstream's proxy, or else through the environment's proxy. The
  * certificates of the upstream are trusted besides the usual ones, because an endpoint is another host.
  */
 function routeTo(address: URL, { proxy, ca }: Pick<Upstream, 'proxy' | 'ca'>, env: SourceAround['env']): DialRoute {

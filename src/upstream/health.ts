@@ -51,7 +51,7 @@ export class Health {
   #tell: Verdict['tell'] = 'broken'
   #isHeard = false
   #trialSinceMs: number | undefined
-  /** The number of cooldowns and new keys so far. The result of a request that began before the last one is ignored. */
+  /** The number of cooldowns and new keys so far. The result of a request that began at a lower number is ignored. */
   #era = 0
   #keyVersion: number | undefined
   /** Whether an operator has disabled the account. Everything known of its health stays. */

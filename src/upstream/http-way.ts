@@ -41,7 +41,7 @@ type WayPlace = {
 type WayRequest = {
   method: string
   path: string
-  /** Names and values in turn: all but `host`, `connection` and the proxy's credentials. */
+  /** All headers but `host`, `connection` and the proxy's credentials. Each value follows its name. */
   headers: readonly string[]
   body: Buffer
   /** Whether to send it on a new connection (faults F-U6). */

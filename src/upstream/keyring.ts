@@ -40,7 +40,7 @@ export function createKeyring(
   /** Keys of earlier configurations, for requests that began under them. They are not renewed. */
   const retired = new Map<string, OwnedKey>()
   return {
-    /** Returns the key as it is known. Starts nothing. */
+    /** Returns the key with its present value. It starts no command and reads no source. */
     keyOf(account: UpstreamAccount): LiveKey {
       const id = idOf(account)
       const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))

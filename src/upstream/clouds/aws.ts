@@ -67,8 +67,8 @@ const awsSources: readonly CloudSource<AwsAccount>[] = [
 ]
 
 /**
- * Takes credentials of AWS. If the account names a role, it returns those of the role.
- * @throws Error that says what was looked for
+ * Takes credentials of AWS. If the account names a role, the credentials of the role are returned.
+ * @throws Error that says which credentials were looked for
  */
 export async function takeAws(account: AwsAccount, around: SourceAround): Promise<CloudToken> {
   const { role, externalId, region, sessionName: session } = account

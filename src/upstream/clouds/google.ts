@@ -32,8 +32,8 @@ const readers: Readonly<Record<string, FileReader>> = {
 }
 
 /**
- * Takes a token of Google. It uses the file of the account, or that of `GOOGLE_APPLICATION_CREDENTIALS`, or else asks
- * the metadata server.
+ * Takes a token of Google, by the file that the account or `GOOGLE_APPLICATION_CREDENTIALS` names. If neither names a
+ * file, the metadata server is asked.
  * @throws Error in words for operators, without a secret
  */
 export async function takeGoogle({ credentialsFile }: GoogleAccount, around: SourceAround): Promise<CloudToken> {
