@@ -103,7 +103,7 @@ export function verifyInstalled(root: string, keyText?: string): InstalledFiles 
   }
 }
 
-/** @returns undefined if the path is not a regular file; a link is not one */
+/** Returns the SHA-256 of a file, in hex. @returns undefined if the path is not a regular file; a link is not one */
 function digestOf(path: string): string | undefined {
   const data = readMaybe(path)
   return data && createHash('sha256').update(data).digest('hex')
@@ -118,7 +118,7 @@ export function readKeyFile(file: string): string {
   return readable(file, () => readFileSync(file, 'utf8'), 'name a file with the public key')
 }
 
-/** @throws NotVerifiable if this user cannot read the file, because unread files cannot be verified */
+/** Reads a path by `read`. @throws NotVerifiable if this user may not, because unread files cannot be verified */
 function readable<T>(
   path: string,
   read: () => T,
