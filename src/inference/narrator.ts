@@ -134,7 +134,7 @@ export class Narrator {
     this.#tell({ type: 'usage', report: merged })
   }
 
-  /** @param reasons true if a reasoning item begins, false if it ends */
+  /** Reports a sign of life. @param reasons true if a reasoning item begins, false if it ends */
   alive(reasons?: boolean): void {
     this.start()
     this.#tell(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })

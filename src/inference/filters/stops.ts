@@ -145,7 +145,7 @@ export function compileStops(stops: readonly string[]): StopPatterns {
   return patterns
 }
 
-/** @returns the state that extends this one by the character; 0 if no such state exists */
+/** Returns the state that extends this one by the character; 0 if no such state exists. */
 function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
   let next = longer[state]!
   while (next !== 0 && code[next] !== character) next = sibling[next]!
