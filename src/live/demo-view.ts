@@ -7,10 +7,10 @@ import { explainDebit } from './explanation.ts'
 /** The file of the demo store. */
 export type DemoFile = {
   state(): Promise<DemoState>
-  /** @returns false if this server does not offer a demo */
+  /** Makes the demo store. @returns false if this server does not offer a demo */
   make(): Promise<boolean>
   remove(): Promise<void>
-  /** @returns undefined if there is no demo */
+  /** Opens the books of the demo store. @returns undefined if there is no demo */
   books(): Promise<Books | undefined>
 }
 

@@ -275,7 +275,7 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
   }
 }
 
-/** @param consoleUrl the address of the console; if it is empty, the link is relative to the console */
+/** Makes a need's notice. @param consoleUrl the console's address; if empty, the link is relative to the console */
 function noticeOf({ id, severity, text, link, command }: Need, consoleUrl: string): NoticedNeed {
   return { id, data: { need: id, severity, text, link: consoleUrl + link, command } }
 }

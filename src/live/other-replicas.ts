@@ -55,7 +55,7 @@ export class OtherReplicas {
   readonly listUnreached = (): string[] =>
     this.#listed.filter((one) => this.#reach(one) === undefined).map(({ name }) => name)
 
-  /** @returns the results of the servers that answer */
+  /** Asks all servers that can be asked now. @returns the results of those that answer */
   async ask<Method extends DoorMethod>(
     method: Method,
     args: Parameters<Running[Method]>,
