@@ -30,7 +30,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const groups = new Map<string, readonly string[]>()
   /** Reported cooldowns of places that this process has not used yet. */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
-  /** Cooldowns that other replicas reported, until they end. */
+  /** The cooldowns that other replicas reported and that have not ended. */
   const met = new Map<string, { by: string; cause: string; untilMs: number }>()
   const cooldowns = new Map<string, Map<string, number>>()
   const wishes = new Wishes()
@@ -191,8 +191,8 @@ const alwaysAllowed = 10
 /**
  * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get
  * twice the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that
- * the first upstream fails. The minute slides: requests of the previous minute count in part, by the share of it that
- * is less than a minute ago.
+ * the first upstream fails. The minute slides: if a third of the previous window lies within the last minute, a third
+ * of its requests counts.
  */
 export class RetryBudget {
   readonly #clockMs: () => number

@@ -28,7 +28,7 @@ export type Search = {
    * The conversation key, scoped to the customer's account. The same key goes to the same upstream account (ruling P6).
    */
   affinity: string | undefined
-  /** Without a key: a digest of the last sealed item. The account that sealed it is chosen (ruling U13). */
+  /** A digest of the last sealed item, if there is no key. The account that sealed the item is chosen (ruling U13). */
   sealed?: string | undefined
   /**
    * Digests that similar requests share, for a request without a key if the model has several accounts (ruling Y24).
@@ -60,7 +60,7 @@ export type ChoiceReason =
   | 'bound'
   /** The conversation's key hashes to this account, and nothing else is known. */
   | 'hashed'
-  /** The request names no conversation, and the account is one of those that requests like it go to (ruling Y24). */
+  /** The request names no conversation, and the account is one of those to which similar requests go (ruling Y24). */
   | 'alike'
   /** The request names no conversation, so the account is chosen at random, by weight. */
   | 'spread'
@@ -76,7 +76,10 @@ export type ChosenTarget = {
   moved?: MovedFor | undefined
 }
 
-/** `failed`: the account was tried for this request. `off`: it is disabled, or has no key. `preferred`: one of a better priority works again. */
+/**
+ * `failed`: the account was tried for this request. `off`: it is disabled, or has no key. `preferred`: an account of a
+ * better priority works again.
+ */
 export type MovedFor = 'failed' | 'off' | 'cooling' | 'hanging' | 'slow' | 'preferred'
 
 /** The client's error if no target can be tried. */
@@ -298,8 +301,8 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a conversation key, any account may have sealed items of the history, which only it can open. The last
-  // attempt leaves them out: if its account refused them, no other attempt could follow.
+  // Without a conversation key, any account may have sealed items of the history, and only that account can open them.
+  // The last attempt leaves them out: if its account refused them, no other attempt could follow.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -347,7 +350,7 @@ function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTa
   return (place) => outside.get(place)
 }
 
-/** The number of enabled places of the best priority that has any. Only these get requests. */
+/** The number of enabled places of the best priority that has an enabled place. Only these places get requests. */
 function firstOn(places: readonly RankedTarget[]): number {
   const on = places.filter(isOn)
   return on.filter(({ priority }) => priority === on[0]!.priority).length
@@ -356,7 +359,7 @@ function firstOn(places: readonly RankedTarget[]): number {
 /** The factor for the score of a place outside the width. Scores differ by a factor of at most some billions. */
 const outsideShare = 1e-12
 
-/** Whether another request is trying the account, which is on trial, so that this one goes elsewhere (ruling Y25). */
+/** Whether the account is on trial and another request is trying it. Then this request goes elsewhere (ruling Y25). */
 function isHeldBack(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -440,7 +443,8 @@ function furtherPriority(
 }
 
 /**
- * Returns the error when all enabled accounts cool: `capacity` with the shortest wait if any has none left (U1, R6).
+ * Returns the error when all enabled accounts cool. If any of them lacks capacity, it is `capacity`, with the shortest
+ * wait (U1, R6).
  */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
@@ -482,7 +486,7 @@ type StayParts = {
   places: readonly RankedTarget[]
   conversation: string | undefined
   likeness: Likeness | undefined
-  /** Whether conversations are remembered: only if there is a choice. */
+  /** Whether conversations are remembered: only if there is a choice of accounts. */
   isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
@@ -495,7 +499,7 @@ export class Stay {
   readonly #visit: Visit
   readonly #wait: Wait
   #hasBegun = false
-  /** The account is slow, and so was the first byte. */
+  /** Whether the account is slow and the first byte of this answer was slow too. */
   #isSlow = false
   #isTold = false
   #isWell = false

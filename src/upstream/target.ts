@@ -54,7 +54,7 @@ export function headersOf(target: Target, request: UpstreamRequest): string[] {
  * so that no request carries one provider's key to another (U14). An upstream may have its own header for the key
  * (ruling P8).
  * @param headers all other headers, each name followed by its value. A signature covers some of them
- * @returns no header if the account has no key, as local servers need none.
+ * @returns no header if the account has no key. Local servers, for example, need none.
  */
 export function credentialOf(
   target: Target,

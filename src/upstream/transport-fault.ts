@@ -39,7 +39,7 @@ export function judgeTransport(error: Error, unheardMs?: number): TransportFault
   }
 }
 
-/** Judges why a connection could not be made. If the code does not say it, the failed system call does (ruling U1). */
+/** Judges why a connection could not be made, by the error's code, or else by the failed system call (ruling U1). */
 export function judgeDial(error: Error, isSecured: boolean, isProxied: boolean): TransportFault {
   const fault = judgeDirectDial(error, isSecured)
   const isOwn = fault.cause === 'upstream_tls' || fault.cause === 'no_descriptors'

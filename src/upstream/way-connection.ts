@@ -27,7 +27,7 @@ export interface ConnectionHost {
   readonly name: string
   /** The host that answers, with its port. */
   readonly host: string
-  /** Requests go to a proxy itself, so its own answers come on the same connection as the origin's. */
+  /** Whether requests go to a proxy itself. Its own answers then come on the same connection as the origin's. */
   readonly isForwarded: boolean
   readonly terms: ConnectionTerms
   /** Takes a connection that is free for another request. */

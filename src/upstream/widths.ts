@@ -8,7 +8,7 @@ import type { Likeness } from '../inference/likeness.ts'
  */
 const ratesMax = 10_000
 
-/** The time in which a rate falls to 1/e, in ms. Rates of a model are used when it has had requests for this long. */
+/** The time in which a rate falls to 1/e, in ms. A model's rates are used once it has had requests for this long. */
 const decayMs = 60_000
 
 /**
@@ -24,9 +24,9 @@ class Rate {
   /** Until this time the preamble has one more place, because one of its places was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked: usually the rate's own. A preamble that came in a model's first minute
-   * uses the first preamble with the same tools. This ends when it has been unused for longer than the prompt cache
-   * lives.
+   * The preamble by which places are ranked: usually the preamble of this rate. A preamble that came in a model's first
+   * minute uses the first preamble with the same tools. This ends when the preamble has been unused for longer than the
+   * prompt cache lives.
    */
   name = ''
 
