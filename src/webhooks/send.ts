@@ -84,7 +84,7 @@ export class Lane {
     this.#clockMs = clockMs
   }
 
-  /** @returns the result of sending the message, or, if too many wait, the time in ms after which to offer it again */
+  /** Sends a message in its turn. @returns the result, or, if too many wait, when to offer the message again, in ms */
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs

@@ -15,7 +15,7 @@ export type Tries = {
 
 type Left = { count: number; dueMs: number }
 
-/** @property afterMs the time until the next try at any of the receivers, in ms */
+/** The progress of a message. @property afterMs the time until the next try at any of the receivers, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
 /** Pauses between tries at a receiver, in ms. The last one repeats. */
@@ -27,7 +27,7 @@ export function readTries(text: string | undefined): Tries {
   return { ...untried, ...(text === undefined ? {} : (JSON.parse(text) as Partial<Tries>)) }
 }
 
-/** @param count the number of failed tries so far */
+/** Returns the pause before the next try at a receiver. @param count the number of failed tries so far */
 export function pauseMs(count: number): number {
   return pausesMs[Math.min(count, pausesMs.length - 1)]!
 }

@@ -66,7 +66,7 @@ type Receiver = Webhook & {
 
 type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 
-/** Stores the progress of a message; `undefined` if no receiver is left, to delete the message. */
+/** Stores the progress of a message. It is called with undefined, to delete the message, if no receiver is left. */
 type Keep = (next: Next | undefined) => Promise<void>
 
 export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {
@@ -293,7 +293,7 @@ class Teller implements Webhooks {
     })
   }
 
-  /** @returns undefined if the message was not sent, or was cut off, because this process ends */
+  /** Sends a message to one receiver. @returns undefined if the end of this process prevented or cut the sending */
   async #send(one: Receiver, { id }: WebhookMessage, body: string): Promise<SendResult | undefined> {
     if (this.#isClosed) return undefined
     const nowMs = this.#parts.gateway.nowMs()
