@@ -57,6 +57,7 @@ export type ClientHalf = {
   /** The keys of a request whose values pass as the client's own JSON text, unparsed (ruling T16). */
   keptKeys: KeptKeys
   /**
+   * Decodes a client's request to the form that all wires share.
    * @param body the body of a request that has passed `checkFields`
    * @throws GatewayError 400 with the top-level field as `param`, if a value is invalid or cannot be carried
    */
@@ -87,7 +88,7 @@ export type ModelHalf = {
   versionHeaders?: VersionHeaders
   /** Whether models sign their reasoning, and want the signature back in the next turn (ruling T7). */
   signsReasoning: boolean
-  /** @throws GatewayError 400 naming the client's field, if this wire or model cannot express it */
+  /** Encodes a request for a model. @throws GatewayError 400 naming a client's field that it cannot express */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /**
    * Creates a decoder for one answer of a model. `end()` means that the upstream closed the connection cleanly. The
@@ -105,7 +106,7 @@ export type RequestFacts = WireSpeech & {
   isCapRequired: boolean
   /** The field of the conversation key, if the wire has one (spec 4.1). */
   cacheKey?: string
-  /** @throws GatewayError 400 for fields that only this wire refuses, whatever the model */
+  /** Checks what only this wire refuses, whatever the model. @throws GatewayError 400 */
   check?: (body: ClientBody) => void
 }
 
@@ -116,7 +117,7 @@ export type VersionHeaders = { spellings: readonly string[]; versionDefault: str
  * The exchange within one wire: the gateway edits the request and inspects the answer as it passes (rulings P1, P2).
  */
 export type Native = {
-  /** @throws GatewayError 400 for requests that the specification refuses on this wire */
+  /** Edits a request for a model of this wire. @throws GatewayError 400 if the specification refuses the request */
   adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest
   /** Absent if the wire has no sealed parts. */
   sealing?: Sealing

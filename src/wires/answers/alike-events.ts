@@ -27,7 +27,7 @@ export class AlikeEvents {
   #left = learnedMax
   #isAlike = false
 
-  /** @throws JsonError, SyntaxError */
+  /** Parses the JSON of one event. @throws JsonError, SyntaxError */
   parse(text: string): unknown {
     const value = this.#mould && fill(text, this.#mould)
     this.#isAlike = value !== undefined

@@ -236,7 +236,7 @@ export class ProducedText {
   #characters = 0
   #reasoningCharacters = 0
 
-  /** @param raw the inside of a JSON string, as written in a frame */
+  /** Counts a text. @param raw the inside of a JSON string, as written in a frame */
   addRaw(raw: string): void {
     this.#note(raw.length)
     this.#raw += raw

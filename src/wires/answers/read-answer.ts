@@ -141,13 +141,13 @@ export abstract class AnswerDecoder implements Decoder {
 
   abstract readonly isEnough: boolean
 
-  /** @param object the parsed data of the frame */
+  /** Reads one frame of a stream. @param object the parsed data of the frame */
   protected abstract read(object: JsonObject, frame: SseFrame): void
 
-  /** @param isMarked true if an end mark was received; false if only the connection ended */
+  /** Ends the answer. @param isMarked true if an end mark was received; false if only the connection ended */
   protected abstract close(isMarked: boolean): void
 
-  /** @param text the body as received */
+  /** Reads a whole answer. @param text the body as received */
   protected abstract readWhole(body: JsonObject, text: string): void
 
   push(frame: SseFrame): AnswerEvent[] {

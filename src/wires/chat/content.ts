@@ -225,7 +225,7 @@ function isPlain(value: unknown): boolean {
   return args == null ? argumentsIn(call) === undefined : typeof args === 'string'
 }
 
-/** @param source returns the exact text of the call's arguments, if they are no string */
+/** Returns a call in the wire's own form. @param source returns the exact text of arguments that are no string */
 function plainCall(call: JsonObject, source: () => string | undefined): JsonObject {
   const {
     function: fn,

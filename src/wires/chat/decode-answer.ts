@@ -70,7 +70,7 @@ export class ChatDecoder extends AnswerDecoder {
     return true
   }
 
-  /** @param text the chunk as received; arguments written as objects are copied from this text */
+  /** Reads the choices. @param text the chunk as received; arguments written as objects are copied from this text */
   #choices(chunk: JsonObject, key: 'delta' | 'message', text: string) {
     for (const choice of choicesOf(chunk)) {
       if (!isOurs(choice)) continue

@@ -57,7 +57,7 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
   }
 }
 
-/** @param messages receives the messages of each turn */
+/** Makes the function that encodes one turn. @param messages receives the messages of each turn */
 function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Turn) => void {
   return (turn) => {
     if (turn.by === 'operator') messages.push(encodeOperator(turn, profile))

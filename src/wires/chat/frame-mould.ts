@@ -99,7 +99,7 @@ type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst:
 type MouldSample = {
   frame: RawFrame
   shown: string
-  /** The frame's data as one line. All other offsets refer to this text. */
+  /** The frame's data as one line. All ranges and edits refer to this text. */
   data: string
   edits: readonly Edit[]
   /** The ranges of each delta's text, without quotes. Some servers write a text twice. */
@@ -127,7 +127,7 @@ export class FrameMould {
   readonly #literals: { raw: string; shown: string }[] = []
   readonly #holes: Hole[] = []
 
-  /** @returns undefined if the frame cannot become a mould */
+  /** Makes a mould of a frame. @returns undefined if the frame cannot become a mould */
   static of(sample: MouldSample): FrameMould | undefined {
     const { frame, shown, data, texts } = sample
     const mould = new FrameMould(sample)

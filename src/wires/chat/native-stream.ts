@@ -143,8 +143,8 @@ export class ChatNativeStream extends NativeStream {
     const usages = told.map(({ learned, usages }) =>
       usages.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) })),
     )
-    // A usage may name a service, such as a tier. If the chunk names one too, that is read first. So the piece is
-    // parsed.
+    // A usage may name a service, such as a tier. A service that the chunk itself names must be read before that one.
+    // So the piece is parsed.
     if (!usages.flat().every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
     this.events += events
     for (const { learned, words, args } of runs) {
@@ -156,7 +156,7 @@ export class ChatNativeStream extends NativeStream {
     return shown
   }
 
-  /** @param texts the texts of each choice */
+  /** Keeps a mould of a parsed chunk, unless the chunk is unusual. @param texts the texts of each choice */
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly (readonly string[])[]): void {
     const choices = objectsOf(patch.value['choices'])
     const speaking = choices.filter((_, i) => texts[i]!.length > 0)
@@ -179,7 +179,7 @@ export class ChatNativeStream extends NativeStream {
       this.#moulds = [{ mould, stage: this.stage, calls, places }, ...this.#moulds].slice(0, mouldsMax)
   }
 
-  /** @returns the texts of each choice */
+  /** Counts the texts of a chunk for the bill. @returns the texts of each choice */
   #count(choices: readonly Record<string, unknown>[]): string[][] {
     for (const { index = 0, finish_reason: reason } of choices)
       if (!this.#ended.get(index) && (this.#ended.has(index) || this.#ended.size < choicesMax))

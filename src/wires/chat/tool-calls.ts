@@ -49,7 +49,7 @@ export class ToolCalls {
     this.#toolNames = toolNames
   }
 
-  /** @param kept returns the exact text of arguments that are an object instead of a string */
+  /** Reads a fragment. @param kept returns the exact text of arguments that are an object instead of a string */
   push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
@@ -112,7 +112,7 @@ export class ToolCalls {
     return onlyOne(this.#unnumbered)
   }
 
-  /** @returns undefined if there are too many calls; then the answer has failed */
+  /** Adds a call. @returns undefined if there are too many calls; then the answer has failed */
   #create(): ToolCall | undefined {
     if (this.#calls.length >= callsMax) {
       this.#narrator.fail(tooMany)
@@ -242,7 +242,7 @@ export function argumentsHolder(call: JsonObject): JsonObject {
   return fn && fn['arguments'] !== undefined ? fn : call
 }
 
-/** @returns undefined for a blank or missing text */
+/** Returns a text as it is. @returns undefined for a blank or missing text */
 function wordOf(value: unknown): string | undefined {
   const word = stringOf(value)
   return word?.trim() ? word : undefined

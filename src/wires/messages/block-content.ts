@@ -39,7 +39,7 @@ export type StartContent = {
   signature: string
 }
 
-/** @param source returns the exact text of a call's input; called only if there is an input */
+/** Reads a block's start. @param source returns the exact text of a call's input; called only if there is an input */
 export function readStart(block: JsonObject, source: () => string | undefined): StartContent {
   const start: StartContent = { emptied: new Map(), deltas: [], input: '', signature: '' }
   const type = `${block['type']}`

@@ -134,7 +134,7 @@ export class BlockOrder {
     return ending + shown + content.deltas.map((delta) => this.#write(begun, delta)).join('')
   }
 
-  /** @param came the frame as received; `frame` may have an event line that we added */
+  /** Handles a delta. @param came the frame as received; `frame` may have an event line that we added */
   delta(frame: RawFrame, data: string, event: JsonObject, came: RawFrame): string | undefined {
     const number = event['index']
     let block = this.#numbers.get(number)
@@ -365,7 +365,7 @@ function aroundText(frame: RawFrame, member: string, value: unknown): AroundText
   return { start: frame.slice(0, at), end: frame.slice(at + raw.length) }
 }
 
-/** @param emptied new values for members of the block */
+/** Returns a frame with the number that the client sees. @param emptied new values for members of the block */
 function renumbered(frame: RawFrame, data: string, shownAs: number, emptied?: ReadonlyMap<string, string>): string {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['index', `${shownAs}`]]))

@@ -176,7 +176,7 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     if (removed.delete(name)) sinceOf.set(name, place)
   }
 
-  /** @returns the tool's name */
+  /** Reads a declared tool. @returns the tool's name */
   function readEntry(entry: unknown, at: string, isLate: boolean): string {
     const words = readObject(entry, at)
     // Known tools are recognised by type, never by name: a client's own function may be called web_search (R-HOSTED).

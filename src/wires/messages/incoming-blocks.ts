@@ -63,7 +63,7 @@ export class IncomingBlocks {
     this.#cumulative = cumulative
   }
 
-  /** @param input returns the exact text of a call's input; called only if there is an input */
+  /** Reads a block's start. @param input returns the exact text of a call's input; called only if there is an input */
   start(number: unknown, block: JsonObject, input: () => string | undefined) {
     if (!this.#giveUp(number)) return this.#narrator.fail(unreadable())
     if (this.#blocks.size >= blocksMax) return this.#narrator.fail(tooMany)

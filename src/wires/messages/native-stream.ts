@@ -133,7 +133,7 @@ export class MessagesNativeStream extends NativeStream {
     return text === undefined || text.includes('content_block_delta') ? this.#shown(text) : text
   }
 
-  /** @param text undefined if the event is not allowed here */
+  /** Notes that the client is shown a text. @param text undefined if a block cannot be read, which fails the answer */
   #shown(text: string | undefined): string {
     if (text === undefined) this.break('a block cannot be read')
     else if (text !== '') this.show()

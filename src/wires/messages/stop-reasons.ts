@@ -33,6 +33,7 @@ export function decodeStopReason(raw: string | undefined): StopReason {
 }
 
 /**
+ * Returns the `stop_reason` for a client.
  * @param refuses whether the answer has a refusal block. This wire has no such block, so the stop reason must show
  * the refusal.
  */

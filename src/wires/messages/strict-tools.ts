@@ -62,7 +62,10 @@ export function createStrictness(
   }
 }
 
-/** @returns undefined for a schema with too many parts; a schema that is referenced several times counts each time */
+/**
+ * Adds the quantities of a schema. A schema that is referenced several times counts each time.
+ * @returns undefined for a schema with too many parts
+ */
 function addWeight({ tools, optional, unions }: Weight, { source }: RawJson): Weight | undefined {
   const root = asObject(JSON.parse(source)) ?? {}
   const waiting: unknown[] = [root]

@@ -10,13 +10,13 @@ import { invalidField, wrongType } from './refusals.ts'
  * model share a wire, the model judges everything else. Decoders rely on these checks and do not repeat them.
  */
 
-/** @throws GatewayError 400 if `model` is missing or not a string (spec 7.3) */
+/** Reads the name of the model. @throws GatewayError 400 if `model` is missing or not a string (spec 7.3) */
 export function readModelId(body: ClientBody): string {
   if (body.isString('model')) return body.value('model') as string
   throw invalidField('model', 'The field model is required and must be a string: name a model from GET /v1/models.')
 }
 
-/** @throws GatewayError 400 that names the first field that breaks a rule (ruling R10) */
+/** Checks the fields of a request. @throws GatewayError 400 naming the first field that breaks a rule (ruling R10) */
 export function checkFields(client: ClientHalf, body: ClientBody): void {
   const { caps, isCapRequired, check } = client.request
   checkConversation(client, body)
@@ -33,7 +33,7 @@ export function checkFields(client: ClientHalf, body: ClientBody): void {
   check?.(body)
 }
 
-/** @throws GatewayError 400 if the conversation is missing or has a wrong type */
+/** Checks the field of the conversation. @throws GatewayError 400 if it is missing or has a wrong type */
 export function checkConversation(client: ClientHalf, body: ClientBody): void {
   const { field, kinds, mayBeText } = client.request.conversation
   if (body.isArray(field) || (mayBeText && body.isString(field))) return
@@ -118,7 +118,7 @@ function wordsOf(content: unknown): string {
     .join('\n')
 }
 
-/** @throws GatewayError `invalid_cache_key` (spec 7.3). */
+/** Checks the length of a conversation key. @throws GatewayError `invalid_cache_key` (spec 7.3) */
 function checkLength(param: string, key: string): void {
   if (key.length <= keyCharactersMax) return
   let characters = 0

@@ -26,8 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys given if the body may be decoded: the keys whose values are kept as source text. The same scan finds
-   *   these values
+   * @param keys the keys whose values are kept as source text. They are given if the body may be decoded, and the same
+   *   scan finds these values
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -139,7 +139,7 @@ export class ClientBody {
   }
 }
 
-/** @param param the decoded name of the member, or the beginning of a long name */
+/** Makes the error for a repeated member. @param param the member's decoded name, or the beginning of a long name */
 function repeated(param: string): GatewayError {
   return new GatewayError('invalid_body', `The field ${param} occurs twice in the request body: send it once.`, {
     param,

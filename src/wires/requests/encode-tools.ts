@@ -76,7 +76,7 @@ function encodeChoice(choice: OfferedTools, nesting: Nesting): unknown {
   }
 }
 
-/** @param strict the value of `strict` if the client set none */
+/** Writes the format of the answer. @param strict the value of `strict` if the client set none */
 export function encodeFormat(format: OutputFormat, nesting: Nesting, strict?: boolean): unknown {
   switch (format.kind) {
     case 'text':

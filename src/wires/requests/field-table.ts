@@ -17,7 +17,7 @@ export type FieldFacts = {
   always?: NotedFate
   /** Set if the field is refused with every value but null: the rest of the error text, after the field's name. */
   refusal?: string
-  /** Set if the field is a scalar, a single value. */
+  /** Set if the field is a scalar (a single value). */
   scalar?: ScalarRow
   /** The type of a field that no other wire has. A value of another type is refused, although the field is dropped. */
   kind?: ScalarRow['kind']

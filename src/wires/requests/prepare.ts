@@ -13,7 +13,7 @@ import { refuse } from './refusals.ts'
 
 /** A request with all preparations common to the encoders of every wire. */
 export type Prepared = {
-  /** The client's field that holds the conversation. Lists of changed fields, called losses, name it. */
+  /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
   conversationField: string
   preamble: OperatorTurn[]
   /** The last turn of the preamble (the leading operator turns), if the gateway has added lines to it. */
@@ -40,7 +40,7 @@ type WireLimits = {
   takesBlankStops: boolean
 }
 
-/** @throws GatewayError 400 for a tool, a choice or a format that the model cannot support */
+/** Prepares a request for the encoders. @throws GatewayError 400 for a tool, choice or format that the model lacks */
 export function prepareRequest(request: InferenceRequest, model: Model, limits: WireLimits): Prepared {
   const { profile } = model
   beginBody()

@@ -7,7 +7,7 @@ import { type ErrorDetail, GatewayError } from '../../errors.ts'
  * the path.
  */
 
-/** @param message the whole text @param details further facts that SDKs read */
+/** Makes the error for a field. @param message the whole text @param details further facts that SDKs read */
 export function invalidField(path: string, message: string, details?: ErrorDetail['details']): GatewayError {
   return new GatewayError('invalid_body', message, { param: topLevel(path), ...(details && { details }) })
 }
@@ -17,6 +17,7 @@ export function wrongType(path: string, type: string): GatewayError {
 }
 
 /**
+ * Refuses the value at a path.
  * @param text the mistake at this path, and its cure
  * @param param the top-level field to change, if it differs from the path's
  * @throws GatewayError 400 `invalid_body`

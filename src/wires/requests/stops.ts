@@ -18,7 +18,7 @@ export function readStops(value: unknown, at: string): string[] {
   return stops
 }
 
-/** @throws GatewayError 400 if the sequence is too long */
+/** Checks one stop sequence, and returns it. @throws GatewayError 400 if the sequence is too long */
 export function checkStop(stop: string, at: string): string {
   // A text has at least half as many code points as UTF-16 units, and at most as many. So code points are counted only
   // for a length in between.

@@ -51,8 +51,8 @@ type UnsaidContent = {
 
 /**
  * The content removed from start events (ruling Y3). Deltas of the same item either repeat the content or continue it.
- * If they continue it, the content is put before the first delta. Content is lost for clients if neither a delta nor an
- * end event for its place has it.
+ * If they continue it, the content is put before the first delta. Clients lose content that no delta and no end event
+ * for its place contains.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []

@@ -59,7 +59,7 @@ function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profil
   return { reasoning: { effort: isOn ? reasoning.level : 'none', summary: wantsSummary ? 'auto' : undefined } }
 }
 
-/** @param scalars the scalars that are members of `text` */
+/** Writes the field `text`. @param scalars the scalars that are members of `text` */
 function encodeText({ format }: Prepared, scalars: unknown): unknown {
   // `strict` is always sent. If it is omitted, the upstream chooses: it is strict where the schema allows it.
   const encoded = encodeFormat(format, 'beside', false)

@@ -36,7 +36,7 @@ export function encodeInput(
   return { instructions: sent(joinTexts(texts, '\n\n')), input }
 }
 
-/** @param input receives the items of each turn */
+/** Makes the function that encodes one turn. @param input receives the items of each turn */
 function createTurnEncoder(
   request: InferenceRequest,
   prepared: Prepared,

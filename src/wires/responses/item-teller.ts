@@ -216,7 +216,7 @@ export class ItemTeller {
 /** Types of items that record a provider's own work. They are no part of the answer itself. */
 const providerWork = /_call$|^mcp_|^compaction|_output$/
 
-/** @property place the part's place in its item */
+/** The text of a part of an item. @property place the part's place in its item */
 type PlacedText = { place: string; text: string }
 
 /**

@@ -85,7 +85,7 @@ export class MissingMembers {
     return this.#write(type, patch.value, { item_id, output_index, [index]: patch.value[index] ?? 0, part: shown })
   }
 
-  /** @param patch an event for which `concerns` returned true */
+  /** Adds the members that an event lacks. @param patch an event for which `concerns` returned true */
   fill(name: string, patch: JsonPatch): void {
     const event = patch.value
     const values = new Map<string, string>()

@@ -43,7 +43,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
     compact(): void {
       text.compact()
     },
-    /** @param whole the item as `whole` returned it: sealing it again would give another envelope (ruling P7) */
+    /** Ends the item. @param whole the result of `whole`: sealing again would give another envelope (ruling P7) */
     stop(write: WriteEvent, whole: string): string {
       const words = JSON.stringify(text.toString())
       let events = ''

@@ -106,7 +106,7 @@ export class SaidCalls {
     return this.#item(item, `${place}`, call)
   }
 
-  /** @param call the call as described by earlier events, if there were any */
+  /** Returns the members that a call's item lacks. @param call the call as earlier events have described it, if any */
   #item(item: JsonObject, place: string, call?: SaidCall): Map<string, string> | undefined {
     const member = inputMembers[`${item['type']}`]
     const values = new Map<string, string>()

@@ -9,7 +9,7 @@ import { wrongType } from '../requests/refusals.ts'
 
 const cure = 'The service keeps nothing between requests: send the whole conversation in input.'
 
-/** @throws GatewayError 400 for a field that needs a stored conversation */
+/** Refuses a body with a field that needs stored data. @throws GatewayError 400 naming the field */
 export function checkStateless(body: ClientBody): void {
   for (const field of ['previous_response_id', 'conversation']) {
     if (body.has(field)) throw unsupported(field, `The field ${field} is not supported. ${cure}`)
