@@ -15,8 +15,8 @@ export function writePage({ cells: found, stories }: Results, isCut: boolean): s
 
 This page shows which agents and SDKs work with the gateway. These programs are unpatched, come from npm, PyPI and Go's modules,
 and use the settings that \`triwire setup\` prints for them. \`npm run test:clients\` runs all of them
-${isCut ? 'in a network with only a loopback interface' : 'with telemetry off'}; the simulator plays the model. Each cell of the tables shows the last
-run of the client's version that is named in its row.
+${isCut ? 'in a network with only a loopback interface' : 'with telemetry off'}, and the simulator plays the model. Each cell of the
+tables shows the last run of the client's version in its row.
 
 **Agents** do one task of four turns. The agent writes two files in parallel, reads them with a command, reads a file with its
 own tool, and answers. The tools really run. A cell passes under these conditions:
@@ -24,7 +24,7 @@ own tool, and answers. The tools really run. A cell passes under these condition
 - the files exist, and the answer is shown;
 - the model got four streamed requests on its own wire, with every tool result;
 - all four requests had the same conversation key, if the agent sends one;
-- the requests asked for reasoning, if the agent can.
+- the requests asked for reasoning, if the agent can ask for it.
 
 The agents then repeat the task with a model that [fails once](#when-the-model-fails-once), for each kind of failure.
 
@@ -46,46 +46,46 @@ Each cell has two figures:
 - **Cost** is the cost of the whole run in credits, from the ledger. A million tokens cost 3 credits for input, 0.30 read from cache, 3.75
   written to cache, and 15 for output.
 - **Cached** is the share of the input that was read from cache. A model of the messages wire caches only content that the
-  request marks. On the same wire, the client must mark it. Between different wires, the gateway marks it if the request has a
-  conversation key, tools or an earlier answer (T5). So a client of the messages wire has 0 % with a messages model if it marks
-  nothing. A run of one request has 0 % too.
+  request marks. If client and model use the same wire, the client must mark the content. Otherwise the gateway marks it if the
+  request has a conversation key, tools or an earlier answer (T5). So a client of the messages wire has 0 % with a messages
+  model if the client marks nothing. A run of one request has 0 % too.
 
-One client shows figures that differ from those it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in
+One client shows other figures than it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in
 \`message_delta\` on the messages wire. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\` and no
 cached tokens. If the model speaks another wire, that input is an estimate (T1). The figures in the stream itself are right, and
 so are the figures that LangChain shows for JSON answers.
 
 ${table(cells)}
 
-On chat and responses, Qwen Code does not ask unknown models for reasoning. On messages, Copilot asks translated models for
-reasoning in its first turn only. The thinking of translated models has no signature, so Copilot cannot send it back.
+On chat and responses, Qwen Code does not ask unknown models for reasoning. On messages, Copilot asks models of other wires for
+reasoning only in its first turn. The thinking of these models has no signature, so Copilot cannot send it back.
 
 ## When the model fails once
 
-In these runs the model fails once before it answers well. It returns 429 with \`retry-after: 1\`, 529 or 500, or it cuts its
-stream in a text or after the arguments of a call. A cell names the wires of the models with which the agent then completed its
-task; "all" means all three wires. If no cell of a row names a wire, that wire was not tried.
+In these runs the model first fails once, and then answers correctly. It fails with 429 and \`retry-after: 1\`, with 529 or with
+500, or it cuts its stream in a text or after the arguments of a tool call. A cell names the wires of the models with which the
+agent completed its task. "all" means all three wires. If no cell of a row names a wire, that wire was not tried.
 
-No agent may run a tool call that was cut. One agent runs it even when it is connected to the model directly. Two agents of one
-family run it on chat, even if they get the model's own bytes unchanged.
+No agent may run a tool call that was cut. But one agent runs such a call even without a gateway. Two agents of one family run
+it on chat, even if the gateway passes on the model's bytes unchanged.
 
 ${afterTable(cells)}
 
 ${stories.map(tell).join('\n')}
 
 ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${
-  omitted.length === 0 ? '' : `## Cases that were left out\n\n${omissions(cells).join('\n')}\n\n`
+  omitted.length === 0 ? '' : `## Cases that were left out\n\n${omissionsIntro}\n\n${omissions(cells).join('\n')}\n\n`
 }## What does not run offline
 
 - Claude Code's web search and web fetch, Codex's hosted web search, and Copilot's GitHub tools are services of the vendors.
-  \`triwire setup\` switches the search of Codex off, because it is refused for a translated model (400, \`tools\`).
+  \`triwire setup\` switches off the search of Codex, because a model on another wire than Codex refuses it (400, \`tools\`).
 - The title that Claude Code requests from the small model needs a terminal, which the suite does not have.
 ${unproven(cells)}
 ## How to run it
 
 \`npm run test:clients\` installs the pinned versions and runs everything, which takes more than an hour. Arguments after \`--\` limit it:
 
-- \`agents\`, \`sdks\`, \`python\`, \`go\`, \`stories\` or the name of a client runs only that;
+- \`agents\`, \`sdks\`, \`python\`, \`go\`, \`stories\` or the name of a client runs only that part;
 - one or two wires after the name limit the client's wire and the model's wire.
 
 To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install
@@ -128,7 +128,10 @@ function reasons({ client, clientWire, modelWire, failures }: Cell): string[] {
   ]
 }
 
-/** A line for each client and reason; the wires are named where it is not so on all. */
+const omissionsIntro = `Each line names the client, the case and the reason. Brackets name the client's wire and the model's wire, if the case was left out
+only there. Some cases need a real model or the internet, and others need something that the SDK does not offer.`
+
+/** A line for each client and reason. The wires are named if the reason is not the same on all. */
 function omissions(cells: readonly Cell[]): string[] {
   const told = cells.flatMap((cell) => cell.omitted.map((text) => ({ cell, line: `${cell.client}: ${text}` })))
   return [...Map.groupBy(told, ({ line }) => line)].map(([line, found]) => {

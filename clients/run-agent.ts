@@ -84,7 +84,7 @@ async function attempt(
     const failures = [
       ...findRun(agent, ran, token),
       ...findFiles({ [first]: `one ${token}`, [second]: 'two' }),
-      ...(existsSync(join(work, halfFile)) ? [`ran half a call: ${halfFile} is there`] : []),
+      ...(existsSync(join(work, halfFile)) ? [`ran a tool call that was cut: ${halfFile} exists`] : []),
       ...findUpstream(place, agent, clientWire, modelWire, token, failing.length > 0),
       ...violations,
       ...findWrongUsage(place),
@@ -154,7 +154,7 @@ function scriptOf(
 function findRun({ isSilent }: Agent, { code, stdout, stderr, isLate }: Ran, token: string): string[] {
   if (isLate) return [`not done after ${limitMs / 1000} s`]
   return [
-    ...(code === 0 ? [] : [`ended with ${code}`]),
+    ...(code === 0 ? [] : [`exit code ${code}`]),
     ...(isSilent || `${stdout}${stderr}`.includes(token) ? [] : ['does not show the answer']),
   ]
 }

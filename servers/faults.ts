@@ -55,7 +55,7 @@ async function killed(pair: Pair, server: ModelServer, words: RegExp): Promise<v
 
 export const serverFaults: readonly ServerFault[] = [
   {
-    name: 'the server refuses our key',
+    name: "the server refuses the gateway's key",
     async run(pair) {
       const { status, text } = await open(pair, false, 'wrong key').refusal(greeting, modelIds.locked(pair.modelWire))
       assert.equal(status, 503)
@@ -82,7 +82,7 @@ export const serverFaults: readonly ServerFault[] = [
     run: (pair) => killed(pair, pair.server, /connection/),
   },
   {
-    name: 'the server behind it is killed in a stream, is down for a while, and starts again',
+    name: 'the server behind LiteLLM is killed in a stream, is down for a while, and starts again',
     isOn: ({ behind }) => behind !== undefined,
     run: (pair) => killed(pair, pair.server.behind!, /model/),
   },

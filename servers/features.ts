@@ -73,7 +73,7 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'a call',
+    name: 'a tool call',
     async run({ ask }) {
       const told = await ask({ turns: prompt('@call'), tools })
       assert.deepEqual(named(told.calls), [sayings.weather])
@@ -81,14 +81,14 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'two calls',
+    name: 'two tool calls',
     async run({ ask }) {
       const told = await ask({ turns: prompt('@pair'), tools })
       assert.deepEqual(named(told.calls), [sayings.weather, sayings.time])
     },
   },
   {
-    name: 'text, then a call',
+    name: 'text, then a tool call',
     async run({ ask }) {
       const told = await ask({ turns: prompt('@mix'), tools })
       assert.equal(told.text.trim(), sayings.mixed)
@@ -104,7 +104,7 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'the result of a call',
+    name: 'the result of a tool call',
     async run({ ask }) {
       const turns: Turn[] = [
         ...prompt('@call'),
@@ -146,7 +146,7 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'reasoning, then a call',
+    name: 'reasoning, then a tool call',
     async run({ ask }) {
       const told = await ask({ turns: prompt('@rcall'), tools, reasoning: 'shown' })
       assert.equal(told.reasoning.trim(), sayings.reasoning)
@@ -181,7 +181,7 @@ export const features: readonly Feature[] = [
     },
   },
   {
-    name: 'the cap',
+    name: 'the output cap',
     async run({ ask }) {
       const told = await ask({ turns: prompt('@loop'), cap: 20 })
       assert.equal(told.why, 'cap')

@@ -51,7 +51,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
     { modelWires: ['responses'], features: ['a JSON schema'], words: 'ignores `text.format`' },
     {
       modelWires: ['responses'],
-      features: ['the cap'],
+      features: ['the output cap'],
       words: 'reports an answer that `max_output_tokens` cut as `completed`',
     },
     {
@@ -88,7 +88,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
     },
     {
       modelWires: ['responses'],
-      features: ['reasoning, shown', 'reasoning, then a call'],
+      features: ['reasoning, shown', 'reasoning, then a tool call'],
       isMended: true,
       words:
         'returns reasoning as `output_text` without a `summary`; a stream has a summary without its part, and only a few events have a sequence number, counted differently',
@@ -101,7 +101,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
     },
     {
       modelWires: all,
-      features: ['the server refuses our key'],
+      features: ["the server refuses the gateway's key"],
       isMended: true,
       words: 'answers 400, `No connected db.`, to an unknown key if it has no database',
     },

@@ -39,8 +39,8 @@ export async function prepareLiteLlm(folder: string, behind: ModelServer): Promi
   return {
     name: 'LiteLLM',
     version: /^litellm==(\S+)/m.exec(readFileSync(pins, 'utf8'))![1]!,
-    about: `Its proxy from PyPI, with a master key and no database, in front of the ${behind.name} above: every request comes out of it
-on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`), so that messages and responses are its own translations.`,
+    about: `LiteLLM's proxy is from PyPI. It has a master key and no database, and stands in front of the ${behind.name} above. It sends every request
+on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`). So answers on messages and responses are LiteLLM's translations.`,
     url,
     key,
     // The server behind it does not know a named choice.

@@ -36,8 +36,8 @@ export async function prepareLlamaCpp(folder: string, mirror: string | undefined
   return {
     name: 'llama.cpp',
     version: unpacked.versions.get('llama.cpp-tools')!.replace(/^\d+:/, ''),
-    about: `From Debian's unstable release, with a model that is written in \`servers/model\`: its weights are set by hand, so that
-its answers are short and known, while reasoning, tools, grammars, usage and prompt cache are the server's own.`,
+    about: `The server is from Debian's unstable release. Its model is made by \`servers/model\`: the weights are set by hand, so that the answers
+are short and known. Reasoning, tools, grammars, usage and prompt cache are those of the real server.`,
     url,
     key,
     profile: { extends: 'llama-cpp' },

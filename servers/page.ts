@@ -42,36 +42,36 @@ export function writePage(old: string, tried: readonly Results[]): string {
   return `<!-- Written by npm run test:servers. -->
 # Model servers
 
-This page shows how self-hosted model servers behave behind the gateway, and how to declare them. \`npm run test:servers\` tries
-llama.cpp and LiteLLM's proxy. The facts about other servers were measured with the versions named.
+This page shows how self-hosted model servers behave behind the gateway, and how to declare them in the configuration.
+\`npm run test:servers\` tries llama.cpp and LiteLLM's proxy. The facts about other servers were measured with the named versions.
 
-## How to declare one
+## How to declare a model server
 
-- **Wire**: set \`wire: chat\`, even if the server also speaks other wires. Its own messages and responses wires have more
-  faults than the gateway's translation to its chat wire: in the tables, nearly every fault of a server (\`own\`) is in the
-  columns of messages and responses.
+- **Wire** (API format): set \`wire: chat\`, even if the server also offers other wires. A server's own messages and responses wires
+  have more faults than the gateway's translation to the server's chat wire. In the tables, nearly every fault of a server (\`own\`)
+  is in the columns of messages and responses.
 - **Profile**: set \`profile\` to \`vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)). For a text-only model, use
   \`{ extends: vllm, images: false }\`. An image is then refused before it is sent.
 - **Output cap**: set \`max_output_tokens\` below the context that the server gives one request (\`--max-model-len\` of vLLM,
-  \`-c\` ÷ \`-np\` of llama.cpp). vLLM refuses a larger cap. The prompt must fit into the same context, so leave room for it.
+  \`-c\` ÷ \`-np\` of llama.cpp). vLLM refuses a larger cap. The prompt must fit into the same context, so leave room for the prompt.
 - **vLLM**: start it with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, or it refuses every request with tools.
   vLLM reports cached tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
 - **LiteLLM in front of a server**: use \`{ extends: litellm, … }\` and list what that server supports. For example, llama.cpp
-  does not support a tool choice that names a tool, so write \`tool_choice: [auto, none, required]\`. For models named
-  \`hosted_vllm/…\` in LiteLLM's configuration, it passes on a request for reasoning. For \`openai/…\` it refuses such a request
-  on messages and responses with 400, unless the model's \`model_info\` has \`supports_reasoning: true\`.
-- **Reasoning**: with these profiles, a client that switches reasoning off also switches it off at the server. Without a
-  profile, the server is not told. It still reasons, and the client pays for reasoning that it does not see.
+  does not support a tool choice that names a tool, so write \`tool_choice: [auto, none, required]\`. LiteLLM passes on
+  a request for reasoning if its configuration names the model \`hosted_vllm/…\`. If the name is \`openai/…\`, LiteLLM refuses such a
+  request on messages and responses with 400, unless the model's \`model_info\` has \`supports_reasoning: true\`.
+- **Reasoning**: with these profiles, a client can switch off the reasoning of the server. Without a profile, the gateway does not
+  pass on this setting. The server then still reasons, and the client pays for reasoning that it does not see.
 
 ## How to read the tables
 
 The vendors' SDKs send each request twice through the gateway, as a stream and as JSON. A column \`client→model\` names the
-client's wire and the wire with which the model is declared.
+client's wire and the wire of the model in the configuration.
 
 | Cell | Meaning |
 |---|---|
 | \`yes\` | the stream and the JSON answer are both correct |
-| \`own\` | the server itself is wrong; see the list below the table |
+| \`own\` | the server itself is wrong. The list below the table explains the fault |
 | \`–\` | the wire does not have this feature |
 | \`no\` | without a gateway, the SDK gets a wrong result |
 | \`JSON\` | without a gateway, the SDK can read the JSON answer but not the stream |
@@ -83,8 +83,8 @@ ${servers.join('')}## Measured behaviour of other servers
 
 | Server | What it does |
 |---|---|
-| vLLM 0.32.0 | accepts at most 4 stop sequences on chat and messages, and answers 400 to more (the profile sets \`max_stops\`); enforces a tool's schema only if \`strict\` is true; accepts \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, \`reasoning.effort\` on responses; names the model in its refusals |
-| Ollama 0.17.4 | uses one index for two blocks on messages (thinking, then a call) and for two items on responses; ignores \`max_completion_tokens\` and every tool choice on chat; reports a cut answer as complete on responses; shortens over-long prompts without an error |
+| vLLM 0.32.0 | It accepts at most 4 stop sequences on chat and messages, and answers 400 to more (the profile sets \`max_stops\`). It enforces a tool's schema only if \`strict\` is true. It accepts \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, and \`reasoning.effort\` on responses. Its error messages name the model |
+| Ollama 0.17.4 | It uses one index for two blocks on messages (thinking, then a call) and for two items on responses. On chat, it ignores \`max_completion_tokens\` and every tool choice. On responses, it reports a cut answer as complete. It shortens over-long prompts without an error |
 
 Both servers accept fields that they do not know.
 
@@ -98,12 +98,12 @@ Both servers accept fields that they do not know.
   same folder (770 MB).
 - **The system**: nothing is installed on it.
 - **One server**: add its name, as in \`npm run test:servers -- llama.cpp\` (three minutes).
-- **No download**: if a download fails, the run prints \`SKIPPED\`, leaves that server's part of the page as it is, and ends with 0.
-- **CI**: \`.ci/servers\` is a separate step. It is separate because Debian's unstable release changes often, and that must not
-  block changes of this repository.
+- **No download**: if a download fails, the run prints \`SKIPPED\`, leaves that server's part of the page as it is, and exits with code 0.
+- **CI**: \`.ci/servers\` is a separate step. Debian's unstable release changes often, and these
+  changes must not block changes of this repository.
 
-If a column of the gateway has \`no\`, the fault counts as one of the gateway. If you find that the server causes it, add the
-fault to \`servers/known.ts\`. `
+If a column of the gateway has \`no\`, the fault counts as a fault of the gateway. If you find that the server causes the fault, add
+it to \`servers/known.ts\`. `
 }
 
 function partOf(results: Results): string {
@@ -125,7 +125,7 @@ ${ownFaults(results)}
 function ownFaults({ server, version, cells }: Results): string {
   const rows = (knownFaults[server] ?? []).flatMap(({ modelWires, features, isNativeOnly, isMended, words }) => {
     const seen = isMended ? features : features.filter((feature) => isOwn(cells, feature, modelWires))
-    const met = isMended ? 'none: the gateway corrects it' : isNativeOnly ? 'those of the same wire' : 'all'
+    const met = isMended ? 'none: the gateway corrects it' : isNativeOnly ? 'clients of the same wire' : 'all clients'
     return seen.length === 0 ? [] : [`| ${modelWires.join(', ')} | ${seen.join('; ')} | ${words} | ${met} |`]
   })
   return [

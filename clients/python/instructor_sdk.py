@@ -62,13 +62,13 @@ def cut(kind):
     return case
 
 
-NO_TEXT = "all its answers are structured"
+NO_TEXT = "all answers of this SDK are structured"
 run({
     "text": NO_TEXT, "tools": NO_TEXT, "stream": partial,
     **{f"structured, {mode.name}": structured(mode) for mode in MODES},
-    "image": image if WIRE != "responses" else "not tried, because it sends images on this wire in a form of its own",
+    "image": image if WIRE != "responses" else "not tried, because on this wire the SDK sends images in its own format",
     "reasoning": NO_TEXT, "error": error,
-    "abort": "it offers no stream that a client could abort",
+    "abort": "the SDK offers no stream that a client could abort",
     # With text in place of its call it has nothing to parse, and on responses it looks at no end of a stream.
     **{name: cut(kind) for name, kind in CUTS.items() if (WIRE, name) != ("responses", "cut in text")},
 })

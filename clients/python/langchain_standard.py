@@ -8,14 +8,14 @@ import pytest
 
 # What only a model that understands the question could answer, and what is fetched from elsewhere.
 OMITTED = {
-    "test_tool_calling": "the model has to compute the arguments",
-    "test_tool_calling_async": "the model has to compute the arguments",
-    "test_agent_loop": "the model has to choose the tool by itself",
-    "test_unicode_tool_call_integration": "the model has to find the arguments in the text",
-    "test_json_mode": "the model has to find the schema in the text",
-    "test_image_inputs": "its image is fetched from the Internet",
-    "test_pdf_inputs": "its document is fetched from the Internet",
-    "test_anthropic_inputs": "its image is fetched from the Internet",
+    "test_tool_calling": "only a real model can compute the arguments",
+    "test_tool_calling_async": "only a real model can compute the arguments",
+    "test_agent_loop": "only a real model can choose the tool",
+    "test_unicode_tool_call_integration": "only a real model can find the arguments in the text",
+    "test_json_mode": "only a real model can find the schema in the text",
+    "test_image_inputs": "the image is fetched from the internet",
+    "test_pdf_inputs": "the document is fetched from the internet",
+    "test_anthropic_inputs": "the image is fetched from the internet",
 }
 
 

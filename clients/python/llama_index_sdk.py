@@ -84,7 +84,7 @@ def cut(kind):
     """Read event by event: on responses the last one tells of the failure, and it raises nothing."""
     def case():
         raises((openai.APIError, anthropic.APIError), lambda: list(llm(kind).stream_chat(QUESTIONS)))
-    return case if WIRE != "responses" else "it reads the events of this wire and ignores response.failed"
+    return case if WIRE != "responses" else "the SDK ignores the event response.failed of this wire"
 
 
 # It wants to know how much an id takes, and knows none of ours: people add theirs like this.
@@ -94,9 +94,9 @@ openai_utils.CHAT_MODELS.update(OURS)
 anthropic_utils.CLAUDE_MODELS.update(OURS)
 
 run({
-    "text": text, "stream": stream, "tools": tools, "structured": structured if WIRE != "messages" else "it asks models that it does not know for JSON in a text, and not by a schema", "image": image,
-    "reasoning": reasoning if WIRE == "messages" else "its OpenAI class asks only models that it knows for reasoning",
-    "error": error, "abort": "closing its stream does not close the connection",
+    "text": text, "stream": stream, "tools": tools, "structured": structured if WIRE != "messages" else "the SDK asks unknown models for JSON in a text, without a schema", "image": image,
+    "reasoning": reasoning if WIRE == "messages" else "the SDK's class OpenAI requests reasoning only from models that it knows",
+    "error": error, "abort": "the connection stays open when a program closes the stream of the SDK",
     **{name: once(kind) for name, kind in ONCE.items()},
     **{name: cut(kind) for name, kind in CUTS.items()},
 })

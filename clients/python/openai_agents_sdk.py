@@ -116,7 +116,7 @@ def cut(kind):
 run({
     "text": text, "stream": stream, "tools": tools, "structured": structured, "image": image,
     "reasoning": reasoning if WIRE == "responses"
-    else "on chat it reads a field `reasoning`, and models of this wire say `reasoning_content`",
+    else "on chat the SDK reads the field `reasoning`, but models of this wire send `reasoning_content`",
     "error": error, "abort": abort,
     **{name: once(kind) for name, kind in ONCE.items()},
     **{name: cut(kind) for name, kind in CUTS.items()},

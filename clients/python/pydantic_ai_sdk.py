@@ -119,7 +119,7 @@ def cut(kind):
     return case
 
 
-NO_SUMMARY = "a chat request cannot ask a responses model for the summary that would show its reasoning"
+NO_SUMMARY = "a chat request cannot ask a responses model for a summary of its reasoning"
 run({
     "text": text, "stream": stream, "tools": tools, "structured": structured, "image": image,
     "reasoning": NO_SUMMARY if (WIRE, MODEL_WIRE) == ("chat", "responses") else reasoning,

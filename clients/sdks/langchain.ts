@@ -65,7 +65,7 @@ export const langchain: Sdk = {
       },
       reasoning:
         wire === 'chat'
-          ? 'ChatOpenAI does not read reasoning text on chat'
+          ? 'the class ChatOpenAI does not read reasoning text on chat'
           : async () => {
               const thinker = create(
                 wire === 'messages'

@@ -56,7 +56,7 @@ export const openaiAgents: Sdk = {
       },
       reasoning:
         wire === 'chat'
-          ? 'on chat it reads a field `reasoning`, and models of this wire say `reasoning_content`'
+          ? 'on chat the SDK reads the field `reasoning`, but models of this wire send `reasoning_content`'
           : async () => {
               const agent = create({ modelSettings: { reasoning: { effort: 'high', summary: 'auto' } } })
               const first = await run(agent, question)

@@ -45,7 +45,7 @@ export const sampled = { city: 'sample city', rainy: true }
 export const longReply: Script = { tokens: 400, delay_ms: 10 }
 
 /** On chat nobody can ask a responses model for its reasoning text: the wire has no word for a summary. */
-export const noSummary = 'a chat request cannot ask a responses model for the summary that would show its reasoning'
+export const noSummary = 'a chat request cannot ask a responses model for a summary of its reasoning'
 
 /** A red dot of 1 × 1. */
 export const imageBase64 =

@@ -27,7 +27,7 @@ export const errorRows: Readonly<Record<string, Partial<Record<ErrorCode, Row>>>
       cure: 'Send less, or ask the operator to raise the limit ([sizes](limits.md#sizes)).',
     },
     unknown_url: {
-      cause: 'triwire does not serve this path with this method.',
+      cause: 'This path is not served with this method.',
       cure: 'Correct the base URL. `triwire setup CLIENT` prints the right one.',
     },
   },

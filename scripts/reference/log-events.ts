@@ -41,14 +41,14 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
       cure: 'To use more processors, run replicas.',
     },
     'bug, uncaught': {
-      cause: 'triwire has a bug. `uncaught` also ends the server.',
+      cause: 'The program triwire has a bug. `uncaught` also ends the server.',
       cure: 'Report the line to the maintainers.',
     },
   },
   'Upstreams and keys': {
     upstream_proxy: {
       cause:
-        'triwire sends requests for the `upstream` through this `proxy`. `source` names the setting or variable that says so.',
+        'Requests to the `upstream` go through this `proxy`. `source` is the setting or variable that names the proxy.',
       cure: 'Nothing.',
     },
     upstream_unasked: {
@@ -59,7 +59,7 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
     key_renewed: { cause: 'An upstream account got a new key from its file, command or cloud.', cure: 'Nothing.' },
     key_failed: {
       cause:
-        'triwire got no key for an upstream account from its file, command or cloud. `why` has the reason. If `in_use` is true, triwire still uses the previous key.',
+        'An upstream account got no key from its file, command or cloud. `why` has the reason. If `in_use` is true, triwire still uses the previous key.',
       cure: 'See [keys](providers.md#keys).',
     },
     clock_skew: {
@@ -70,7 +70,8 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
   },
   'Accounts, credit and people': {
     grant_failed: {
-      cause: 'triwire could not add the monthly credit of an `account`. Its requests still use the remaining credit.',
+      cause:
+        'The monthly credit of an `account` could not be added. Requests of the account still use the remaining credit.',
       cure: 'Nothing at first: triwire tries again after a second. If the event repeats, look for `ledger_trouble`.',
     },
     plan_missing: {
@@ -96,7 +97,7 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
       cure: 'Look for `webhook_failed`.',
     },
     webhooks_silent: {
-      cause: 'triwire cannot read the waiting warnings from the store. They stay there and are sent later.',
+      cause: 'Warnings cannot be read from the store. They stay there and are sent later.',
       cure: 'Look for `ledger_trouble`.',
     },
   },
