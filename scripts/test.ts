@@ -29,8 +29,8 @@ import { createTestQueue, type TestQueue } from './support/test-queue.ts'
 // because on a busy machine a deadline can pass without a bug. Files that pass at a later try are listed, and should be
 // corrected.
 //
-// With --weigh the seconds of each file are written to scripts/support/test-seconds.json, by which the longest files
-// run first. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
+// With --weigh the seconds of each file are written to scripts/support/test-seconds.json. By this table the longest files
+// run first, and --quick leaves them out. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
 //
 // After the tests, all files that they have written are searched. Tests have their stores and logs in TRIWIRE_TEST_DIR,
 // and their secrets and texts contain the word canary. No content of requests and answers, and no key, may be in a file
@@ -73,8 +73,8 @@ const processBytes = 2 ** 30
  */
 const processesMax = Math.max(2, Math.min(3 * availableParallelism(), Math.floor(availableMemory() / processBytes)))
 
-/** With --quick (`npm run check`), files that contain this text are skipped and listed. */
-const lengthy = 'Left to npm test: '
+/** With --quick (`npm run check`), files that take so many seconds or more by the table are skipped and listed. */
+const longSeconds = 8
 
 /** The file in which our reporter lists the failed files. */
 const failures = join(folder, 'failed-files')
@@ -90,7 +90,7 @@ const moreTries = 2
 
 const chosen = (named.length > 0 ? named : ['test']).flatMap(findFiles)
 const found = changedOption === undefined ? chosen : findAffected(chosen, changedOption.split('=')[1])
-const leftOut = args.includes('--quick') ? found.filter((file) => says(file, lengthy)) : []
+const leftOut = args.includes('--quick') ? found.filter((file) => secondsOf[file]! >= longSeconds) : []
 const toRun = found.filter((file) => !leftOut.includes(file))
 const quickStart = await prepareQuickStart()
 const queue = createTestQueue(root, join(folder, 'queue'), toRun, secondsOf, processesMax)
@@ -236,10 +236,6 @@ function writeWeights(): void {
   const all = Object.entries({ ...secondsOf, ...measured })
   const long = all.filter(([file, seconds]) => seconds >= 1 && existsSync(join(root, file))).sort()
   writeFileSync(weights, `${JSON.stringify(Object.fromEntries(long), undefined, 2)}\n`)
-}
-
-function says(file: string, words: string): boolean {
-  return readFileSync(join(root, file), 'utf8').includes(words)
 }
 
 function findFiles(path: string): string[] {

@@ -10,8 +10,6 @@ import { loadCases } from '../../conformance/src/load-cases.ts'
 import { replaceModel } from '../../conformance/src/replace.ts'
 import { clientWires } from '../../conformance/src/wires/index.ts'
 
-/* Left to npm test: the vendors' SDKs are loaded, and read what the cases' models send. */
-
 const question = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
 /** Reads a stream with the vendor's SDK, and returns the answer as the body of the wire. */

@@ -38,9 +38,8 @@ import {
 import { contentOfMessages, playNatively } from './same-wire.ts'
 
 /*
- * Left to npm test: the vendors' SDKs are loaded. Native streams of the three wires, changed as relays change them, are
- * read on the same wire by the vendor's SDK and by a client that empties every start. Nothing is lost, or the answer
- * fails (Y3).
+ * Native streams of the three wires, changed as relays change them, are read on the same wire by the vendor's SDK and by
+ * a client that empties every start. Nothing is lost, or the answer fails (Y3).
  */
 
 const runs = { numRuns: runsOf(300) }

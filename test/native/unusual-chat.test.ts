@@ -8,8 +8,8 @@ import { modelOf } from './models.ts'
 import { playNatively } from './same-wire.ts'
 
 /*
- * Left to npm test: the vendor's SDK is loaded. On the same wire a chat model's answer in an unusual form is read as the hub reads
- * it, or it fails (Y5). The members without which the vendor's helper throws are there (Y3).
+ * On the same wire a chat model's answer in an unusual form is read as the hub reads it, or it fails (Y5). The members
+ * without which the vendor's helper throws are there (Y3).
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.

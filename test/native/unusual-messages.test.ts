@@ -16,8 +16,8 @@ import { modelOf } from './models.ts'
 import { contentOfMessages, playNatively } from './same-wire.ts'
 
 /*
- * Left to npm test: the vendor's SDK is loaded. On the same wire a messages model's answer in an unusual form is read as the hub
- * reads it, or it fails (Y5). Required members are there (Y3).
+ * On the same wire a messages model's answer in an unusual form is read as the hub reads it, or it fails (Y5). Required
+ * members are there (Y3).
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.

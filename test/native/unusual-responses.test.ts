@@ -20,8 +20,8 @@ import { modelOf } from './models.ts'
 import { playNatively } from './same-wire.ts'
 
 /*
- * Left to npm test: the vendor's SDK is loaded. Clients of the responses wire run a call as the end of its item has it, and SDKs as
- * the last event has it. On the same wire both have what the deltas said (Y5), or the answer fails.
+ * Clients of the responses wire run a call as the end of its item has it, and SDKs as the last event has it. On the
+ * same wire both have what the deltas said (Y5), or the answer fails.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.

@@ -7,8 +7,6 @@ import { run } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { anyPorts, serve } from '../support/serve.ts'
 
-/* Left to npm test: programs are started with every module looked at. */
-
 /** Writes down what is loaded, in every process and thread that the program starts. */
 const spy = `import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'

@@ -4,8 +4,6 @@ import test from 'node:test'
 import { anyPorts, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 
-/* Left to npm test: programs are started, and wait for names that no server answers. */
-
 const skip = process.platform !== 'linux'
 
 function countPoolThreads(pid: number): number {

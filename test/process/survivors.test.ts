@@ -11,8 +11,6 @@ import { until } from '../support/waiting.ts'
 /*
  * What outlives a young collection is copied, what outlives two waits for a collection of everything: of a finished request
  * that is waste, and was once a sixth of all the gateway's time (decision 12). Bytes are counted, not milliseconds.
- *
- * Left to npm test: a gateway gets thousands of requests.
  */
 
 const connections = 16

@@ -22,8 +22,6 @@ import { created, events, wholeMessage } from '../translation/upstreams.ts'
 
 /*
  * What `translate` shows is what the gateway does: each request and each answer of the pages goes both ways, on nine pairs.
- *
- * Left to npm test: some hundred go through the whole gateway.
  */
 
 let gateway: ScriptedGateway

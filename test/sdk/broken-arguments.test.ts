@@ -35,7 +35,7 @@ import {
   wholeCall,
 } from '../translation/upstreams.ts'
 
-/* Left to npm test: vendors' SDKs are loaded, and ask a whole gateway. What their helpers return is the judge (ruling Y5). */
+/* What the helpers of the vendors' SDKs return is the judge (ruling Y5). */
 
 let gateway: ScriptedGateway
 let anthropic: Anthropic

@@ -16,8 +16,6 @@ import {
   weatherSchema,
 } from './stories.ts'
 
-/* Left to npm test: a vendor's SDK is loaded, and asks a whole gateway. */
-
 let gateway: TestGateway
 let client: OpenAI
 before(async () => {

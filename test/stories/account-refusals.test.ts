@@ -13,8 +13,6 @@ import { chooseRows } from '../support/runs.ts'
 /*
  * What providers say of the operator's account, through the whole gateway: every row of src/catalog/refusals.ts as its
  * provider says it, over HTTP and inside an answer, with another account and without one.
- *
- * Left to npm test: it asks some hundred times through the whole gateway.
  */
 
 /** Every way in which a refusal comes. */

@@ -3,8 +3,6 @@ import test from 'node:test'
 import { fuzzGateway } from '../support/fuzz-gateway.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
-/* Left to npm test: a thousand requests through the whole gateway. */
-
 test('reliability §8 R9 none of 1,000 mutated bodies leads to a 5xx or a hang, and no refusal is billed', async () => {
   const uncaught: unknown[] = []
   const note = (error: unknown) => uncaught.push(error)

@@ -9,8 +9,6 @@ import { isNightly } from '../support/runs.ts'
 /*
  * Y25 over a whole gateway: two of eight accounts hang, each in its way, as requests come. Clients leave after
  * 70 s. The clock is the test's.
- *
- * Left to npm test: hundreds of requests of each kind go through the whole gateway.
  */
 
 const silent: Answer = () => {}

@@ -12,8 +12,6 @@ before(async () => {
 })
 after(() => native.close())
 
-/* Left to npm test: every name that an answer can have goes through the whole gateway. */
-
 /** Each name that an answer gives its model, and whether it is another one than the entry's. */
 const named: [name: string | undefined, differs: boolean][] = [
   ['up-WIRE', false],

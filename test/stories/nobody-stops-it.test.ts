@@ -15,8 +15,7 @@ import { anyPorts, configFile, model, newFolder, type Served, serve } from '../s
 import { until } from '../support/waiting.ts'
 
 /* What attackers and accidents did to the running program (docs/review.md), tried on the program as it is started.
- *
- * Left to npm test: it starts some thirty of them. */
+ */
 
 const isLinux = process.platform === 'linux'
 

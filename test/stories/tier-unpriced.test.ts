@@ -11,8 +11,6 @@ import { inFrame, type Said, withService } from '../support/served.ts'
  * Y17, money.md 1 b: an answer that was served by a tier, at a speed or in a geography that has no price is flagged, counted,
  * shown and billed at the base price. The kind is: three members, in the answer and in its usage, on nine pairs, as JSON and
  * as a stream, told early or late, cut or whole, in any case.
- *
- * Left to npm test: some hundred go through the whole gateway.
  */
 
 let native: Native

@@ -14,7 +14,6 @@ import { inFrame, type Said, withService } from '../support/served.ts'
 /*
  * Law 15 of money.md: what was asked and what is told, as JSON and as a stream, early, late and cut, on nine pairs, is billed by
  * the list and retold in the client's words (rulings C7, Y17).
- * Left to npm test: some thousand requests go through the whole gateway.
  */
 
 const prices = {

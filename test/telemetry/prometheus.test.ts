@@ -13,8 +13,6 @@ import { runPython, withoutPython } from '../support/python.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
-/* Left to npm test: a Prometheus of its own scrapes for a while. */
-
 const ops = join(import.meta.dirname, '../../ops')
 const alertsFile = join(ops, 'prometheus/alerts.yaml')
 const dashboardFile = join(ops, 'grafana/triwire.json')

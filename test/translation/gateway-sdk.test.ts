@@ -12,8 +12,6 @@ import type { Json } from './cases.ts'
 import { streamSeeds } from './seeds.ts'
 import { type ScriptedGateway, say, sse, startScriptedGateway, wires, wishes } from './support/scripted.ts'
 
-/* Left to npm test: a vendor's SDK is loaded, and asks a whole gateway. */
-
 /*
  * Every stream of the answer cases, played by the upstream of the gateway and read by the vendors' own SDKs: what their
  * stream helpers make of it is the JSON answer. A broken stream is an error on messages and chat; the SDK of the

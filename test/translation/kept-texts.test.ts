@@ -23,8 +23,6 @@ import { runsOf } from '../support/runs.ts'
 import { fullBodies } from './support/bodies.ts'
 import { decode, encode, modelOf } from './support/exchange.ts'
 
-/* Left to npm test: thousands of requests, and bodies of megabytes, are translated twice. */
-
 const numRuns = runsOf(500)
 const pairs = clientWireNames.flatMap((from) =>
   clientWireNames.filter((to) => to !== from).map((to) => [from, to] as const),
