@@ -95,7 +95,7 @@ const detailFields = {
 } as const satisfies Record<DetailColumn, keyof EntryDetails>
 
 /** Converts the details of an entry to column values. */
-export function detailRow(details: EntryDetails): Partial<UnplacedRow> {
+function detailRow(details: EntryDetails): Partial<UnplacedRow> {
   return Object.fromEntries(detailColumns.map((column) => [column, details[detailFields[column]] ?? null]))
 }
 

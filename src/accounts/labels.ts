@@ -23,7 +23,7 @@ export const labelWord = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,63}$/
 
 export const labelWordCure = 'must be 1 to 64 letters and digits; after the first one also . _ : / @ + - may stand'
 
-export function dimensionOf(label: string): string {
+function dimensionOf(label: string): string {
   return label.slice(0, label.indexOf('='))
 }
 
@@ -71,7 +71,7 @@ export function undeclaredMistake(declared: DeclaredLabels, words: readonly stri
 }
 
 /** Formats the labels of a key or an entry for a store: sorted by dimension, separated by commas. */
-export function formatLabels(labels: readonly string[]): string {
+function formatLabels(labels: readonly string[]): string {
   return labels.join(',')
 }
 

@@ -34,7 +34,7 @@ export function splice(bytes: Uint8Array, edits: Edit[]): Buffer {
 }
 
 /** Applies the edits to a text. Unlike in `splice`, the edits must be in order. */
-export function spliceText(text: string, edits: readonly Edit[]): string {
+function spliceText(text: string, edits: readonly Edit[]): string {
   const pieces: string[] = []
   let at = 0
   for (const { start, end, text: written } of edits) {

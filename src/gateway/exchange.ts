@@ -184,7 +184,7 @@ function renameModel(bytes: Buffer, name: string): Buffer {
  * on, and only to a model of the client's wire. They are spelled as the target wants them (rulings N3, P4). A removed
  * beta flag is listed as a loss.
  */
-export function upstreamHeaders(
+function upstreamHeaders(
   call: Pick<Call, 'wire' | 'header'>,
   model: Model,
 ): { headersFor: Exchange['headersFor']; betas: string | undefined; losses: readonly Loss[] } {

@@ -35,7 +35,7 @@ export type AccountDetails = z.output<typeof accountShape>
 
 type AccountView = Pick<Context, 'nowMs' | 'calendar'>
 
-export function tellAccount(row: AccountRow, view: AccountView, heldNanos = 0n): z.output<typeof accountShape> {
+function tellAccount(row: AccountRow, view: AccountView, heldNanos = 0n): z.output<typeof accountShape> {
   const { id, name, state, balanceNanos, bounds, lastGrant } = row
   const { budget, requestsPerMinute, warnNanos, grant, plan } = bounds
   return {

@@ -4,7 +4,7 @@ import { formPage, type Html, html } from './page.ts'
 /** The names of programs as pages show them, by the names that the programs send. */
 const programs: Readonly<Record<string, string>> = { claude_code: 'Claude Code', triwire: 'triwire login' }
 
-export function nameProgram(agent: string | undefined): string {
+function nameProgram(agent: string | undefined): string {
   return agent === undefined ? 'a program that does not say its name' : (programs[agent] ?? agent)
 }
 

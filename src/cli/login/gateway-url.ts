@@ -20,7 +20,7 @@ export function isSafe({ protocol, hostname }: URL): boolean {
 }
 
 /** Whether the host of a parsed URL is this machine. Parsing writes IPv4 as four numbers, and IPv6 in brackets. */
-export function isLoopbackName(hostname: string): boolean {
+function isLoopbackName(hostname: string): boolean {
   return (
     hostname === 'localhost' ||
     hostname.endsWith('.localhost') ||

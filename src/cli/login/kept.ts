@@ -41,7 +41,7 @@ export type KeptSignIn = {
  * Returns the folder of all sign-ins. It is below `XDG_STATE_HOME` and not in a configuration folder, because people
  * copy and publish those. A relative path in a variable is ignored (XDG Base Directory Specification 0.8).
  */
-export function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
+function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = env
   if (isAbsolute(state)) return join(state, 'triwire', 'sign-ins')
   if (process.platform === 'win32' && isAbsolute(local)) return join(local, 'triwire', 'sign-ins')
@@ -91,7 +91,7 @@ export function isBearer(value: unknown): value is string {
 }
 
 /** Returns all sign-ins. Files that cannot be read or are damaged are skipped. */
-export function listKept(folder = signInFolder()): KeptSignIn[] {
+function listKept(folder = signInFolder()): KeptSignIn[] {
   let names: string[]
   try {
     names = readdirSync(folder)

@@ -46,7 +46,7 @@ type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
 }
 
 /** An endpoint answered with an error status. */
-export class SourceRefusal extends Error {
+class SourceRefusal extends Error {
   readonly status: number
   constructor(message: string, status: number) {
     super(message)

@@ -131,7 +131,7 @@ const foreignText = new Set(['text', 'input_text'])
  * Converts the content of a message whose text SDKs would ignore: a string, a single part, or parts of another wire.
  * @returns undefined if the content has this wire's own form
  */
-export function plainContent(content: unknown): string | undefined {
+function plainContent(content: unknown): string | undefined {
   const isForeign = (part: unknown) =>
     typeof part === 'string' || foreignText.has(`${asObject(part)?.['type'] ?? 'text'}`)
   if (content == null || (Array.isArray(content) && !content.some(isForeign))) return undefined
