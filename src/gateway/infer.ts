@@ -287,7 +287,7 @@ function implicitKeyOf(
  *   its usual prices.
  * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
  */
-export function findModel(
+function findModel(
   config: Pick<Config, 'catalog'>,
   body: ClientBody,
   record: CallRecord,

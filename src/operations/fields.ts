@@ -31,9 +31,9 @@ export function count(least: number, most: number, usual: number) {
   return z.preprocess((value) => (typeof value === 'string' && !wholeNumber.test(value) ? Number.NaN : value), number)
 }
 
-export const limit = count(1, pageMax, 50).describe('the largest number of rows')
+const limit = count(1, pageMax, 50).describe('the largest number of rows')
 
-export const cursor = z.string().optional().describe('the `next` of the previous page')
+const cursor = z.string().optional().describe('the `next` of the previous page')
 
 /** The part of the ledger that figures include, while many entries are not yet folded (summed up for reports). */
 export const folding = z

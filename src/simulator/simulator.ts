@@ -39,7 +39,7 @@ export type AnsweredRequest = {
   isCut: boolean
 }
 
-type SimulatorOptions = {
+export type SimulatorOptions = {
   host?: string
   /** 0: any free port. */
   port?: number

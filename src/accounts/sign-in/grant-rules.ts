@@ -18,7 +18,7 @@ import { openSession } from './session-rules.ts'
  */
 
 /** How long a code is valid, in ms. */
-export const grantMs = 600_000
+const grantMs = 600_000
 
 /** The interval at which a client may poll, in s. A poll that is more than a second too early is refused. */
 export const pollSeconds = 5

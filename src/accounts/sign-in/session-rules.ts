@@ -27,7 +27,7 @@ import { createSecret } from './tokens.ts'
  * How long the successor of a refresh token is sent again to a program that shows the old token, in ms. Programs of one
  * person share the token, and responses get lost.
  */
-export const graceMs = 60_000
+const graceMs = 60_000
 
 /** How long one server may query the provider about a session before another server queries it, in ms. */
 const claimMs = 5_000

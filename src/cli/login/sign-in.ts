@@ -189,7 +189,7 @@ const revokeMs = 5_000
  * Ends a session at its gateway, by revoking the bearer token and the refresh token (RFC 7009).
  * @returns whether the gateway has confirmed it
  */
-export async function revoke({ url, revocation_endpoint: known, tokens }: KeptSignIn): Promise<boolean> {
+async function revoke({ url, revocation_endpoint: known, tokens }: KeptSignIn): Promise<boolean> {
   if (!tokens) return true
   const { access_token: access, refresh_token: refresh } = tokens
   try {

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 
 /** A number for each account. A number of 0 takes no memory. */
-export class Tally {
+class Tally {
   readonly #numbers = new Map<string, number>()
 
   of(accountId: string): number {

@@ -28,7 +28,7 @@ type DeskOptions = {
 /** A replica as registered in the database. The number alone is not unique: a promoted standby may assign it again. */
 export type Identity = { id: number; startedMs: number }
 
-export const patienceMs = 2_000
+const patienceMs = 2_000
 
 /** The most accounts in one call. They are locked until the call ends, so large calls make other replicas wait. */
 const accountsMax = 16

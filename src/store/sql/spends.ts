@@ -84,7 +84,7 @@ function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromM
 }
 
 /** SQL: whether an entry names the person, or another identity of theirs. */
-export function isOfPerson(schema: string, person: string, e = 'e'): string {
+function isOfPerson(schema: string, person: string, e = 'e'): string {
   return `(${e}.person IS NOT NULL AND ${e}.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
 }
 

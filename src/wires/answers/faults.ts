@@ -55,7 +55,7 @@ const statuses: Record<string, number> = {
 const wordsMax = 1_000
 
 /** Cuts an upstream's error text to the length that a fault may have. */
-export function wordsOf(text: string): string {
+function wordsOf(text: string): string {
   return text.slice(0, wordsMax)
 }
 

@@ -151,7 +151,7 @@ const placeholderName = 'DeferredToolPlaceholder'
  * tool that the conversation defines is declared with the deferred tools, and replaces a removed tool of the same name.
  * Removed tools are left out (ruling T20).
  */
-export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
+function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
   const tools: Tool[] = []
   // Deferred tools may appear in the middle of the list. Placed last, they do not change the cached prefix.
   const deferred: Tool[] = []
@@ -217,7 +217,7 @@ const choiceModes = new Map<unknown, ToolChoice['mode']>([
   ['tool', 'named'],
 ])
 
-export function readToolChoice(value: unknown): ToolChoice {
+function readToolChoice(value: unknown): ToolChoice {
   if (isAbsent(value)) return { mode: 'default' }
   if (typeof value === 'string') refuse('tool_choice', refusals.messagesChoice)
   const choice = readObject(value, 'tool_choice')

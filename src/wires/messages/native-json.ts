@@ -109,7 +109,7 @@ function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
 }
 
 /** The texts of a block: its text, or a call's name and input, hosted tools included. */
-export function producedTexts(block: Record<string, unknown>, write: (input: unknown) => string): string[] {
+function producedTexts(block: Record<string, unknown>, write: (input: unknown) => string): string[] {
   const name = stringOf(block['name'])
   if (name !== undefined && 'input' in block) return [name, write(block['input'])]
   return [stringOf(block['text']) ?? stringOf(block['thinking']) ?? '']
