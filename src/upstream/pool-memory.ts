@@ -8,13 +8,13 @@ import { sourceOf } from './keyring.ts'
 import { Widths } from './widths.ts'
 
 /**
- * Trouble at a place that another replica reported.
- * @property by the replica, in words for operators
- * @property waitMs undefined if an operator has disabled the place there
+ * The trouble at a place, as another replica reported it.
+ * @property by names the replica, in words for operators
+ * @property waitMs until the place is used again; undefined if an operator has disabled the place
  */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
-/** The cause that replicas send each other for a place that an operator has disabled. */
+/** The text that replicas send each other as the cause of a cooldown, if an operator has disabled the place. */
 const disabled = 'disabled'
 
 export type PoolMemory = ReturnType<typeof createPoolMemory>
@@ -28,7 +28,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const healths = new Map<string, Health>()
   const budgets = new Map<string, RetryBudget>()
   const groups = new Map<string, readonly string[]>()
-  /** Reported cooldowns of places that this process has not used yet. */
+  /** Reported cooldowns of places that are not in any group of this process yet. They are applied once the place is. */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
   /** The cooldowns that other replicas reported and that have not ended. */
   const met = new Map<string, { by: string; cause: string; untilMs: number }>()
@@ -62,7 +62,9 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         if (isUnwanted && healths.get(place)?.state !== 'disabled') steer('disable', place)
       }
     },
-    /** The trouble that other replicas of the store reported at a place, even if this one uses it. */
+    /**
+     * Returns the trouble that other replicas reported at a place. This replica may still send requests to that place.
+     */
     heardOf(place: string): Heard | undefined {
       const { by, cause, untilMs = 0 } = met.get(place) ?? {}
       const waitMs = untilMs - clockMs()
@@ -101,8 +103,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   }
 
   /**
-   * Applies a command that another replica reported. It counts for all places of the service, even later ones with
-   * other keys.
+   * Applies a command that another replica reported. The command applies to all places of the service, also to places
+   * that get another key later.
    */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
@@ -144,7 +146,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   }
 
   /**
-   * Whether this replica can do without a place. Each replica decides alone, so together they may cool the whole pool.
+   * Whether the rules allow this replica to cool a place after temporary failures. Each replica decides alone, so
+   * together the replicas may cool all places of a model.
    */
   function mayCool(place: string, group: readonly string[]): boolean {
     return maySpare(group.filter((other) => other !== place).map((other) => healths.get(other)?.state))
@@ -160,8 +163,9 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 }
 
 /**
- * Identifies an account's service of a model across reloads: upstream, address, account, key, and the upstream's name for
- * the model. Only a digest of the key is kept. A key that is renewed is identified by its source.
+ * Returns a name for an account's service of a model. The name stays the same when the configuration is reloaded. It
+ * contains the upstream, address, account, key, and the upstream's name for the model. Only a digest of the key is
+ * kept. A key that is renewed is identified by its source.
  */
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
   const { key: secret, renewal } = account ?? {}
@@ -176,7 +180,7 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
   ])
 }
 
-/** The service of a place that `placeOf` named; undefined for the made-up names of tests. */
+/** Returns the service of a place, from a name that `placeOf` made; undefined for the invented names of tests. */
 function serviceOf(place: string): Service | undefined {
   if (!place.startsWith('[')) return undefined
   const [model, upstream, , , account] = JSON.parse(place) as string[]
@@ -190,9 +194,9 @@ const alwaysAllowed = 10
 
 /**
  * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get
- * twice the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that
- * the first upstream fails. The minute slides: if a third of the previous window lies within the last minute, a third
- * of its requests counts.
+ * twice the load (ruling U1). A retry that is answered does not count. So a healthy backup can serve all requests that
+ * failed at the first upstream. The minute slides: if a third of the previous window lies within the last minute, a
+ * third of that window's requests counts.
  */
 export class RetryBudget {
   readonly #clockMs: () => number
@@ -254,12 +258,13 @@ export type Meant = {
 /** One account's service of one model, by name. */
 type Service = { readonly upstream: string; readonly account: string | undefined; readonly model: string }
 
-/** The most commands that are remembered; the oldest are forgotten. */
+/** The maximum number of commands that are remembered. If there are more, the oldest ones are forgotten. */
 const wishesMax = 10_000
 
 /**
- * Remembers the accounts that operators have disabled. The last command about an account holds. It holds even after the key
- * or the address has changed, after the account was removed and added again, and for models added later.
+ * Remembers the accounts that operators have disabled. For each account the last command applies. It still applies
+ * after the key or the address has changed, or after the account was removed and added again. It also applies to models
+ * that are added later.
  */
 export class Wishes {
   #said: { isDisabled: boolean; meant: Meant }[] = []

@@ -31,7 +31,8 @@ export type Search = {
   /** A digest of the last sealed item, if there is no key. The account that sealed the item is chosen (ruling U13). */
   sealed?: string | undefined
   /**
-   * Digests that similar requests share, for a request without a key if the model has several accounts (ruling Y24).
+   * Digests that similar requests share (ruling Y24). They are set if a request has no key and its model has several
+   * accounts.
    */
   likeness?: Likeness | undefined
   /** The number of accounts for requests like this one. The pool sets it when it counts the request. */
@@ -40,7 +41,10 @@ export type Search = {
   customer?: Customer | undefined
   /** Targets that were tried for this request and must not be tried again. */
   tried: readonly Target[]
-  /** Whether this is the last attempt. It goes to the next priority if there is one (ruling U1). */
+  /**
+   * Whether this is the last attempt. The last attempt goes to an account of the next priority if there is one (ruling
+   * U1).
+   */
   isLast: boolean
   /** The form of answer to ask for; JSON by default. Each form has its own times to first byte (ruling Y25). */
   form?: AnswerForm | undefined
@@ -49,7 +53,7 @@ export type Search = {
 /** A customer's account. The configuration refers to it by name or id. */
 type Customer = { readonly id: string; readonly name: string }
 
-/** The names by which a conversation is known, the form of its answer, and its customer. */
+/** The fields of a search by which the pool remembers a conversation. */
 type Named = Pick<Search, 'affinity' | 'sealed' | 'likeness' | 'form' | 'customer'>
 
 /** The reason why a request goes to an account. */
@@ -70,7 +74,7 @@ export type ChoiceReason =
 export type ChosenTarget = {
   target: Target
   why: ChoiceReason
-  /** The account can open the items that this conversation's answers sealed (ruling U13). */
+  /** The account can open the sealed items of this conversation (ruling U13). */
   isHome: boolean
   /** Why a conversation goes to another account than before. */
   moved?: MovedFor | undefined
@@ -90,22 +94,25 @@ export type PoolRow = {
   upstream: string
   account: string | undefined
   priority: number
-  /** `no_key`: the source of its key has not given one yet. */
+  /** `no_key`: the account's key comes from a source that has not returned a key yet. */
   state: HealthState | 'off' | 'no_key'
   /** The cause of the cooldown, in the words of the log. */
   cause: string | undefined
   /** Whether another replica of the store reported the cooldown. */
   isHeard: boolean
-  /** The trouble that other replicas of the store reported, even if this one uses the account. */
+  /** The trouble that other replicas of the store reported. This replica may still use the account. */
   heard: Heard | undefined
   /** The time until the next trial, in ms. */
   waitMs: number | undefined
   failures: number
-  /** The number of retries that its upstream still allows in this minute, for all models together (ruling U1). */
+  /**
+   * The number of retries that the upstream's budget still allows in this minute, for all its models together (ruling
+   * U1).
+   */
   retriesLeft: number
 }
 
-/** A target with the facts by which it is chosen. It is called a place: one account's service of one model. */
+/** A place, which is one account's service of one model, as a target with the facts by which it is chosen. */
 type RankedTarget = {
   readonly target: Target
   readonly id: string
@@ -130,14 +137,18 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   const placesByModel = new Map<Model, readonly RankedTarget[]>()
   const placesByTarget = new Map<Target, RankedTarget>()
   return {
-    /** Chooses the target of the next attempt; undefined if none is left. A changed key ends the cooldown of its account. */
+    /**
+     * Chooses the target of the next attempt; undefined if no target is left. A changed key ends its account's
+     * cooldown.
+     */
     choose(model: Model, search: Search): ChosenTarget | undefined {
       const places = servedBy(placesOf(model), search.customer)
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
         search.width ??= memory.widths.count(model, search.likeness, firstOn(places))
-      // A trial never keeps requests away from the last account in use (ruling Y25).
+      // A place on trial gets a second request only if the model has no account in use that is left for it (ruling
+      // Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
         (places.some((place) => isSound(place, search.form ?? 'json') && !search.tried.includes(place.target))
@@ -145,7 +156,10 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
           : chooseAmong(memory, places, search, conversation, true))
       )
     },
-    /** An attempt at the target begins. Report exactly one result to the returned `Stay`; `left` may always be called after it. */
+    /**
+     * Begins an attempt at the target. Report exactly one result to the returned `Stay`. After that, `left` may still
+     * be called.
+     */
     enter({ target }: ChosenTarget, search: Named, isRetry: boolean): Stay {
       const place = placesByTarget.get(target)!
       const { form = 'json', likeness, customer } = search
@@ -242,7 +256,8 @@ function isReservedAlike(one: UpstreamAccount | undefined, other: UpstreamAccoun
 }
 
 /**
- * Returns the places that serve a customer: those reserved for them, or else those without a reservation (ruling Y18).
+ * Returns the places that are reserved for a customer. If there are none, returns the places without a reservation
+ * (ruling Y18).
  */
 function servedBy(places: readonly RankedTarget[], customer: Customer | undefined): readonly RankedTarget[] {
   if (places.every(({ target }) => target.account?.isolation === undefined)) return places
@@ -256,7 +271,9 @@ function servedBy(places: readonly RankedTarget[], customer: Customer | undefine
 /** The factor for the score of a slow account. Such an account is the last choice of its priority (ruling Y25). */
 const avoidedShare = 1e-15
 
-/** Chooses a place by its score. @param isAnyTried whether a place may be chosen that another request is trying */
+/**
+ * Chooses a place by its score. @param isAnyTried whether to choose also places on trial that another request is trying
+ */
 function chooseAmong(
   memory: PoolMemory,
   places: readonly RankedTarget[],
@@ -301,8 +318,9 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a conversation key, any account may have sealed items of the history, and only that account can open them.
-  // The last attempt leaves them out: if its account refused them, no other attempt could follow.
+  // Without a conversation key, the history may have sealed items of any account, which only that account can open.
+  // They are sent except in the last attempt. If they caused a refusal there, no further attempt could follow without
+  // them.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -350,7 +368,7 @@ function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTa
   return (place) => outside.get(place)
 }
 
-/** The number of enabled places of the best priority that has an enabled place. Only these places get requests. */
+/** Counts the enabled places of the first priority that has an enabled place. Only these places get requests. */
 function firstOn(places: readonly RankedTarget[]): number {
   const on = places.filter(isOn)
   return on.filter(({ priority }) => priority === on[0]!.priority).length
@@ -371,7 +389,7 @@ function isHeldBack(
   return firstBytes.isOnTrial(form) && firstBytes.waitMs > 0
 }
 
-/** Puts the account on trial if requests hang there (ruling Y25). */
+/** Puts the account on trial if its requests hang (ruling Y25). */
 function watch(memory: PoolMemory, places: readonly RankedTarget[], place: RankedTarget): void {
   const isNew = place.health.firstBytes.judge(place.usual, (form) =>
     places.some((it) => it !== place && isSound(it, form)),
@@ -431,7 +449,7 @@ function isOpen({ target: { key }, health }: RankedTarget): boolean {
   return health.isOpen
 }
 
-/** The next priority after those that were tried, if a place there can be used. */
+/** Returns the next priority after those that were tried; undefined if no place of a later priority can be used. */
 function furtherPriority(
   places: readonly RankedTarget[],
   tried: readonly Target[],
@@ -443,8 +461,8 @@ function furtherPriority(
 }
 
 /**
- * Returns the error when all enabled accounts cool. If any of them lacks capacity, it is `capacity`, with the shortest
- * wait (U1, R6).
+ * Returns the error for the case that all enabled accounts cool. The error is `capacity` if any of them lacks capacity.
+ * The client's wait is then the shortest of these accounts' waits (U1, R6).
  */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
@@ -486,7 +504,7 @@ type StayParts = {
   places: readonly RankedTarget[]
   conversation: string | undefined
   likeness: Likeness | undefined
-  /** Whether conversations are remembered: only if there is a choice of accounts. */
+  /** Whether conversations are remembered. They are remembered only if the model has several accounts. */
   isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
@@ -533,17 +551,20 @@ export class Stay {
     if (isRemembered) memory.bindings.answered(nameOf(place.target.model, sealed), place.id, isUnsealed, false)
   }
 
-  /** The request itself was at fault: the account works, and has sealed nothing of the conversation. */
+  /**
+   * Reports that the model refused the request for a fault of the request. So the account works. But it made no sealed
+   * item that the conversation could bring back.
+   */
   refused(): void {
     this.#parts.place.health.firstBytes.answered(this.#wait)
     if (!this.#isTold) this.#noteWell()
   }
 
-  /** Reports a failure. @returns false if another request had failed here before, so that this one does not count */
+  /** Reports a failure. @returns false if the failure does not count, because another request has failed here before */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
     const { health, usual, target } = this.#parts.place
     health.firstBytes.left(this.#wait, usual)
-    // An answer that began well may still end for a reason that disqualifies the account.
+    // An answer that began well may still end with a failure that cools the account at once.
     if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return false
     this.#isWell = false
     this.#isTold = true

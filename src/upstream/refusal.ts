@@ -3,7 +3,7 @@ import { keepCharacters, relayedCharactersMax, type ScrubContext, scrub } from '
 import type { ResponseHeaders } from './target.ts'
 import type { Failure, Verdict } from './verdict.ts'
 
-/** Our sentence for a refusal of the model whose own text must not be shown. */
+/** The gateway's own sentence for a refusal by a model, used if the model's text must not be shown. */
 export const rejected = 'The model rejected the request.'
 
 /** Causes of attempts whose connection was never made, or broke. */
@@ -51,7 +51,10 @@ export function refusalOf(
   }
 }
 
-/** The longest cooldown of an account, in seconds. A client is sent a shorter wait (ruling R6). */
+/**
+ * The longest wait that is read, in seconds: the longest cooldown of an account. Clients are asked to wait less (ruling
+ * R6).
+ */
 const waitMaxSeconds = 300
 
 const decimal = /^\s*\d{1,9}(?:\.\d{0,9})?\s*$/

@@ -31,7 +31,7 @@ export const revealing: readonly RegExp[] = [
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=[A-Za-z]{0,32}\d)\w{6}/i,
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=\w{0,32}[a-z][A-Z])\w{6}/,
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request)[-_ ]id\b/i,
-  // Names of resources, as of Google and Azure.
+  // Names of resources in the forms of Google, Azure and AWS.
   /\b(?:projects|organizations|accounts|subscriptions|deployments|workspaces|tenants)\/[\w.-]{2}/i,
   /\barn:|\b\d{12}\b/i,
   // Regions.

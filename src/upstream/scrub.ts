@@ -1,18 +1,19 @@
 import { readOverLong } from './over-long.ts'
 import { hostName, isKeyLike, revealing } from './revealing.ts'
 
-/** The longest text of a model that is passed on, and the part of a text that is examined, in characters (rulings U3, U11). */
+/** The most characters of a model's text that are passed on, and the most that are examined (rulings U3, U11). */
 export const relayedCharactersMax = 400
 const searchedCharactersMax = 1_000
 
-/** The most ids of one text that are looked for in the request: in a request of 5 MB a search may take 20 ms. */
+/** The most ids of one text that are looked for in the request. In a request of 5 MB, one search may take 20 ms. */
 const searchesMax = 3
 
 /** A name with fewer characters and no digit may be an ordinary word. */
 const tellingCharactersMin = 6
 
 /**
- * Matches ids that clients know, by their prefix. They are ids of calls and items, from vendors and compatible servers.
+ * Matches ids that clients know; the prefix of an id tells. They are ids of calls and items, from vendors and
+ * compatible servers.
  */
 const clientId =
   /^(?:call|toolu|srvtoolu|fc|fco|rs|msg|ct|ctc|cto|ws|fs|ci|cu|ig|mcp|mcpr|mcpl|cmp|lsh|sh)_[A-Za-z0-9]|^chatcmpl-tool-[A-Za-z0-9]/
@@ -30,13 +31,14 @@ export type ScrubContext = {
   /** Whether the request contains the id; false if the request has been released (ruling U9). */
   isSent(id: string): boolean
   code?: string
-  /** The text to use if nothing of the model's may be shown. */
+  /** The sentence to use if no part of the model's text may be shown. */
   generic: string
 }
 
 /**
- * Returns a model's text as the client may read it, or a generic sentence of the gateway (spec 7.4.5, rulings U3, U9,
- * U11). Parts that are meant only for the vendor's customers are removed first. The rest is shown whole or not at all.
+ * Returns a model's text in a form that the client may read (spec 7.4.5, rulings U3, U9, U11). Sentences that are meant
+ * only for the vendor's customers are removed first. If the rest still reveals something, a generic sentence is
+ * returned.
  */
 export function scrub(text: string, context: ScrubContext): string {
   const { modelId, upstreamModels, code, generic } = context
@@ -79,7 +81,10 @@ function isRevealing(text: string, names: readonly string[], context: ScrubConte
   return revealing.some((pattern) => pattern.test(rest)) || (rest.match(word) ?? []).some(isKeyLike)
 }
 
-/** Finds an upstream's name for the model. An ordinary word counts only in quotes, or if the text calls it a model. */
+/**
+ * Finds an upstream's name for the model. A name that may be an ordinary word counts only in quotes, or if the text
+ * calls it a model.
+ */
 function* findName(text: string, name: string): Iterable<number> {
   const isOrdinary = name.length < tellingCharactersMin && !/\d/.test(name)
   for (const at of findStanding(text, name)) if (!isOrdinary || isCalledModel(text, at, at + name.length)) yield at
@@ -107,7 +112,7 @@ function* findPath(text: string, path: string): Iterable<number> {
   }
 }
 
-/** Whether a name that must not be shown is left, even as a part of another word. */
+/** Whether a text contains a name that must not be shown. A long name is also found inside another word. */
 function isNamed(text: string, name: string): boolean {
   if (name.length >= tellingCharactersMin) return text.toLowerCase().includes(name.toLowerCase())
   return /\d/.test(name) && !findWhole(text, name).next().done
@@ -118,18 +123,18 @@ function cut(text: string): string {
   return kept === text ? text : `${keepCharacters(text, relayedCharactersMax - 1)}…`
 }
 
-/** The start of a text by LiteLLM, which may have another server's text inside. */
+/** The beginning of LiteLLM's texts. Such a text may contain the text of another server. */
 const opening = 'litellm.'
 
 /** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
 const colon = 'Exception - '
 
-/** LiteLLM's additions to the text: its model, and its own settings. */
+/** The text that LiteLLM appends to the other server's text. It names LiteLLM's model and settings. */
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * Extracts the text of a server from the text of a proxy in front of it (LiteLLM). The proxy's text names the proxy and
- * its provider, so it could not be shown. Any other text is returned as it is.
+ * Extracts the text of a server from the text of a proxy before that server (LiteLLM). The proxy's text names the proxy
+ * and the proxy's provider, so it could not be shown. Any other text is returned unchanged.
  */
 function unwrap(text: string): string {
   const at = text.startsWith(opening) ? text.indexOf(colon) : -1
@@ -168,13 +173,13 @@ function replaceAt(text: string, places: Iterable<number>, length: number, inste
   return replaced + text.slice(from)
 }
 
-/** Like `toLowerCase`, but every character keeps its position: a few capitals would become two characters. */
+/** Like `toLowerCase`, but every character keeps its position. `toLowerCase` makes two characters of a few capitals. */
 function lowerCase(text: string): string {
   const lowered = text.toLowerCase()
   return lowered.length === text.length ? lowered : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
-/** The end of a sentence: after its mark, or at the end of a line. */
+/** The end of a sentence, which is after its punctuation mark or at the end of a line. */
 const sentenceEnd = /(?<=[.!?][)\]"'`]{0,2})\s|[\r\n]/
 
 const parenthesis = / ?\([^()]{1,400}\)/g
@@ -185,7 +190,7 @@ const pointing =
 
 /**
  * Removes sentences and parentheses that point to the vendor's documentation. The rest of a refusal still says what is
- * wrong (ruling U3). Other addresses stay in the text, which the caller then judges.
+ * wrong (ruling U3). Addresses in other sentences stay. The caller decides whether the text may be shown with them.
  */
 function withoutDocLinks(text: string): string {
   const bare = text.replace(parenthesis, (remark) => (isDocLink(remark) ? '' : remark))

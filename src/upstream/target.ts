@@ -4,7 +4,8 @@ import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import type { LiveKey } from './live-key.ts'
 
 /**
- * The target of an attempt: an upstream, the account that pays there, and the model there. Each target is one object.
+ * The target of an attempt: an upstream, the account that pays at this upstream, and the model. Targets are compared by
+ * identity, so each target exists as one object only.
  */
 export type Target = {
   readonly upstream: Upstream
@@ -20,15 +21,21 @@ export type Target = {
   readonly headers: readonly string[]
 }
 
-/** One request to the endpoint of a target. The credential, and the headers of every request, are added later. */
+/**
+ * One request to the endpoint of a target. The credential is added later, and so are the headers that every request
+ * has.
+ */
 export type UpstreamRequest = {
   headers: readonly (readonly [name: string, value: string])[]
-  /** Makes the headers with the key, as the model's wire has them. */
+  /** Makes the headers that contain the key, in the form of the model's wire. */
   credential: CredentialHeaders
-  /** The model is asked for a stream, for which some wires have another path. */
+  /** Whether the model is asked for a stream. Some wires have another path for streams. */
   isStream?: boolean
   body: Buffer
-  /** Sends the request on a new connection, because a reused one may be as dead as the one before (faults F-U6). */
+  /**
+   * Sends the request on a new connection. If a reused connection was dead, other idle ones may be dead too (faults
+   * F-U6).
+   */
   isFresh?: boolean
 }
 
@@ -79,15 +86,15 @@ export type TransportFault = {
     /** The proxy cannot be reached, refuses us, or does not reach the upstream. */
     | 'upstream_proxy'
     | 'upstream_reset'
-    /** The path to the upstream was lost on an open connection: the upstream may be at work on the request. */
+    /** The path to the upstream was lost on an open connection. The upstream may be working on the request. */
     | 'upstream_silent'
     | 'upstream_protocol'
     | 'upstream_oversize'
-    /** This process has no descriptor left for a connection (faults F-P11): nothing is wrong with the account. */
+    /** This process has no descriptor left for a connection (faults F-P11). This is not a fault of the account. */
     | 'no_descriptors'
   /** A reused connection was reset at once, before any byte came. Nothing was processed, so sending again is safe (ruling U1). */
   isReuseRace: boolean
-  /** The status with which a proxy refused; undefined if it gave none. */
+  /** The status of the proxy's refusal; undefined if the refusal has no status. */
   proxyStatus?: number | undefined
   /** The code of Node or OpenSSL for a failure of TLS; with `upstream_tls` only. */
   reason?: string
@@ -106,10 +113,13 @@ export interface UpstreamListener {
   onError(fault: TransportFault, error?: Error): void
 }
 
-/** Headers by lower-case name; repeated ones joined by a comma. */
+/** Headers by their lower-case names. The values of a repeated header are joined by a comma. */
 export type ResponseHeaders = { get(name: string): string | undefined }
 
-/** The most informational answers (1xx) that are skipped before the upstream counts as broken (faults F-U28). */
+/**
+ * The maximum number of informational answers (1xx) that are skipped. After more, the upstream counts as broken
+ * (F-U28).
+ */
 export const informationalMax = 10
 
 export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
@@ -118,8 +128,8 @@ export type ConnectionTerms = ConnectionLimits & ConnectionWatch
 
 /**
  * The moment at which bytes came that no request had asked for (ruling Y14). `idle`: on an idle connection.
- * `behind_answer`: after the end of an answer. `before_sent`: a success before the request was sent. `timeout`: a 408
- * that closes a kept connection just after a request was sent (RFC 9110 15.5.9).
+ * `behind_answer`: after the end of an answer. `before_sent`: a successful answer was complete before its request was
+ * sent. `timeout`: a 408 that closes a kept connection just after a request was sent (RFC 9110 15.5.9).
  */
 export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
 
@@ -135,13 +145,13 @@ export type ConnectionWatch = {
   onDate?(host: string, date: string): void
 }
 
-/** A request under way. */
+/** A request that has been sent, or is being sent. */
 export interface Flight {
   /** Closes the connection. The listener is not called any more. */
   abort(): void
   pause(): void
   resume(): void
-  /** Whether the system has taken all of the request's body: its memory is not read any more. */
+  /** Whether the system has taken all of the request's body. The body's memory is then not read any more. */
   isSent(): boolean
   /** Whether writing to a connection has begun. Before that, the upstream knows nothing of the request. */
   wasWritten(): boolean
@@ -149,7 +159,7 @@ export interface Flight {
 
 /** Sends requests to the upstreams of one configuration. It connects to no other host (reliability §1.6). */
 export interface Upstreams {
-  /** Sends a request. @param target of the same configuration as these connections */
+  /** Sends a request. @param target a target of the configuration for which these connections were made */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   /** Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed. */
   retire(): Promise<void>

@@ -47,7 +47,7 @@ export function judgeDial(error: Error, isSecured: boolean, isProxied: boolean):
   return isProxied && !isOwn ? { cause: 'upstream_proxy', isReuseRace: false } : fault
 }
 
-/** The fault of a proxy that answered itself. */
+/** Returns the fault if the proxy itself answered with a refusal. */
 export function faultOfProxy({ status }: ProxyRefusal): TransportFault {
   return { cause: 'upstream_proxy', isReuseRace: false, ...(status !== undefined && { proxyStatus: status }) }
 }

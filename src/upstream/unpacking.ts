@@ -31,7 +31,8 @@ const codings = new Map<string, (first: number) => Transform>([
 /**
  * Whether `deflate` data has no zlib header, as some servers send it. The first byte of a header has the method 8. Text
  * that is not compressed mostly fails when it is read as data without a header. But text that begins with `{`, `[` or
- * `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So it is read as data with a header, which fails.
+ * `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So such text is read as data with a header, and this
+ * fails.
  */
 function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
@@ -42,9 +43,9 @@ function withoutCoding(headers: ResponseHeaders): ResponseHeaders {
 }
 
 /**
- * Decompresses the answer of a flight if its server compresses it, although no request asks for that (ruling Y1). The
- * listener gets the answer as if it had come uncompressed, without the coding in its head. The listener limits the
- * size: it gets at most 16 KiB at once, and nothing while the flight is paused. An unknown coding stays in the head.
+ * Decompresses the answer of a flight if its server compressed the answer without being asked (ruling Y1). The listener
+ * gets the answer as if it had come uncompressed, without the coding in its head. An unknown coding stays in the head.
+ * The listener must limit the whole size. It gets at most 16 KiB at once, and nothing while the flight is paused.
  * Amazon's event frames are removed as well.
  */
 export class Unpacking implements UpstreamListener, Flight {
@@ -152,9 +153,9 @@ export class Unpacking implements UpstreamListener, Flight {
 }
 
 /**
- * Turns a stream of Amazon's event frames into the event stream in them, for the listener of a flight. An exception
- * becomes an `error` event of the messages wire, with the name of the exception as its type. A wrong checksum, or an
- * end within a frame, ends the answer.
+ * Extracts the event stream from a stream of Amazon's event frames, for the listener of a flight. An exception becomes
+ * an `error` event of the messages wire, with the name of the exception as its type. The answer ends at a wrong
+ * checksum, and if the stream ends within a frame.
  */
 class Unframing implements UpstreamListener {
   readonly #frames = new EventFrames()
@@ -197,7 +198,9 @@ class Unframing implements UpstreamListener {
   }
 }
 
-/** Returns the event in a frame, or `''` if it has none. @throws Error if its payload cannot be read */
+/**
+ * Returns the event in a frame, or `''` if the frame has no event. @throws Error if the frame's payload cannot be read
+ */
 function eventOf({ headers, payload }: EventFrame): string {
   const kind = headers.get(':message-type')
   if (kind === 'error') return errorOf(headers.get(':error-code'), { message: headers.get(':error-message') })

@@ -53,9 +53,9 @@ const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'rep
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
 /** The server closed a connection that had been idle too long. That says nothing against the account. */
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
-/** The answer broke off after its head: the model has worked, and may be paid for it. */
+/** The answer broke off after its head. The model has then worked, and may be paid for it. */
 const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }
-/** Our path or model name is wrong, or the answer is invalid. Another account would get the same. */
+/** Our path or model name is wrong, or the answer is invalid. Another account would give the same result. */
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
 const misnamed: Verdict = { ...ours, alarm: 'upstream_model_not_found' }
 
@@ -71,7 +71,7 @@ const byStatus = new Map<number, Verdict>([
   [409, passing],
   [413, caller],
   [422, caller],
-  // Bedrock: the model itself failed, without its own status (botocore 1.44.8, `ModelErrorException`).
+  // Bedrock sends 424 if the model itself failed without a status of its own (botocore 1.44.8, `ModelErrorException`).
   [424, passing],
   [425, passing],
   [429, full],
@@ -95,7 +95,7 @@ const byKind: Record<Fault['kind'], Verdict> = {
   truncated: cut,
 }
 
-/** For each status about an account: the trouble that it means. */
+/** The trouble of the operator's account that each of these statuses means. */
 const accountTroubles = new Map<number, AccountTrouble>([
   [401, 'key'],
   [402, 'spent'],
@@ -103,8 +103,8 @@ const accountTroubles = new Map<number, AccountTrouble>([
 ])
 
 /**
- * Rules for refusals that apply after those of every profile: codes with one meaning on all wires and with any status,
- * and codes of clouds.
+ * Rules for refusals, which apply after the rules of every profile. They contain the codes of clouds, and codes that
+ * have the same meaning on all wires and with any status.
  */
 export const commonRefusals: readonly Refusal[] = [
   { about: 'key', code: 'authentication_error' },
@@ -137,7 +137,8 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   const isHttp = cause === `upstream_${fault.status}`
   const refusal = [...model.profile.refusals, ...commonRefusals].find((row) => fits(row, fault, isHttp))
   if (refusal) return verdictOf(refusal, isHttp ? fault.status : undefined)
-  // The unknown name is the configured one. A client's unknown name never reaches an upstream (ruling U9).
+  // The name that the upstream does not know is the configured one. A client's unknown name never reaches an upstream
+  // (ruling U9).
   if (fault.code === 'model_not_found') return misnamed
   const text = fault.text.toLowerCase()
   const { status } = fault
@@ -161,7 +162,7 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
 
 /**
  * Returns the verdict of a refusal.
- * @param status the HTTP status. If it stands for the same trouble, there is no alarm
+ * @param status the HTTP status. There is no alarm if the status alone already shows the trouble
  */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
@@ -180,7 +181,8 @@ function isCallers(text: string, code: string | undefined, { profile }: JudgedMo
 const unknownPath: ReadonlySet<string> = new Set(['', 'not found', 'file not found'])
 
 /**
- * Whether a 404 is about our path or model name, which the client cannot fix, and not about something in the request.
+ * Whether a 404 is about our path or model name, which the client cannot correct. Otherwise it is about something in
+ * the request.
  */
 function isAboutUs(text: string, upstreamModel: string): boolean {
   if (unknownPath.has(text) || text.includes(upstreamModel)) return true

@@ -27,23 +27,33 @@ export interface ConnectionHost {
   readonly name: string
   /** The host that answers, with its port. */
   readonly host: string
-  /** Whether requests go to a proxy itself. Its own answers then come on the same connection as the origin's. */
+  /**
+   * Whether the connection goes to a proxy that forwards single requests. The proxy's own answers then come on the same
+   * connection as the upstream's.
+   */
   readonly isForwarded: boolean
   readonly terms: ConnectionTerms
   /** Takes a connection that is free for another request. */
   giveBack(connection: WayConnection): void
   forget(connection: WayConnection): void
-  /** Closes all idle connections, because one that looked alive was dead. The others have been idle for longer. */
+  /**
+   * Closes all idle connections, after a connection that looked alive was found dead. They have been idle for longer.
+   */
   dropIdle(): void
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
-/** The most fields of a head (faults F-U30). Providers send some forty. */
+/** The maximum number of fields in a head (faults F-U30). Providers send some forty. */
 const headersMax = 500
-/** How long an idle connection is kept if its server names no time, and the longest time that it may name, in ms. */
+/**
+ * How long an idle connection is kept if its server names no time, and the longest time that a server may name, in ms.
+ */
 const keptMs = 30_000
 const keptMsMax = 600_000
-/** We close this much earlier than the server, in ms, so that no request is sent while the server closes. */
+/**
+ * We close an idle connection this much earlier than its server would, in ms. So no request is sent while the server
+ * closes the connection.
+ */
 const marginMs = 2_000
 /**
  * A connection rests after each answer, so that late bytes come while no request waits (ruling Y14). It rests as long
@@ -217,7 +227,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** Reads a head. @returns where the body begins; the length of the bytes if the head is not whole, or invalid */
+  /** Reads a head. @returns where the body begins, or the length of the bytes if the head is incomplete or invalid */
   #readHead(flight: WayFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
     const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.terms.headerBytesMax
@@ -317,8 +327,8 @@ export class WayConnection implements Carrier {
     this.restedAtMs = this.#idleSinceMs + restMs
     if (!this.#keepsAlive || flight.isOver || restMs > restMsMax || restMs >= this.#keptMs) this.destroy()
     else if (this.isSent) this.#host.giveBack(this)
-    // If bytes are still unsent, the server does not read, and the next request would wait. With TLS, Node knows only in a
-    // later phase of the loop what was sent.
+    // If bytes are still unsent, the server has stopped reading, so the next request would wait. With TLS, Node knows
+    // only in a later phase of the event loop which bytes were sent.
     else
       setImmediate(() => {
         if (mayBeForeign && !this.isSent) this.#noteUnasked('before_sent')
@@ -342,7 +352,7 @@ export class WayConnection implements Carrier {
         if (!this.#flight!.isPaused) this.#finish()
       })
     } else if (!this.#isHeldBack) {
-      // The connection is closed now, even if part of the request is unsent: no more of the answer can come.
+      // The connection is closed now, even if part of the request is unsent, because no more of the answer can come.
       this.#fail(reset())
       this.destroy()
     }
@@ -370,7 +380,7 @@ export class WayConnection implements Carrier {
     this.#flight = undefined
     const unheardMs = this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined
     const fault = error instanceof ProxyRefusal ? faultOfProxy(error) : judgeTransport(error, unheardMs)
-    // A flight that was given up has closed the connection itself.
+    // If the flight was given up, the gateway itself has closed the connection.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault, error)
   }
@@ -408,7 +418,7 @@ function mediaTypeOf(contentType: string | undefined): string {
   return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
 }
 
-/** The calls of a flight on its connection. */
+/** The part of a connection that its flight uses. */
 interface Carrier {
   /** Whether the connection is, or was, ready for a request. */
   readonly isOpen: boolean

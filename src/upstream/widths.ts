@@ -12,8 +12,9 @@ const ratesMax = 10_000
 const decayMs = 60_000
 
 /**
- * A preamble gets one more place when each of its places would get this fraction of the mean input of a place. With 1
- * instead, simulations keep 0.3 % more of the input cached, but the busiest account has 1.77 times the mean, not 1.6.
+ * A preamble gets one more place when each of its places would get this fraction of the mean input of a place. In
+ * simulations with 1, the cached share of the input is 0.3 % higher. But the busiest account then has 1.77 times the
+ * mean, not 1.6 times.
  */
 const fullShare = 0.72
 
@@ -24,9 +25,9 @@ class Rate {
   /** Until this time the preamble has one more place, because one of its places was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked: usually the preamble of this rate. A preamble that came in a model's first
-   * minute uses the first preamble with the same tools. This ends when the preamble has been unused for longer than the
-   * prompt cache lives.
+   * The preamble by which places are ranked, usually the preamble of this rate. In a model's first minute, a new
+   * preamble takes the first preamble with the same list of tools instead. It takes its own preamble after it has been
+   * unused for longer than the prompt cache lives.
    */
   name = ''
 
@@ -50,13 +51,13 @@ class Rate {
 
 type ModelRates = { sinceMs: number; all: Rate; alike: Map<string, Rate> }
 
-/** The number of places that requests with one preamble go to. @property name the digest by which places are ranked */
+/** How many places get the requests with one preamble. @property name the digest by which the places are ranked */
 export type Width = { name: string; places: number }
 
 /**
- * Decides how many places the requests with one preamble (leading instructions) go to (ruling Y24). They go to one
- * place, where the preamble is in the prompt cache. They go to more only if their share of the model's input requires
- * it. The rates are those of this process, and they are not stored.
+ * Decides how many places get the requests with one preamble (leading instructions, ruling Y24). One place is best,
+ * because there the prompt cache has the preamble. Further places get such requests only if the requests' share of the
+ * model's input requires it. The rates count the requests of this process, and they are not stored.
  */
 export class Widths {
   readonly #models = new Map<string, ModelRates>()
