@@ -7,7 +7,9 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 
-/** A webhook before it is signed. The same id always has the same content, apart from changed names. */
+/**
+ * A webhook before it is signed. Messages with the same id have the same content, except for names that were changed.
+ */
 export type WebhookMessage = {
   id: string
   event: WebhookEvent
@@ -53,7 +55,7 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
   }
   const [first] = (await books.findKeys(text('key'))).filter((key) => key.id === data['key'])
   const keys = first ? (await books.listKeys(first.accountId)).filter(({ scope }) => scope === first.scope) : []
-  // After a rotation, operators know the newest key that is not revoked.
+  // After a rotation there are several keys. Operators know the newest key that is not revoked.
   const key = keys.filter(({ revokedMs }) => revokedMs === undefined).at(-1) ?? first
   return {
     ...{ id, event, atMs },
@@ -111,8 +113,8 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
 }
 
 /**
- * Finds models of which no upstream account may be used now. While an account is on trial, nothing is decided for its
- * model: a reported outage is not over, and no new one begins.
+ * Finds models of which no upstream account may be used now. If an account of a model is on trial and none is ready,
+ * nothing is decided for the model. A reported outage then goes on, and no new outage begins.
  */
 function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
   const byModel = Map.groupBy(rows, ({ model }) => model)

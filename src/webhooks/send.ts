@@ -63,7 +63,7 @@ function resultOf(status: number): SendResult {
   return status < 500 ? 'refused' : 'failed'
 }
 
-/** The most messages that wait for a receiver, including the one being sent. So many can be sent within `leaseMs`. */
+/** The most messages that wait for a receiver, including the one being sent. This many can be sent within `leaseMs`. */
 const waitingMax = 10
 
 /** If too many messages wait for a receiver, another message is offered again after this time, in ms. */
@@ -84,7 +84,10 @@ export class Lane {
     this.#clockMs = clockMs
   }
 
-  /** Sends a message in its turn. @returns the result, or, if too many wait, when to offer the message again, in ms */
+  /**
+   * Sends a message in its turn. @returns the result, or the time after which to offer the message again if too many
+   * wait
+   */
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs

@@ -7,9 +7,12 @@ import { warningKeptMs } from '../accounts/warnings.ts'
 
 /** Times are Unix milliseconds by the clock of the process that sent the message. Clocks may differ by some seconds. */
 export type Tries = {
-  /** Names of the receivers that have the message, and of those that will not get it any more. */
+  /** Names of the receivers that need no further try. They have the message, or will not get it any more. */
   readonly over: readonly string[]
-  /** For each other receiver, the number of failed tries, and the time of the next try. */
+  /**
+   * For each receiver with failed tries that needs another try: the number of failed tries, and the time of the next
+   * try.
+   */
   readonly left: Readonly<Record<string, Left>>
 }
 
@@ -34,7 +37,7 @@ export function pauseMs(count: number): number {
 
 /**
  * Returns the time in ms until this server looks again at a message for which it has no receiver. Another server may
- * have one. The time grows with the age of the message. In all, the server looks some seventy times.
+ * have a receiver for it. The time grows with the age of the message. In all, the server looks some seventy times.
  * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {
@@ -76,7 +79,7 @@ export class Telling {
     delete this.#left[name]
   }
 
-  /** Plans another try for a receiver. @param left the number of failed tries so far, and the time of the next one */
+  /** Plans another try for a receiver. @param left the number of failed tries so far, and the time of the next try */
   postpone(name: string, left: Left): void {
     this.#left[name] = left
   }

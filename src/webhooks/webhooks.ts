@@ -16,11 +16,11 @@ export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
   /**
-   * Called before serving. Stores which warnings are wanted. If that fails, it still resolves, and each look tries
-   * again.
+   * Called before serving. Stores which warnings are wanted. If storing fails, the promise still resolves, and every
+   * later look tries to store them.
    */
   begin(): Promise<void>
-  /** Looks for due messages. That also happens once a second. Resolves when all due messages were tried. */
+  /** Looks for due messages now, in addition to the look of every second. Resolves when all due messages were tried. */
   look(): Promise<void>
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ const lookMs = 1_000
 /** How long other processes leave a taken message alone, in ms. One round of tries takes less time. */
 const leaseMs = 120_000
 
-/** The most messages that are taken from the store at once, and the most times that one look takes messages. */
+/** The most messages that are taken from the store at once, and how often one look may take messages. */
 const [atOnceMax, takingsMax] = [10, 10]
 
 /** The most messages of this process that wait. Further messages are dropped, and that is logged. */
@@ -199,7 +199,7 @@ class Teller implements Webhooks {
     }
   }
 
-  /** Sends the warnings of the store. One that cannot be read or stored now is taken again after `leaseMs`. */
+  /** Sends the warnings of the store. A warning that cannot be read or stored now is taken again after `leaseMs`. */
   async #tellStored(): Promise<void> {
     try {
       const books = await this.#watch()
@@ -233,7 +233,7 @@ class Teller implements Webhooks {
 
   /**
    * Leaves a warning to servers that have a receiver for it.
-   * @returns when this server looks at the warning again; undefined if never
+   * @returns when this server looks at the warning again; undefined if it does not look again
    */
   #leave({ atMs }: Pick<StoredWarning, 'atMs'>, tries: Tries): Next | undefined {
     const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
@@ -315,7 +315,7 @@ class Teller implements Webhooks {
     this.#parts.log.event('error', 'webhooks_silent', { error: (error as Error).message })
   }
 
-  /** Logs a bug of the gateway. A store that does not answer is handled before. */
+  /** Logs a bug of the gateway. The caller has already handled the case that the store does not answer. */
   #tellBug(error: unknown): void {
     this.#parts.log.event('error', 'bug', { error: (error as Error).stack })
   }
