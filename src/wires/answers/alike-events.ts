@@ -115,7 +115,8 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // A hole has no place in the parsed object if it is a key, or if its member occurs twice. Then no mould is made.
+  // A hole has no place in the parsed object if the changed text is a key, or if the member occurs twice. Then no mould
+  // is made.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }

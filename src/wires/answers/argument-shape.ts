@@ -16,7 +16,10 @@ export function createArgumentShape() {
   let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
   let depth = 0
   let isEscaped = false
-  /** `taken`: the argument text so far. `repeated`: how many of its characters came again after it was whole. */
+  /**
+   * `taken`: the argument text so far. `repeated`: if the arguments are whole and come again, how many characters came
+   * again.
+   */
   let taken = ''
   let repeated = 0
   return {
@@ -34,8 +37,8 @@ export function createArgumentShape() {
   }
 
   /**
-   * Returns the part of a piece that is new. After whole arguments, the upstream may only repeat them, at once or in
-   * pieces (ruling Y4).
+   * Returns the part of a piece that is new. After whole arguments, the upstream may only send the same arguments
+   * again, in one piece or in several (ruling Y4).
    * @param isCumulative whether each piece repeats all pieces before it
    */
   function take(piece: string, isCumulative: boolean): string {
@@ -49,7 +52,10 @@ export function createArgumentShape() {
     return text
   }
 
-  /** Returns a repetition that stopped halfway, else ''. Such arguments are invalid (ruling Y5). Call this at the end. */
+  /**
+   * Returns what has come of a repetition that did not end, else ''. It makes the arguments invalid (ruling Y5). Call
+   * this at the end.
+   */
   function rest(): string {
     const text = taken.slice(0, repeated)
     repeated = 0

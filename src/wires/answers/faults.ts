@@ -150,7 +150,10 @@ export function factsOfFault(fault: Fault): ErrorFacts {
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
 
-/** The reverse of `factsOfFault`, since encoders take a fault. The message no longer contains what reveals the host. */
+/**
+ * Converts facts back to a fault, since encoders take a fault. Whatever reveals the host has been removed from the
+ * message.
+ */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
   return { kind, status, text: message, isOurs: code === 'internal_error' }
@@ -166,7 +169,9 @@ export type ErrorFacts = {
   details?: ErrorDetail['details']
 }
 
-/** The envelope `{error: {message, type, param, code}}`, for unknown paths and wires that define no other (spec 7.1). */
+/**
+ * The envelope `{error: {message, type, param, code}}`, for unknown paths and for wires without an own form (spec 7.1).
+ */
 export function plainEnvelope(facts: ErrorFacts): string {
   const { message, param, code } = facts
   return JSON.stringify({ error: { message, type: errorTable[code].type, param, code } })
@@ -231,7 +236,10 @@ function readRefusal(httpStatus: number, text: string): Fault {
   }
 }
 
-/** Members that may hold a server's sentence if `message` has none. They stand in the error object or beside it. */
+/**
+ * Members that may hold a server's sentence if the member `message` does not. They are in the error object or beside
+ * it.
+ */
 const sentenceKeys = [
   ...['error', 'msg', 'error_msg', 'error_message', 'description', 'details', 'Message'],
   ...['reason', 'title'],

@@ -23,7 +23,8 @@ export class JsonPatch {
   #inner: Map<number, JsonMember[]> | undefined
 
   /**
-   * Scans the text once, and parses it without log probabilities: an event with them can have megabytes (B5).
+   * Scans the text once, and parses it without log probabilities. An event with log probabilities can have megabytes
+   * (B5).
    * @param inside the outermost member whose inner members will be set; undefined if none will be
    * @throws if the text is not one JSON object, or is too large even without log probabilities
    */
@@ -89,7 +90,7 @@ export class JsonPatch {
     return known
   }
 
-  /** Returns the members of the value at this range; none if it is no object. */
+  /** Returns the members of the value at this range; an empty list if the value is not an object. */
   membersAt(range: Range): JsonMember[] {
     if (this.bytes[range.start] !== 0x7b) return []
     const known = this.#inner?.get(range.start) ?? membersOf(this.bytes, range, noLimits)

@@ -12,8 +12,8 @@ import { JsonPatch, type Wanted } from './json-patch.ts'
 import { objectsOf } from './read-answer.ts'
 
 /**
- * The facts for adapting the answer of a native model, one that speaks the client's wire (ruling P2). They stay the
- * same for the whole answer.
+ * The facts by which the answer of a native model is adapted (ruling P2). A native model speaks the client's wire. The
+ * facts stay the same for the whole answer.
  */
 export type NativeHead = {
   requestId: string
@@ -66,8 +66,8 @@ function isPlainId(id: string, prefix: string): boolean {
 
 /**
  * Renames models in a usage object at any depth, for example in `iterations` of the messages wire (spec 1.8, ruling
- * P2). The answering model gets the client's name for it; names of other models are removed. The provider's charges are
- * removed too.
+ * P2). The client's name replaces the name of the answering model. Names of other models are removed, and so are the
+ * provider's charges.
  * @param usage the parsed usage, which is at `path` of the patch
  */
 export function renameInUsage(
@@ -168,9 +168,9 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
  */
 
 /**
- * The members of a usage object in which providers count such calls. Each key inside is a kind with the suffix
- * `ending`. `web_search_requests` is used on messages and by OpenRouter, `web_search_calls` by xAI. Neither name has
- * another meaning on any wire, so both are read on all wires.
+ * The members of a usage object in which providers count calls of their own tools. In such a member, each key is a kind
+ * of tool with the suffix `ending`. `web_search_requests` is used on messages and by OpenRouter, `web_search_calls` by
+ * xAI. Neither name has another meaning on any wire, so both are read on all wires.
  */
 const tellings = [
   { member: 'server_tool_use', ending: '_requests' },
@@ -213,7 +213,7 @@ export function callsIn(
   return seen
 }
 
-/** The most kinds of hosted tools counted. No provider has as many. */
+/** The maximum number of kinds of hosted tools that are counted. No provider has as many. */
 const kindsMax = 64
 
 /**
@@ -260,8 +260,8 @@ export class ProducedText {
   }
 
   /**
-   * The tokens of reasoning and of answer text. Escapes count as written, which is accurate enough for the ratio
-   * within one answer.
+   * The estimated tokens, divided into reasoning and answer text. The ratio is taken from the undecoded texts with
+   * their escapes, which is accurate enough.
    */
   spoken(): Spoken {
     return splitTokens(this.estimateTokens(), this.#characters, this.#reasoningCharacters)
@@ -279,7 +279,7 @@ export class ProducedText {
   }
 }
 
-/** Decodes the inside of a JSON string held as latin1. Surrogate halves that meet are joined. */
+/** Decodes the inside of a JSON string held as latin1. Two escapes for the halves of one character are joined. */
 export function decodeString(raw: string): string {
   if (!encoded.test(raw)) return raw
   const text = decodeUtf8(raw)
@@ -293,8 +293,8 @@ export function decodeString(raw: string): string {
 
 /**
  * Estimates the tokens of complete texts.
- * @param enough a number of tokens. If the texts are too short to have more tokens, an upper bound is returned instead.
- *   That takes a tenth of the time of counting.
+ * @param enough a number of tokens. If the texts are too short to have more tokens, they are not counted, and an upper
+ * bound is returned. That takes a tenth of the time.
  */
 export function estimateTexts(texts: readonly string[], enough = 0): number {
   let characters = 0

@@ -219,7 +219,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.report = mergeUsage(this.report, usage)
   }
 
-  /** Records the model and service that an answer, or a part of one, may name (rulings Y13, Y17). */
+  /** Records the model and service, if an answer or a part of it names them (rulings Y13, Y17). */
   protected noteAnswer(answer: Record<string, unknown>): void {
     this.report = noteAnswer(this.report, answer)
   }

@@ -81,16 +81,19 @@ export function repeatsStart(start: string, delta: string, isArguments = false):
   return delta === start || (isArguments && isJsonObject(start))
 }
 
-/** The arguments of a call as text. Some servers send other kinds of JSON (R-ARGS). Absent arguments become ''. */
+/**
+ * Returns the arguments of a call as text. Some servers send JSON that is not a string (R-ARGS). Absent arguments
+ * become ''.
+ */
 export function argumentsText(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
 /**
- * Reads a member of several objects of an answer as source text, since parsing would lose digits (ruling T16). The text
- * is scanned once, when the first member is asked for: an answer may have a thousand calls.
- * @param text an answer that has been parsed already
+ * Reads the same member of several objects of an answer as source text, since parsing would lose digits (ruling T16).
+ * An answer may have a thousand calls, so the text is scanned only once, when the first member is asked for.
+ * @param text an answer that is valid JSON
  * @param objectsIn returns the objects whose members are wanted
  * @returns a function that returns the source text for an object's place in the list; undefined for a missing object
  */
@@ -120,7 +123,7 @@ export type Decoder = Step<SseFrame, AnswerEvent> & {
    * T19).
    */
   readonly isEnough: boolean
-  /** Returns the events of a whole JSON answer (laws I1–I10), as if it had been streamed. Not used after frames. */
+  /** Returns the events of a whole JSON answer (laws I1–I10), as if it had been streamed. Not called after `push`. */
   whole(bodyText: string): AnswerEvent[]
 }
 
@@ -231,7 +234,7 @@ export function listOf(value: unknown): unknown[] {
 const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 
 /**
- * Returns the arguments of a call. They stand under any of these names, in the call or in its `function` (ruling Y5).
+ * Returns the arguments of a call. They have one of the `argumentNames`, in the call or in its `function` (ruling Y5).
  * Empty arguments are returned only if the call has no other arguments.
  */
 export function argumentsIn(call: JsonObject): unknown {
@@ -245,7 +248,7 @@ export function argumentsIn(call: JsonObject): unknown {
   return found.find((value) => !isEmptyArguments(value)) ?? found[0]
 }
 
-/** Members that hold the text of a part. The first member present counts. */
+/** Members that hold the text of a part. If a part has several, the first in this order counts. */
 const wordMembers = [
   ...['text', 'output_text', 'refusal', 'thinking', 'reasoning', 'reasoning_content', 'summary'],
   ...['transcript', 'content', 'value'],
@@ -302,7 +305,10 @@ const mediaKinds: readonly (readonly [MediaKind, RegExp])[] = [
   ['file', /(?<![a-z])(?:file|document|attachment)s?(?![a-z])/],
 ]
 
-/** Returns a key by which media received twice are recognised: some servers repeat all media in the last chunk. */
+/**
+ * Returns a key by which media that were received twice are recognised. Some servers repeat all media in the last
+ * chunk.
+ */
 export function sourceOf(value: unknown): string {
   const source = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return source.length > 200 ? `${source.length} ${source.slice(-100)}` : source

@@ -60,8 +60,7 @@ export interface StreamRelay {
   /** The stop reason of a translated answer. Undefined for a native answer, whose reason is not read. */
   readonly reason?: StopReason | undefined
   /**
-   * A digest of the last part of a whole answer that only its provider can read; see `Sealing.lastIn`. Absent if the
-   * wire has no such parts.
+   * A digest of the last sealed item of a whole answer; see `Sealing.lastIn`. Absent if the wire has no sealed items.
    */
   lastSealed?(): string | undefined
   /** Returns the end of a complete answer with the billed counters, including the terminator. */
