@@ -11,8 +11,8 @@ export type BegunCall = {
   /** Whether the call has a name. Without a name, no client can run it. */
   hasName: boolean
   /**
-   * The arguments of the first chunk, until later arguments have been compared with them. An empty object may be a
-   * placeholder.
+   * The arguments of the first chunk, as long as later arguments may repeat them. An empty object stays here, because
+   * it may be a placeholder for later arguments.
    */
   first: string
   /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
@@ -22,7 +22,7 @@ export type BegunCall = {
   isWatched: boolean
 }
 
-/** The most arguments of a stream that are kept for detecting repetitions, in characters. */
+/** How many characters of arguments are kept for one stream, to detect repetitions. */
 const keptMax = 4 * 1_048_576
 
 /**
@@ -41,8 +41,8 @@ export class BegunCalls {
   }
 
   /**
-   * Assigns numbers to the calls of a chunk that lack one, and writes them into the chunk (ruling Y3). A piece with
-   * an id or a name begins a call. Any other piece belongs to the previous call.
+   * Assigns numbers to the calls of a chunk that have none, and writes the numbers into the chunk (ruling Y3). A piece
+   * with an id or a name begins a call. Any other piece belongs to the previous call.
    * @returns the numbers, with the paths of the calls
    */
   numbered(choices: readonly unknown[]): [path: string[], index: number][] {
@@ -74,7 +74,7 @@ export class BegunCalls {
       this.#byId.set(`${choice}/${id}`.slice(0, idCharactersMax), number)
   }
 
-  /** Whether a call still lacks its name, so that it cannot be read (ruling Y5). */
+  /** Whether any call still has no name, so that clients cannot read it (ruling Y5). */
   get hasNameless(): boolean {
     return this.#calls.values().some(({ hasName }) => !hasName)
   }
@@ -97,14 +97,17 @@ export class BegunCalls {
     return found
   }
 
-  /** Whether these choices only continue known calls, none of which may repeat its arguments. */
+  /** Whether these choices only continue known calls, and none of these calls may repeat its arguments. */
   areKnown(choices: readonly JsonObject[]): boolean {
     return choices.every((choice) =>
       callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.#calls.get(key)?.isWatched),
     )
   }
 
-  /** Returns the paths of the functions in the chunk whose arguments only repeat earlier ones. They are set to ''. */
+  /**
+   * Finds the functions in the chunk whose arguments only repeat earlier arguments, and empties these arguments in the
+   * parsed chunk. Returns the paths of the functions.
+   */
   repeated(choices: readonly unknown[]): string[][] {
     const paths: string[][] = []
     for (const [place, choice] of choices.entries())
@@ -156,7 +159,8 @@ export class BegunCalls {
 
   #begin(key: string, call: JsonObject, text: string): void {
     if (this.#calls.size >= callsMax) return
-    // A chunk learned for the former call with this key must not match chunks of this call.
+    // Another call may have had this key before. Chunks of that call may have been learned, but they must not serve as
+    // a pattern for chunks of this call.
     const before = this.#calls.get(key)
     if (before) before.isWatched = true
     const id = stringOf(call['id'])
@@ -181,7 +185,9 @@ export function isNamed(call: JsonObject): boolean {
   return Boolean(stringOf(asObject(call['function'] ?? call['custom'])?.['name'])?.trim())
 }
 
-/** The members that this call lacks and every call must have (ruling Y3). @param mint makes an id for the call */
+/**
+ * Returns the members that every call must have and this call lacks (ruling Y3). @param mint makes an id for the call
+ */
 export function missingInCall(call: JsonObject, mint: () => string): Map<string, string> {
   const values = new Map<string, string>()
   if (!stringOf(call['id'])) values.set('id', JSON.stringify(mint()))

@@ -98,7 +98,7 @@ export function contentOf(delta: JsonObject): ChatContent {
   return said
 }
 
-/** Members that need no special reading; `content` only if it is a string. */
+/** Members that need no special reading. For `content`, this applies only if it is a string. */
 const usualMembers = new Set(
   ['content', 'refusal', 'tool_calls', 'function_call'].concat([
     'reasoning_content',
@@ -124,7 +124,10 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   return form
 }
 
-/** Returns the delta or message of a choice. If it has no calls, it gets those beside it in the choice (ruling Y5). */
+/**
+ * Returns the delta or message of a choice. If it has no calls, it gets the calls that the choice itself has (ruling
+ * Y5).
+ */
 export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined): JsonObject | undefined {
   const { tool_calls, function_call } = choice
   if (tool_calls == null && function_call == null) return own
@@ -146,9 +149,9 @@ type ChoiceKey = 'delta' | 'message'
  * Rewrites a chunk or an answer so that its choices have the wire's own form (ruling Y5). SDKs ignore any other form,
  * and the client would see an empty answer. These other forms are accepted:
  * - `message` or `text` instead of `delta`, and the reverse
- * - calls beside the delta or message, or a single call instead of a list
+ * - calls that are members of the choice, or a single call instead of a list
  * - the name and arguments of a call in other members
- * @param hasOwn whether deltas had content; then a whole message repeats this content
+ * @param hasOwn whether earlier deltas had content. A whole message then only repeats that content
  * @returns the JSON in latin1; undefined if nothing has to change
  */
 export function withPlainChoices(patch: JsonPatch, key: ChoiceKey, hasOwn = false): string | undefined {
@@ -212,8 +215,8 @@ function asList(value: unknown): unknown[] {
 }
 
 /**
- * Whether SDKs find the name and arguments of a call, or of a piece of one. A value that is no object stays, since it
- * is unreadable anyway.
+ * Whether SDKs find the name and arguments of a call, or of a piece of a call. This is also true for a value that is
+ * not an object. Such a value is not rewritten, since it is unreadable anyway.
  */
 function isPlain(value: unknown): boolean {
   const call = asObject(value)

@@ -178,8 +178,8 @@ export class ChatDecoder extends AnswerDecoder {
 }
 
 /**
- * Whether the chunk itself is the error object. Some servers send it so, without an `error` member around it. They mark
- * it by the event's name or by `object`.
+ * Whether the chunk itself is the error object. Some servers do not put the error object into a member `error`. The
+ * chunk is then recognized by the event's name, by `object`, or by its members.
  */
 export function isBareError(chunk: JsonObject, event: string | undefined): boolean {
   if (event === 'error' || chunk['object'] === 'error') return true

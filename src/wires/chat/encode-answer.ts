@@ -103,8 +103,8 @@ export class ChatEncoder implements Encoder {
 const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoning_content' } as const
 
 /**
- * Encodes the whole JSON answer for a client. This wire has one text and one reasoning, so the blocks of each are
- * joined.
+ * Encodes the whole JSON answer for a client. An answer of this wire has only one text and only one reasoning text, so
+ * the blocks of each kind are joined.
  */
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const texts: Record<keyof typeof contentFields, string[]> = { text: [], refusal: [], reasoning: [] }

@@ -114,8 +114,8 @@ type MouldSample = {
 
 /**
  * A parsed frame as a pattern: fixed bytes, with holes for the values that differ from frame to frame. A later frame
- * fits if its bytes outside the holes are equal: members, keys and white space. Then the same edits are made to it
- * without a parse.
+ * fits if its bytes outside the holes are equal, including its keys and its white space. Then the same edits are made
+ * to it without a parse.
  */
 export class FrameMould {
   /** The texts and the counters of the last fitting frame, as written in its JSON. */

@@ -96,7 +96,7 @@ function addMissing(patch: JsonPatch, choice: JsonObject, place: number, head: N
 
 function textsOf(choices: readonly unknown[], reasoningField: Profile['chat']['reasoningField']): string[] {
   const named: NamedCalls = new Set()
-  // Spreading into `push` would fail: an answer may have more texts than a function call may have arguments.
+  // The texts are not spread into `push`, since there may be more of them than a function call may have arguments.
   return objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named))
 }
 
@@ -108,8 +108,8 @@ const keyCharactersMax = 200
 
 /**
  * The texts of a choice's delta or message, in the order in which a translated answer has them (ruling C10). These are
- * reasoning (from one field only), content, refusal, and the names and arguments of calls (the input of custom calls).
- * Every requested choice is billed.
+ * reasoning (from one field only), content, refusal, and the names and arguments of calls. A custom call has an input
+ * instead of arguments. Every requested choice is billed.
  */
 export function producedTexts(
   choice: Record<string, unknown>,

@@ -54,7 +54,10 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** Whether the client asks for usage in any place that an upstream may read (ruling Y12). */
+/**
+ * Whether the client asks for usage (ruling Y12). If the body has the field several times, an upstream may read any of
+ * them. So usage counts as asked for only if all of them are true.
+ */
 function isUsageAsked(body: ClientBody): boolean {
   const wishes = body.valuesInside('stream_options', 'include_usage')
   return wishes.length > 0 && wishes.every((wish) => wish === true)
@@ -69,7 +72,7 @@ function choicesOf(body: ClientBody): number {
   throw wrongType('n', `an integer from 1 to ${choicesMax}`)
 }
 
-/** Refuses audio output: its tokens have a separate price, which no model here has (ruling C7). */
+/** Refuses audio output, because its tokens have a separate price, which no model here has (ruling C7). */
 function refuseAudio(body: ClientBody): void {
   const modalities = body.value('modalities')
   if (Array.isArray(modalities) && modalities.includes('audio'))

@@ -27,16 +27,19 @@ import {
 } from './usage.ts'
 
 /**
- * A chat model's stream for a chat client, with unchanged bytes (ruling P2). Model and id are edited if they must not
- * be shown. If the upstream sends no usage chunk, the gateway adds one. The usage chunk and `[DONE]` wait for the
- * bill.
+ * A chat model's stream for a chat client. The bytes stay unchanged, except for the model and the id if they must not
+ * be shown (ruling P2). If the upstream sends no usage chunk, the gateway adds one. The usage chunk and `[DONE]` wait
+ * for the bill.
  *
- * Most chunks of a stream differ only in a few values. Their other bytes are learned from a parsed chunk, so that
- * later chunks need no parse.
+ * Most chunks of a stream differ only in a few values. Their other bytes are learned from a parsed chunk, so that later
+ * chunks need no parse.
  */
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
-  /** The moulds (patterns of parsed chunks) of the latest kinds: reasoning, text and calls, for each choice. */
+  /**
+   * The latest moulds. A mould is the pattern of a parsed chunk. Chunks with reasoning, text or calls have different
+   * moulds, and so have different choices.
+   */
   #moulds: LearnedChunk[] = []
   /** The number of learned chunks. It has a limit, for streams in which no two chunks are alike. */
   #learned = 0
@@ -132,7 +135,7 @@ export class ChatNativeStream extends NativeStream {
         if (call.isWatched || endsObject(text)) return undefined
         run.args[i] += text
       }
-      // If the counters of consecutive chunks differ only in figures, the last chunk's counters are kept (I9).
+      // If the counters of consecutive chunks differ only in digits, the last chunk's counters are kept (I9).
       if (mould.usages.length > 0) {
         if (mould.isAlike && last === before) told.pop()
         told.push({ learned: last, usages: [...mould.usages] })
@@ -143,8 +146,8 @@ export class ChatNativeStream extends NativeStream {
     const usages = told.map(({ learned, usages }) =>
       usages.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) })),
     )
-    // A usage may name a service, such as a tier. A service that the chunk itself names must be read before that one.
-    // So the piece is parsed.
+    // A usage may name a service, such as a tier. Then the piece is parsed, because a service that the chunk names
+    // outside of its usage must be noted first.
     if (!usages.flat().every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
     this.events += events
     for (const { learned, words, args } of runs) {
@@ -186,7 +189,7 @@ export class ChatNativeStream extends NativeStream {
         this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile.chat
     const texts = choices.map((choice) => producedTexts(choice, reasoningField, this.#named))
-    // A chunk of another kind fits no mould, so every change from reasoning to speaking, or back, is noticed here.
+    // The stage of a chunk is entered here. If a mould fits the chunk, `#fill` does this instead.
     if (texts.some(({ length }) => length > 0)) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
     for (const text of texts.flat()) this.produced.add(text)
     return texts
@@ -209,8 +212,8 @@ export class ChatNativeStream extends NativeStream {
     const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
-    // The moulds contain the tier or speed that was reported before. The last reported one counts, so the moulds are
-    // forgotten (ruling Y17).
+    // A mould contains the tier or speed that was reported when it was made. If that changes, the last report counts,
+    // so the moulds are forgotten (ruling Y17).
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
     const mint = (key: string) => mintCallId('call_', this.head, key)
@@ -249,7 +252,8 @@ export class ChatNativeStream extends NativeStream {
       return ''
     }
     // Later chunks that fit this mould are not checked for a service. So the chunk is learned only if its service is
-    // noted already. A choice or call that begins may get members that later chunks lack.
+    // noted already. A chunk in which a choice or a call begins is not learned either. It may get members that later
+    // chunks lack.
     const isBeginning = isFirst || begun.length > 0
     if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown

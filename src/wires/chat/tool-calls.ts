@@ -141,7 +141,10 @@ export class ToolCalls {
     keep(this.#unnumbered, call, !isWhole && call.indices === 0)
   }
 
-  /** Sets the name of a call, or adds a piece to it. The names of the declared tools show whether it is a piece (BUG-7). */
+  /**
+   * Sets the name of a call, or adds a piece to its name. The names of the declared tools show whether the new text is
+   * only a piece of a name (BUG-7).
+   */
   #rename(call: ToolCall, name: string) {
     const joined = call === this.#pending ? this.#joined(call, undefined, name) : undefined
     if (call.name !== undefined && joined === undefined) return
@@ -225,8 +228,8 @@ function onlyOne<One>(set: ReadonlySet<One>): One | undefined {
 }
 
 /**
- * Whether a fragment belongs to another call than the one with its index. Nothing can continue a call whose arguments
- * are a whole object.
+ * Whether a fragment belongs to a new call, although its index belongs to this call. Nothing can continue a call whose
+ * arguments are a whole object.
  */
 function isAnother(call: ToolCall, id: string | undefined, name: string | undefined, text: string): boolean {
   if (name === undefined) return false
@@ -236,7 +239,10 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
   return call.id !== undefined && id !== call.id
 }
 
-/** The object that has a call's `arguments`: its `function`, or the call. Source text is kept for no other member name. */
+/**
+ * The object that has a call's `arguments`: its `function`, or the call. Only a member named `arguments` has source
+ * text.
+ */
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])
   return fn && fn['arguments'] !== undefined ? fn : call

@@ -40,7 +40,9 @@ export type PlacedUsage = { place: unknown; usage: JsonObject }
 /** The counters that each choice has reported so far, by its number. */
 export type ChoiceReports = Map<unknown, UsageReport>
 
-/** Returns the usage objects of a chunk or an answer: its own first, then those inside its choices. */
+/**
+ * Returns the usage objects of a chunk or an answer. Its own usage comes first, followed by the usages of its choices.
+ */
 export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): PlacedUsage[] {
   const told: PlacedUsage[] = []
   const own = asObject(usage)
@@ -54,9 +56,9 @@ export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): Pl
 }
 
 /**
- * Decodes the usage objects of a chunk or an answer. If it has a usage of its own, no other counts. A usage inside a
- * choice is about that choice: the outputs are added up, while the prompt is the same for all. Source: Moonshot's
- * documentation of streams with several choices, which keeps one usage for each.
+ * Decodes the usage objects of a chunk or an answer. If the chunk has a usage of its own, only that usage counts. Else
+ * the usages of its choices count: their output tokens are added up, but the prompt is the same for all choices.
+ * Source: Moonshot's documentation of streams with several choices, which have one usage for each choice.
  * @param known the counters of earlier chunks, which this function updates
  */
 export function joinUsages(

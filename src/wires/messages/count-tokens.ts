@@ -87,7 +87,9 @@ function countBlock(item: unknown, at: string, waiting: ContentQueue): number {
   return tokens
 }
 
-/** The tokens of an image or document. Returns `otherwise` if its data are elsewhere, or have an unknown format. */
+/**
+ * The tokens of an image or document. Returns `otherwise` if its data are not in the body, or have an unknown format.
+ */
 function countSource(value: unknown, at: string, otherwise: number, waiting: ContentQueue): number {
   const source: Json = readObject(value, at)
   if (source.type === 'text') return estimateTextTokens(readString(source.data, `${at}.data`))

@@ -42,7 +42,7 @@ export class MessagesDecoder extends AnswerDecoder {
   protected read(object: JsonObject, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
-        // An answer starts only once (law I1): a second `message_start` would begin another answer.
+        // An answer starts only once (law I1), and a second `message_start` would begin another answer.
         if (this.#hasBegun) return this.narrator.fail(unreadable())
         this.#hasBegun = true
         this.narrator.start()

@@ -179,7 +179,8 @@ function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): 
   /** Reads a declared tool. @returns the tool's name */
   function readEntry(entry: unknown, at: string, isLate: boolean): string {
     const words = readObject(entry, at)
-    // Known tools are recognised by type, never by name: a client's own function may be called web_search (R-HOSTED).
+    // Known tools are recognised by type, never by name, because a client's own function may be called web_search
+    // (R-HOSTED).
     const known = findClientTool(words['type'])
     if (!known && isOfAnotherWire(words)) refuse(at, refusals.messagesTool)
     if (!known && !isAbsent(words['type']) && words['type'] !== 'custom') refuse(at, refusals.hostedTool)

@@ -188,8 +188,8 @@ function encodeBlock({ block, text }: FoldedBlock): string {
 }
 
 /*
- * Members that the vendor's SDK types require and a translated model does not provide (ruling Y3). They are null or
- * empty, as the types allow. Source: `resources/messages/messages.d.ts` of @anthropic-ai/sdk 1.12.
+ * Members that the vendor's SDK types require, but that a translated answer has no values for (ruling Y3). They are
+ * null or empty, as the types allow. Source: `resources/messages/messages.d.ts` of @anthropic-ai/sdk 1.12.
  */
 
 /** Required members of a message. The event `message_delta` repeats the members in `deltaMembers`. */

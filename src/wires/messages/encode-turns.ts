@@ -119,8 +119,8 @@ function endWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[
 }
 
 /**
- * A trailing assistant text is continued by the model. Its trailing white space is removed, since upstreams refuse it
- * (R-PRE).
+ * Removes white space at the end of the text of a trailing assistant turn, which the model continues. Upstreams refuse
+ * such white space (R-PRE).
  */
 function trimPrefill(turns: Turn[]): Turn[] {
   const last = turns.at(-1)

@@ -19,8 +19,8 @@ import { initialOf, withSignature } from './block-content.ts'
 /** A block of the upstream while it is being read. */
 type IncomingBlock = {
   /**
-   * The number of the block that we emit. Undefined if we have ended that block although the upstream has not ended its
-   * own (ruling U7).
+   * The number of our block. Undefined if our block has ended although the upstream has not ended its block (ruling
+   * U7).
    */
   index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
@@ -39,8 +39,8 @@ type IncomingBlock = {
  * Reads the blocks of an answer by the upstream's number. A stop is reported only at the next event, since more text
  * may follow and continue the block. Only the answer's end shows whether a cap has cut the last block.
  *
- * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. On our side only
- * one text or reasoning is open (I4), so the next one ends it. Text for an ended block starts another block, and a late
+ * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. We emit only one
+ * open text or reasoning block (I4), so the next one ends it. Text for an ended block starts another block, and a late
  * signature or stop is ignored (ruling U7).
  */
 export class IncomingBlocks {
@@ -57,7 +57,7 @@ export class IncomingBlocks {
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative the profile's list of content that each piece repeats from the beginning */
+  /** @param cumulative the kinds of content for which each piece repeats the text before it, from the profile */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative

@@ -61,9 +61,9 @@ export const messages: SharedWire = {
 }
 
 /**
- * Refuses a thread, a conversation stored by the provider, since neither the gateway nor the provider may store
- * anything between requests (spec 1.7). The error's details make the vendor's SDKs send the whole conversation
- * instead. The value `false` asks for no thread.
+ * Refuses a thread, which is a conversation stored by the provider. Neither the gateway nor the provider may store
+ * anything between requests (spec 1.7). The error's details make the vendor's SDKs send the whole conversation instead.
+ * The value `false` asks for no thread.
  * @throws GatewayError 400 `invalid_body` on every model (ruling T22)
  */
 function refuseThread(body: ClientBody): void {

@@ -71,7 +71,8 @@ function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[
 }
 
 /**
- * Moves the user's id to `user`, for an upstream that reads it there and rejects fields beyond its wire (ruling P5).
+ * Moves the user's id from `user` to `metadata.user_id`, for an upstream that rejects fields of other wires (ruling
+ * P5).
  */
 function moveUser(body: ClientBody, values: MemberValues): Edit[] {
   const user = body.value('user')

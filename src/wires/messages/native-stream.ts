@@ -15,9 +15,9 @@ import { calledBy, missingInMessage, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
- * A messages model's stream for a messages client, with unchanged bytes (ruling P2). Two things are edited: the head
- * (model, id, counters), and the counters of `message_delta`. The last `message_delta` and `message_stop` wait for
- * the bill (ruling P10).
+ * A messages model's stream for a messages client. The bytes stay unchanged, except for the head (model, id, counters)
+ * and the counters of `message_delta` (ruling P2). The last `message_delta` and `message_stop` wait for the bill
+ * (ruling P10).
  */
 export class MessagesNativeStream extends NativeStream {
   protected readonly forms = messageForms
@@ -60,7 +60,7 @@ export class MessagesNativeStream extends NativeStream {
       return repeated
     }
     const data = dataOf(frame)
-    // Comments are dropped: they name the upstream's host, and clients do not need them.
+    // Comments are dropped, because they may name the upstream's host, and clients do not need them.
     if (data === undefined || data === '' || data.trim() === '[DONE]') return ''
     let event: Record<string, unknown> | undefined
     try {
@@ -232,8 +232,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   /**
-   * Writes a `message_delta` that is not the last. Like every other, it must have the four counters (spec 6.1). A
-   * missing counter has its last reported value, or the estimate that would be billed.
+   * Writes a `message_delta` that is not the last. Each `message_delta` must have the four counters (spec 6.1). A
+   * missing counter gets its last reported value, or the estimate that would be billed.
    */
   #underWay(delta: { frame: RawFrame; data: string }): string {
     const { outputTokens: said, isOutputPartial, inputTokens = this.head.inputTokensEstimate } = this.report
@@ -271,7 +271,7 @@ function withReason(frame: RawFrame, data: string, reason: unknown): { frame: Ra
   return { frame: text, data: dataOf(text)! }
 }
 
-/** The blocks in a `message_start`, each as written. A single block may stand there without a list. */
+/** The blocks in a `message_start`, each as written. The content may also be a single block instead of a list. */
 function elementsIn(data: string): string[] {
   const source = keptSources(decodeUtf8(data), 'content', (root) => [asObject(root['message'])])(0)
   const bytes = Buffer.from(source ?? '[]')

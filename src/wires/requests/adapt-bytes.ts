@@ -54,9 +54,9 @@ export function setCacheKey(body: ClientBody, { profile }: Model, values: Member
 }
 
 /**
- * Fields that can raise the cost beyond the token price, or avoid a cap (ruling C7). The listed values always pass, and
- * so do values for which the model has a price. If the model's entry allows the field, every value passes. The last
- * four fields belong to servers other than the wires' authors.
+ * Fields that can raise the cost beyond the token price, or make a cap ineffective (ruling C7). The listed values
+ * always pass, and so do values for which the model has a price. If the model's entry allows the field, every value
+ * passes. The last four fields are not defined by the wires' authors, but used by other servers.
  */
 const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, readonly unknown[]>([
   ['service_tier', freeTierWords],

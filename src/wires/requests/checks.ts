@@ -91,7 +91,7 @@ export function readSessionId(header: (name: string) => string | undefined): str
 }
 
 /**
- * The texts with which a conversation begins: its instructions, and its turns up to the user's first. They stay the
+ * The texts with which a conversation begins: its instructions, and its turns up to the first user turn. They stay the
  * same in every later request, whatever form a client uses and wherever it places cache marks (ruling Y18).
  */
 export function readOpening({ request }: ClientHalf, body: ClientBody): string {

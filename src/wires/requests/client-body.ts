@@ -26,8 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys the keys whose values are kept as source text. They are given if the body may be decoded, and the same
-   *   scan finds these values
+   * @param keys the keys whose values are kept as source text. If the body may be decoded, the keys are given here, so
+   * that the check of the body also finds these values
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -129,7 +129,7 @@ export class ClientBody {
     return readMembers(() => membersOf(this.bytes, range))
   }
 
-  /** The whole body as input for `JSON.parse`. A token of ours stands for each value that is kept as source text. */
+  /** The whole body as input for `JSON.parse`. A placeholder replaces each value that is kept as source text. */
   outline(keys: KeptKeys): Outline {
     return outlineOf(this.bytes, this.#keys ?? keys, this.members)
   }

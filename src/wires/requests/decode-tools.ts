@@ -31,8 +31,8 @@ function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [wor
 
 export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): Tool {
   if (isOfAnotherWire(tool, nesting)) refuse(at, nesting === 'nested' ? refusals.chatTool : refusals.responsesTool)
-  // Hosted tools are recognised by type, never by name: a client's own function may be called web_search (R-HOSTED).
-  // The error's `param` is always `tools`, since the client must change its tools (spec 7.3).
+  // Hosted tools are recognised by type, never by name, because a client's own function may be called web_search
+  // (R-HOSTED). The error's `param` is always `tools`, since the client must change its tools (spec 7.3).
   if (!isAbsent(tool['type']) && tool['type'] !== 'function') refuse(at, refusals.hostedTool, 'tools')
   const [words, place] = wordsOf(tool, 'function', at, nesting)
   return {

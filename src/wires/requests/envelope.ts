@@ -6,8 +6,8 @@ import { ClientBody } from './client-body.ts'
 type Envelope = NonNullable<ProfileValues['envelope']>
 
 /**
- * The body of the messages wire for a cloud that has the model's name in the path. The client's values for the added
- * members are overwritten, since a beta may raise the price (ruling C7).
+ * Returns the body of a messages request for a cloud that has the model's name in the path. The gateway sets the added
+ * members, even if the client has set them, since a beta may raise the price (ruling C7).
  * @param betas the value of the betas header, separated by commas
  */
 export function enclose(bytes: Buffer, { version, omits, betas: where }: Envelope, betas: string | undefined): Buffer {

@@ -15,7 +15,7 @@ export type FieldFacts = {
   to: ReadonlyMap<ModelWire, NotedFate>
   /** The fate on every other wire, if it is the same on all. */
   always?: NotedFate
-  /** Set if the field is refused with every value but null: the rest of the error text, after the field's name. */
+  /** The rest of the error text, after the field's name. Set if the field is refused with every value except null. */
   refusal?: string
   /** Set if the field is a scalar (a single value). */
   scalar?: ScalarRow

@@ -25,7 +25,9 @@ export type Prepared = {
   format: OutputFormat
   /** The output cap in tokens, lowered to the model's maximum and raised to the upstream's minimum. */
   outputTokensCap: number
-  /** The stop sequences without empty ones and repetitions: those sent, those that we enforce, and all of them. */
+  /**
+   * The stop sequences, without empty and repeated ones. The upstream gets `sent`, and the gateway enforces `local`.
+   */
   stops: { sent: string[]; local: string[]; all: string[] }
   losses: Losses
 }
@@ -266,8 +268,8 @@ function resolveChoice(
 }
 
 /**
- * Returns the upstream's name of the tool that a bare name means. A tool without a namespace is preferred. Otherwise
- * the name must occur in exactly one namespace (R-GROUP).
+ * Returns the upstream's name of the tool that a name without a namespace means. A tool without a namespace is
+ * preferred. Otherwise the name must occur in exactly one namespace (R-GROUP).
  */
 function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]
