@@ -78,8 +78,8 @@ export type ModelHalf = {
   /** The request fields with a single value that models of the wire accept. */
   scalars: readonly ScalarRow[]
   /**
-   * The fates of the fields of each client's wire on this wire. Present only if no client speaks this wire: the tables
-   * of the clients' wires have no column for it.
+   * The fates of the fields of each client's wire on this wire. Present only if no client speaks this wire, because the
+   * tables of the clients' wires then have no column for it.
    */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
   /** Makes the headers that carry an upstream's key, or a signature made with the key. */
@@ -106,7 +106,7 @@ export type RequestFacts = WireSpeech & {
   isCapRequired: boolean
   /** The field of the conversation key, if the wire has one (spec 4.1). */
   cacheKey?: string
-  /** Checks what only this wire refuses, whatever the model. @throws GatewayError 400 */
+  /** Makes the checks that only this wire has, whatever the model. @throws GatewayError 400 */
   check?: (body: ClientBody) => void
 }
 

@@ -18,7 +18,7 @@ import { refusals, refuse } from './refusals.ts'
  * neither function can replace the other.
  */
 
-/** Fields that call a hosted tool, one that the provider runs, whatever `tools` contains. */
+/** Fields that call a hosted tool, whatever `tools` contains. A hosted tool is run by the provider. */
 export const hostedFields: readonly string[] = [
   ...['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container'],
   ...paidToolFields,
@@ -28,8 +28,9 @@ export const hostedFields: readonly string[] = [
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
 /**
- * Fields in which only some makers' servers accept media: an address, data, an object, or a list of these. They are
- * Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which holds data.
+ * Fields in which only some makers' servers accept media. The value is an address, data, an object, or a list of such
+ * values. The names are Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which holds
+ * data.
  */
 const looseFields = [
   'image',
@@ -46,7 +47,7 @@ const looseFields = [
 ]
 
 /**
- * Members for data in which some servers accept an address too. OpenRouter accepts one in `file_data`
+ * Members for data in which some servers also accept an address. OpenRouter does so in `file_data`
  * (openrouter.ai/docs/guides/overview/multimodal/pdfs, 2026-11).
  */
 const dataFields = ['file_data', 'data']
@@ -54,7 +55,10 @@ const dataFields = ['file_data', 'data']
 /** Members that hold parts. All other members are the client's own data, such as the arguments of a call. */
 const innerFields = ['content', 'output', 'source', 'file']
 
-/** Every body with an address or a stored file contains one of these texts. `\u` begins an escape that may hide one. */
+/**
+ * Every body with an address or a stored file contains one of these texts. `\u` begins an escape that may hide such a
+ * text.
+ */
 const signs = ['_url"', '"url"', 'file_id', '\\u', ...[...looseFields, ...dataFields].map((field) => `"${field}"`)]
 
 /** Fields with which the provider compacts the conversation. The provider then writes more than the answer. */

@@ -13,8 +13,9 @@ import { wrongType } from './refusals.ts'
 export type Json = Record<string, unknown>
 
 /**
- * A client's body, parsed. Tokens stand for values that must keep their source text, such as schemas (ruling T16).
- * `raw` and `text` turn a token into its source text. A string that may be a token must be read with `readText`.
+ * A client's body, parsed. Placeholders stand for values that must keep their source text, such as schemas (ruling
+ * T16). `raw` and `text` turn a placeholder into its source text. A string that may be a placeholder must be read with
+ * `readText`.
  */
 export class Body {
   readonly fields: Json
@@ -86,7 +87,7 @@ export function readString(value: unknown, at: string): string {
   throw wrongType(at, 'a string')
 }
 
-/** Reads a string that may be a token for a kept text. */
+/** Reads a string that may be a placeholder for a kept text. */
 export function readText(body: Body, value: unknown, at: string): Text {
   return body.text(value) ?? readString(value, at)
 }
@@ -195,7 +196,7 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
   const raw = body.raw(value)
   const first = firstOf(raw)
   if (first === '{') return raw.source
-  // A list stands here as a token of ours, which must not be taken for the client's text.
+  // A placeholder stands for a list here, and it must not be taken for the client's text.
   if (first === '[') throw wrongType(at, 'a string or an object')
   return readString(value, at)
 }

@@ -17,8 +17,7 @@ export function resolveReasoning(
   outputTokensCap: number,
   losses: Losses,
 ): Reasoning {
-  // A client that asks to see reasoning also asks for reasoning, on a model that does not reason by default (TS11,
-  // R-THINK).
+  // If a client asks to see reasoning, a model that does not reason by default is asked to reason (TS11, R-THINK).
   const usual = profile.default === undefined || profile.default === 'none' ? 'medium' : profile.default
   const wanted = wish.level ?? (wish.isAsked ? usual : undefined)
   if (wanted === undefined) return { state: 'unsaid' }
@@ -81,8 +80,8 @@ const wishPlaces: Readonly<Record<string, readonly string[]>> = {
 const wishFields = Object.keys(wishPlaces)
 
 /**
- * For each place: true for a wish to reason, false for a wish not to reason, undefined for no wish.
- * @param toggle a further place: the profile's own field
+ * Returns for each place: true for a wish to reason, false for a wish not to reason, undefined for no wish.
+ * @param toggle the profile's own field for the wish, which is also searched
  */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
   const wishes: (boolean | undefined)[] = []

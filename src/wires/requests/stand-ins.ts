@@ -40,7 +40,10 @@ export function refuseFiles(profile: Profile, { at }: DocumentPart) {
   if (!profile.files) refuse(at, 'this model takes no files: send its text instead, or name another model.')
 }
 
-/** The id of the client's user. A long id becomes a digest: upstreams of two wires accept 64 characters (R-WHO). */
+/**
+ * The id of the client's user. A long id becomes a digest, since upstreams of two wires accept only 64 characters
+ * (R-WHO).
+ */
 export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }

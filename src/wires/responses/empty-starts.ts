@@ -51,8 +51,8 @@ type UnsaidContent = {
 
 /**
  * The content removed from start events (ruling Y3). Deltas of the same item either repeat the content or continue it.
- * If they continue it, the content is put before the first delta. Clients lose content that no delta and no end event
- * for its place contains.
+ * If they continue it, the content is put before the first delta. Content that no delta and no end event of the same
+ * item contains is lost for clients.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []

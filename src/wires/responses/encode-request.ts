@@ -66,7 +66,7 @@ function encodeText({ format }: Prepared, scalars: unknown): unknown {
   return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }
 
-/** The client's user (R-WHO). If the model has a field for the safety id, an id for both purposes goes there. */
+/** The client's user (R-WHO). If the model has a field for the safety id, that field gets an id that serves as both. */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId ?? either) }

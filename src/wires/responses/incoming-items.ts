@@ -102,8 +102,8 @@ export class IncomingItems {
   }
 
   /**
-   * Finds the item for an entry in the terminal event's output, or adds one that was never announced. If neither id
-   * nor place identifies the item, items of a kind are matched in order of arrival.
+   * Finds the item for an entry in the terminal event's output. An item that was never announced is added. If neither
+   * id nor place identifies the item, items of a kind are matched in order of arrival.
    */
   final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)

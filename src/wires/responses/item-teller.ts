@@ -26,7 +26,7 @@ export class ItemTeller {
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative the profile's list of content that each piece repeats from the beginning */
+  /** @param cumulative the kinds of content for which each piece repeats the text before it, from the profile */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative

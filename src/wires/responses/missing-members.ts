@@ -5,8 +5,9 @@ import { listOf, stringOf, wordsIn } from '../answers/read-answer.ts'
 
 /**
  * Adds members that servers omit from their events and that spec 6.3 and SDK helpers require (ruling P2). These are the
- * event's type and sequence number, and the places of its item and part, by default 0 (ruling U7). The first event and
- * the first item show whether anything is missing. If nothing is missing there, no event of the stream is parsed.
+ * event's type, its sequence number, and the places of its item and part. An unknown place becomes 0 (ruling U7). The
+ * first event and the first item show whether anything is missing. If nothing is missing there, no event of the stream
+ * is parsed.
  */
 export class MissingMembers {
   #lacksNumbers: boolean | undefined
@@ -58,7 +59,7 @@ export class MissingMembers {
     return events
   }
 
-  /** Inserts an event of ours before another one. From then on the gateway numbers all events. */
+  /** Writes an event of our own, which is sent before the event `next`. From then on the gateway numbers all events. */
   #write(type: string, next: JsonObject, members: object): string {
     if (!this.#lacksNumbers) this.#numbered = typeof next['sequence_number'] === 'number' ? next['sequence_number'] : 0
     this.#lacksNumbers = true

@@ -54,7 +54,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** An input without any of these words has neither references nor reasoning: a reference must have an id. */
+/** An input without any of these words has neither references nor reasoning, because a reference must have an id. */
 const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 
 const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' }

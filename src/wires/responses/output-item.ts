@@ -43,7 +43,10 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
     compact(): void {
       text.compact()
     },
-    /** Ends the item. @param whole the result of `whole`: sealing again would give another envelope (ruling P7) */
+    /**
+     * Ends the item. @param whole the result of `whole`. It is not made again, since sealing makes a new envelope
+     * (ruling P7)
+     */
     stop(write: WriteEvent, whole: string): string {
       const words = JSON.stringify(text.toString())
       let events = ''

@@ -99,7 +99,10 @@ export class SaidCalls {
       : new Map()
   }
 
-  /** Returns the members that are missing or empty in a call of the whole output. @param place the item's place in it */
+  /**
+   * Returns the members that are missing or empty in a call of the whole output. @param place the item's place in the
+   * output
+   */
   final(item: JsonObject, place: number): Map<string, string> | undefined {
     // The place in the output may differ from the index in events, so an id is better evidence.
     const call = this.#find(keysOf(undefined, item['id'])) ?? this.#find(keysOf(place, undefined))

@@ -26,7 +26,7 @@ export function checkStateless(body: ClientBody): void {
 }
 
 /**
- * Whether an input item refers to a stored one: by its type, or because it has only an id (ruling T11).
+ * Whether an input item refers to a stored item. It does if its type says so, or if it has only an id (ruling T11).
  * @param valuesAt returns all values of a member, since a member may occur more than once (ruling Y12)
  */
 export function isReference(valuesAt: (key: string) => readonly unknown[]): boolean {
@@ -38,7 +38,10 @@ export function isReference(valuesAt: (key: string) => readonly unknown[]): bool
   return isBare && valuesAt('id').some((id) => id != null)
 }
 
-/** The error for an item that refers to a stored one (ruling T11). @param index the item's place in `input` */
+/**
+ * Makes the error for an item that refers to a stored item (ruling T11). @param index the referring item's place in
+ * `input`
+ */
 export function referenceRefused(index: number): GatewayError {
   const message =
     `input[${index}]: input items that refer to stored ones (item_reference, or an item with only an id) are not ` +
