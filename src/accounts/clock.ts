@@ -69,6 +69,11 @@ export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
 
+/** Whether a clock shows the expected time, or one that is at most an hour away. False for NaN. */
+export function isNear(nowMs: number, expectedMs: number): boolean {
+  return Math.abs(nowMs - expectedMs) <= apartMaxMs
+}
+
 /**
  * Compares a wall clock with a steady clock. `believes` is called before each entry is dated. `judge` gets the store's
  * facts whenever `isDue` is true.
@@ -95,7 +100,7 @@ export class ClockWatch {
 
   /** Whether a clock may date an entry, given the time that it shows. */
   believes(nowMs: number): boolean {
-    return Math.abs(nowMs - (this.expectedMs ?? Number.NaN)) <= apartMaxMs
+    return isNear(nowMs, this.expectedMs ?? Number.NaN)
   }
 
   isDue(nowMs: number): boolean {
@@ -126,9 +131,15 @@ export class ClockBook {
   news: ClockNews | undefined
   #differs = false
   readonly #log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
+  readonly #steadyMs: () => number
 
-  constructor(log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void) {
+  /** @param steadyMs the steady clock of the machine, which the store's thread reads too */
+  constructor(
+    log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void,
+    steadyMs: () => number,
+  ) {
     this.#log = log
+    this.#steadyMs = steadyMs
   }
 
   /** Receives a report. Logs when a problem begins, changes or ends. */
@@ -156,6 +167,12 @@ export class ClockBook {
   /** How far this server's clock is ahead of the store's, in ms. 0 unless they differ by more than 5 s (ruling Y15). */
   get aheadMs(): number {
     return this.#differs ? (this.news?.aheadMs ?? 0) : 0
+  }
+
+  /** The time that the store's clock should show. NaN while it is in doubt; undefined before the first report. */
+  expectedMs(): number | undefined {
+    if (this.doubt !== undefined) return Number.NaN
+    return this.news?.offsetMs === undefined ? undefined : this.news.offsetMs + this.#steadyMs()
   }
 
   /** The problem of the clock, in fixed words for an operator. */

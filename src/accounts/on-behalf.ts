@@ -1,7 +1,7 @@
 import { BookError } from './book-error.ts'
 import type { BookChange, BookWrite, Facts, Made } from './book-rules.ts'
 import { formatTime } from './calendar.ts'
-import { isPastRest } from './clock.ts'
+import { isNear, isPastRest } from './clock.ts'
 import { type Act, auditRow } from './trail.ts'
 
 /** The time within which requests with the same `Idempotency-Key` are the same creation, in ms. */
@@ -33,11 +33,12 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
 }
 
 /**
- * Refuses credit while the clock is in doubt. If no server watches the clock, the time of the newest entry decides
- * whether the clock is in doubt (ruling Y15).
+ * Refuses credit if the clock that would date it is wrong (ruling Y15). A server compares it at this moment, because it
+ * may have moved since the last look. If no server watches the clock, the time of the newest entry decides.
  */
-function refuseDoubt({ clock, nowMs }: Facts, { isClockRight = !isPastRest(clock!) }: Act): void {
-  if (!isClockRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
+function refuseDoubt({ clock, nowMs }: Facts, { expectedMs }: Act): void {
+  const isRight = expectedMs === undefined ? !isPastRest(clock!) : isNear(nowMs, expectedMs)
+  if (!isRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
 }
 
 /** The names of secret members of results. Secrets must not be shown twice. */

@@ -14,7 +14,7 @@ export type ServerStore = {
   openAdmission(limits: AdmissionLimits): Admission
   openThrottle(limits: ThrottleLimits): Throttle
   /** Whether the clock that dates entries is right (ruling Y15). */
-  clock: Pick<ClockBook, 'news' | 'text' | 'doubt' | 'aheadMs'>
+  clock: Pick<ClockBook, 'news' | 'text' | 'doubt' | 'aheadMs' | 'expectedMs'>
   /** Returns the number of accounts in memory; undefined while it is unknown. */
   countAccounts(): number | undefined
   /** Finds the debit of a request. @throws StoreSilent if the store cannot be read now */

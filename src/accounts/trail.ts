@@ -21,10 +21,10 @@ export type Act = {
    */
   version?: string | undefined
   /**
-   * Whether the server considers the clock that dates entries right (ruling Y15). Undefined if no server watches the
-   * clock.
+   * The time that the clock of the store should show, in Unix milliseconds (ruling Y15). NaN while the clock is in
+   * doubt. Undefined if no server watches the clock.
    */
-  isClockRight?: boolean | undefined
+  expectedMs?: number | undefined
 }
 
 /**

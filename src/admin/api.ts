@@ -32,8 +32,8 @@ export type ApiParts = IdentityParts & {
   demoBooks?: (() => Promise<Books>) | undefined
   /** Logs a bug of the gateway. */
   reportBug(bug: Error): void
-  /** Whether the clock that dates entries is right (ruling Y15). Undefined if this process does not judge the clock. */
-  isClockRight?: (() => boolean) | undefined
+  /** The time that the store's clock should show (see `Act`). Undefined if this process does not watch the clock. */
+  expectedMs?: (() => number | undefined) | undefined
   /** Returns the address of a client, even if a trusted proxy forwards its requests. */
   peerOf(peer: string, forwarded: string | undefined): string
   /** The calendar of the reporting zone. */
@@ -131,7 +131,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       address,
       once: onceOf(exchange, operation, sent),
       version: versionOf(exchange, operation),
-      isClockRight: parts.isClockRight?.(),
+      expectedMs: parts.expectedMs?.(),
     }
     const openBooks = async () => (await (parts.demoBooks ?? parts.books)()).as(act)
     const context: Context = {

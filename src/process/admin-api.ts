@@ -20,7 +20,7 @@ type AdminApiParts = {
   nowMs: () => number
   /** A monotonic clock, in ms. */
   clockMs: () => number
-  isClockRight?: ApiParts['isClockRight']
+  expectedMs?: ApiParts['expectedMs']
   play: ApiParts['play']
   readAccess: ApiParts['readAccess']
   bodyBytesMax: () => number
@@ -61,7 +61,7 @@ export function openApi(parts: ApiParts): AdminHandler {
 
 /** Creates the admin API and the console of a gateway. The first request that needs the store opens it. */
 export function createAdminApi(parts: AdminApiParts) {
-  const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies, readAccess } = parts
+  const { config, operations, nowMs, clockMs, expectedMs, play, bodyBytesMax, bodies, readAccess } = parts
   let opened: Promise<OpenBooks> | undefined
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
@@ -77,7 +77,7 @@ export function createAdminApi(parts: AdminApiParts) {
     throttle: createThrottle({ limit: failuresMax, ...minute }),
     rates: createWindows({ limit: questionsMax, ...minute }),
     ownerRates: createWindows({ limit: ownersMax, ...minute }),
-    ...{ nowMs, isClockRight, readAccess },
+    ...{ nowMs, expectedMs, readAccess },
     peerOf: (peer, forwarded) => readPeer(peer, forwarded),
     version,
     calendar: createCalendar(config.reporting),

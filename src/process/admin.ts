@@ -115,7 +115,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   const adminApi = createAdminApi({
     demo: { books: demo.desk.books, view: demo.viewOf(own) },
     ...{ config, operations, nowMs, clockMs, play, readAccess: gateway.readAccess },
-    isClockRight: () => store.clock.doubt === undefined,
+    expectedMs: () => store.clock.expectedMs(),
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,
   })
@@ -189,7 +189,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   }
 
   async function ownBooks(): Promise<Books> {
-    return (await adminApi.books()).as({ actor: 'triwire', isClockRight: store.clock.doubt === undefined })
+    return (await adminApi.books()).as({ actor: 'triwire', expectedMs: store.clock.expectedMs() })
   }
 }
 

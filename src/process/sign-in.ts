@@ -15,7 +15,7 @@ type SignInParts = {
   config(): Config
   sealKey: Uint8Array
   books(): Promise<Books>
-  api: Pick<ApiParts, 'peerOf' | 'nowMs' | 'isClockRight'>
+  api: Pick<ApiParts, 'peerOf' | 'nowMs' | 'expectedMs'>
   /** A monotonic clock, in ms. */
   clockMs: () => number
   log: Pick<Log, 'event'>
@@ -89,7 +89,7 @@ export function createSignIn(parts: SignInParts) {
       createSignInPages({
         ...{ settings, provider, tickets, place, site, limits, nowMs },
         books: async (address) =>
-          (await parts.books()).as({ actor: 'sign_in', address, isClockRight: api.isClockRight?.() }),
+          (await parts.books()).as({ actor: 'sign_in', address, expectedMs: api.expectedMs?.() }),
         addressOf: ({ exchange }) =>
           api.peerOf(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for')),
         note: (event, fields) => log.event('info', event, fields),

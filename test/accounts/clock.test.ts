@@ -196,7 +196,10 @@ test('Y15 the store is read at the start, each minute, each second in doubt, and
 
 test('Y15 a problem is logged with its cure when it begins, changes or ends', () => {
   const lines: unknown[] = []
-  const book = new ClockBook((level, event, { problem }) => lines.push([level, event, problem]))
+  const book = new ClockBook(
+    (level, event, { problem }) => lines.push([level, event, problem]),
+    () => 0,
+  )
   assert.deepEqual([book.text, book.doubt], [undefined, undefined])
   const tell = (problem: 'moved' | 'rest' | 'ahead' | undefined) =>
     book.hear({ nowMs: startMs, newestMs: startMs, confirmed: undefined, offsetMs: 0, problem })

@@ -8,6 +8,7 @@ import { quarterMs } from '../../src/accounts/calendar.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import type { ServerStore } from '../../src/accounts/server-store.ts'
+import type { Act } from '../../src/accounts/trail.ts'
 import { newRequestId } from '../../src/ids.ts'
 import { spoolPath } from '../../src/store/files/spool.ts'
 import { openStore as openFile } from '../../src/store/sqlite/store.ts'
@@ -56,10 +57,13 @@ onEachStore((engine) => {
   test('Y15 a server that checks the clock decides: an idle store alone blocks nothing, a doubt does', async () => {
     const store = await engine.open({ atMs: noon })
     const { id } = await store.createAccount('one', 5n)
-    const wrong = store.as({ actor: 'operator:ann', isClockRight: false })
+    const wrong = store.as({ actor: 'operator:ann', expectedMs: Number.NaN })
     await assert.rejects(wrong.credit(id, 5n, 'a'), BookError)
     await store.turn(noon + 400 * dayMs)
-    assert.equal(await store.as({ actor: 'operator:ann', isClockRight: true }).credit(id, 5n, 'a'), 'posted')
+    assert.equal(
+      await store.as({ actor: 'operator:ann', expectedMs: noon + 400 * dayMs }).credit(id, 5n, 'a'),
+      'posted',
+    )
   })
 
   for (const aheadMs of [2 * dayMs, 730 * dayMs])
@@ -106,6 +110,8 @@ type Served = {
   /** Moves the clock that dates entries. */
   turn(ms: number): Promise<void>
   confirm(): Promise<void>
+  /** Books credit as the server of the store does. */
+  credit(reference: string): Promise<'posted' | 'exists'>
   debit(requestId: string): ReturnType<ServerStore['ledger']['debit']>
   /** When it was posted; undefined: it is not in the ledger. */
   postedMs(requestId: string): Promise<number | undefined>
@@ -131,6 +137,7 @@ async function serveFile({ newestMs = Date.now() - dayMs, ...options }: Serving 
       turned[0]! += ms
     },
     confirm: async () => void (await createBooks(beside, nowMs).confirmClock()),
+    credit: (reference) => createBooks(beside, nowMs, serverOf(opened)).credit('one', 1n, reference),
     debit: (requestId) => opened.ledger.debit(createDebit(requestId, opened.accounts.get(id)!)),
     postedMs: async (requestId) => (await beside.findEntry(requestId))?.postedMs,
   }
@@ -167,6 +174,7 @@ async function serveDatabase({ newestMs = noon - dayMs, ...options }: Serving = 
   return {
     ...{ store, lines: store.lines, spool: store.spool, turn, nowMs: () => atMs },
     confirm: async () => void (await books.confirmClock()),
+    credit: (reference) => books.as(serverOf(store)).credit('one', 1n, reference),
     debit: (requestId) => store.ledger.debit(createDebit(requestId, account)),
     postedMs: async (requestId) => (await books.findEntry(requestId))?.postedMs,
   }
@@ -180,6 +188,8 @@ const engines = [
 /** New inference is taken, and no account owes a debit (ruling Y16). */
 const isReady = ({ ledger }: Served['store']) =>
   ledger.whyBlocked() === undefined && ledger.backlog().blockedAccounts === 0
+
+const serverOf = ({ clock }: ServerStore): Act => ({ actor: 'triwire', expectedMs: clock.expectedMs() })
 
 /** However slow the machine is: what its deadline puts into the spool is posted all the same. */
 async function postOne({ debit, postedMs }: Pick<Served, 'debit' | 'postedMs'>): Promise<void> {
@@ -217,6 +227,31 @@ for (const { name, serve, skip } of engines) {
         ['clock_right', undefined],
       ])
     })
+
+  test(`Y15 BRK-5 on ${name}: a credit at the very moment at which the clock moves is refused, before anybody has noticed`, {
+    skip,
+  }, async () => {
+    const { store, turn, credit, confirm } = await serve()
+    await until(() => store.clock.news !== undefined, 'the clock is judged')
+    for (const moveMs of [730 * dayMs, 61 * 60_000, -61 * 60_000]) {
+      assert.equal(store.clock.doubt, undefined)
+      assert.equal(await credit(`before ${moveMs}`), 'posted')
+      await turn(moveMs)
+      await assert.rejects(credit(`ahead ${moveMs}`), { code: 'clock_doubtful' })
+      await turn(-moveMs)
+      await until(() => store.clock.doubt === undefined, 'it is back')
+      assert.equal(await credit(`ahead ${moveMs}`), 'posted')
+    }
+    await turn(50 * 60_000)
+    assert.equal(await credit('less than an hour'), 'posted')
+    await turn(20 * 60_000)
+    await assert.rejects(credit('more in two moves'), { code: 'clock_doubtful' })
+    await until(() => store.clock.doubt !== undefined, 'the clock is in doubt')
+    await assert.rejects(credit('in doubt'), { code: 'clock_doubtful' })
+    await confirm()
+    await until(() => store.clock.doubt === undefined, 'it is confirmed')
+    assert.equal(await credit('confirmed'), 'posted')
+  })
 
   test(`Y15 on ${name}: a store clock that differs from this machine's is reported as an event, if the two can differ`, {
     skip,

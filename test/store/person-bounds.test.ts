@@ -161,7 +161,7 @@ onEachStore((engine) => {
     await store.turn(noon + 400 * 86_400_000)
     await post(2)
     await store.turn(noon)
-    await store.as({ actor: 'tester', isClockRight: true }).correctAhead(noon)
+    await store.as({ actor: 'tester', expectedMs: noon }).correctAhead(noon)
     assert.deepEqual((await spent())?.untilMs, november.untilMs)
     assert.deepEqual(await verify(store), [])
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { createBooks } from '../../src/accounts/books.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { until } from '../support/waiting.ts'
@@ -99,4 +100,25 @@ test('Y15 an entry ahead of the clock: the probe stays 200; probe, status, log a
   await gateway.logWith({ event: 'clock_wrong', problem: 'ahead' })
   await gateway.server.webhooks.look()
   assert.equal(receiver.received.at(-1)?.body.data['problem'], 'ahead')
+})
+
+test('Y15 BRK-5 in the moment in which the clock moves, neither a credit nor the grant of another month is posted', async () => {
+  const { gateway, ask } = await start()
+  const books = createBooks(gateway.store.asked, gateway.nowMs)
+  await books.updateAccount('tester', { grant: { nanos: 5n, lapses: true } })
+  assert.equal((await gateway.post('/v1/chat/completions', question)).status, 200)
+  const listCredits = () =>
+    [...gateway.store.eachEntry()].map(({ reference }) => reference).filter((reference) => reference !== undefined)
+  const before = listCredits()
+  for (const days of [2, 40, -40]) {
+    gateway.jump(days * 24 * hourMs)
+    const credit = await ask('POST', '/api/v1/accounts/tester/credits', { credits: '1', reference: `${days} days` })
+    // In 40 days the operator's token has expired.
+    assert.equal(credit.status, days === 40 ? 401 : 409)
+    await (await gateway.post('/v1/chat/completions', question)).text()
+    gateway.jump(-days * 24 * hourMs)
+    assert.deepEqual(listCredits(), before, `${days} days`)
+  }
+  const { status } = await ask('POST', '/api/v1/accounts/tester/credits', { credits: '1', reference: 'back' })
+  assert.equal(status, 201)
 })

@@ -99,7 +99,10 @@ test('Y15 through a gateway: an event, a line of status and a note of readyz, wh
 
 test('Y15 a replica whose clock differs by more than 5 s from the store’s is an event, and so is the end of that', () => {
   const lines: unknown[] = []
-  const book = new ClockBook((level, event, { ahead_s }) => lines.push([level, event, ahead_s]))
+  const book = new ClockBook(
+    (level, event, { ahead_s }) => lines.push([level, event, ahead_s]),
+    () => 0,
+  )
   const facts = { nowMs, newestMs: undefined, confirmed: undefined, problem: undefined, offsetMs: 0 }
   for (const aheadMs of [undefined, 5_000, -5_000, 5_001, 90_000, -6_000, 0]) {
     const news = aheadMs === undefined ? facts : { ...facts, aheadMs }

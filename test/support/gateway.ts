@@ -179,6 +179,13 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
+  // The clock of the books is the test's, and so is the steady clock that it is compared with.
+  const { clock } = ledger
+  const [expectedMs, openedMs] = [clock.expectedMs.bind(clock), performance.now()]
+  clock.expectedMs = () => {
+    const ms = expectedMs()
+    return ms === undefined ? ms : ms - (performance.now() - openedMs) + clockMs()
+  }
   // Memory for the 11,000 requests of production would take 5 ms to allocate, for many hundreds of gateways.
   const { bodiesBytesMax, requestsKept = 500, keysMs, webhookMs, env = {} } = options
   let restedMs = 0

@@ -12,6 +12,7 @@ import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts
 import { Settlement, sweepOften } from '../../accounts/settlement.ts'
 import { readingPatienceMs, shareReadings } from '../../accounts/shared-reading.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
+import { createSteadyClock } from '../files/steady-clock.ts'
 import { Line, packDebit, type StoreThread, type ThreadStart } from './thread.ts'
 
 /** The parts of a store's serving side that differ between the engines. */
@@ -51,7 +52,7 @@ export class StoreClient {
     this.#engine = engine
     const { settleDeadlineMs, clockMs, onFatal, log } = options
     const { place, balances, bounds, accountsMax } = engine
-    this.clock = new ClockBook(log)
+    this.clock = new ClockBook(log, createSteadyClock())
     this.directory = createDirectory({ balances, bounds, accountsMax, readAgain: this.#shareLookUps() })
     this.settlement = new Settlement({
       startPoster: (isFirst) => this.#startThread(isFirst),
