@@ -142,4 +142,5 @@ test('Y17 a hold uses the dearest of the base, the requested tier, and those tha
   assert.equal(await hold([], { service_tier: 'fast' }), 2n)
   assert.equal(await hold(['priority'], undefined), 2n)
   assert.equal(await hold(['priority'], { service_tier: 'ultrafast' }), 6n)
+  assert.equal(await hold(['priority'], { service_tier: 'flex' }), 2n)
 })
