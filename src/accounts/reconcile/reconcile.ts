@@ -168,8 +168,7 @@ async function readUses(
     const model = plainName(bill.model)
     models.add(model)
     if (createdMs < fromMs - edgeMs || createdMs >= untilMs + edgeMs) continue
-    const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens } = bill.usage
-    const write = cacheWriteTokens + cacheWrite1hTokens
+    const { inputTokens, cacheReadTokens, cacheWriteTokens: write, outputTokens } = bill.usage
     const tokens = isWhole
       ? { input: inputTokens + cacheReadTokens + write, cache_read: 0, cache_write: 0, output: outputTokens }
       : { input: inputTokens, cache_read: cacheReadTokens, cache_write: write, output: outputTokens }
