@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ExportProvider, ExportRow } from '../accounts/reconcile/exports.ts'
-import { formatTable, print, unreadable } from './print.ts'
+import { formatRows, formatTable, print, unreadable } from './print.ts'
 import { withStore } from './store.ts'
 
 type ReconcileFlags = {
@@ -56,7 +56,7 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
   const { exportFormats, isRefund } = await import('../accounts/reconcile/exports.ts')
   const { coverSpan, differenceClasses, reconcile } = await import('../accounts/reconcile/reconcile.ts')
   const rows = exportFormats[provider].read(readText(file))
-  if (rows.every(isRefund)) throw new Error(`${file} has no row of usage`)
+  if (rows.every((row) => isRefund(row) || row.isCharge)) throw new Error(`${file} has no row of usage`)
   const { fromMs, untilMs } = coverSpan(rows)
   const span = { sinceMs: fromMs - readMs.before, untilMs: untilMs + readMs.after }
   const isOf = (name = '') => (upstream ? upstream.includes(name) : usualNames[provider].test(name))
@@ -83,7 +83,9 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
     const head = ['from', 'until', 'model', 'kind', 'export', 'billed', ...names, 'unexplained']
     const skipped = told.negative ? `, ${told.negative} negative lines skipped` : ''
     const end = `${told.compared} figures compared, ${told.unexplained} tokens unexplained${skipped}`
-    return cells.length === 0 ? end : `${formatTable(head, cells)}\n${end}`
+    const costs = formatRows(['from', 'until', 'model', 'charged', 'cost', 'class'], told.costs)
+    const tables = [...(cells.length > 0 ? [formatTable(head, cells)] : []), ...(told.costs.length > 0 ? [costs] : [])]
+    return `${tables.map((table) => `${table}\n`).join('\n')}${end}`
   })
   if (told.unexplained !== 0) process.exitCode = 1
 }

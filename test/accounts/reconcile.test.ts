@@ -2,131 +2,32 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { BetaAnalyticsUsageItem } from '@anthropic-ai/sdk/resources/beta/organization/analytics/usage'
 import fc from 'fast-check'
+import { formatCredits } from '../../src/accounts/credit.ts'
 import type { Entry } from '../../src/accounts/entries.ts'
-import {
-  type ExportProvider,
-  exportFormats,
-  exportProviders,
-  type KindCounts,
-  tokenKinds,
-} from '../../src/accounts/reconcile/exports.ts'
+import { exportFormats, exportProviders, type KindCounts, tokenKinds } from '../../src/accounts/reconcile/exports.ts'
 import { type DifferenceClass, differenceClasses, reconcile } from '../../src/accounts/reconcile/reconcile.ts'
 import { runsUpTo } from '../support/runs.ts'
+import { type Counted, hourMs, longWrites, startMs, writers } from '../support/usage-exports.ts'
 
 /* Law 14: an export made from the ledger with each class of difference planted has exactly these, and nothing unexplained. */
 
-const hourMs = 3_600_000
-const startMs = Date.parse('2026-11-02T00:00:00Z')
 const model = 'model-a'
-
-/** What the provider has counted: in which window, for which model, and how many tokens. */
-type Counted = { window: number; model: string; tokens: KindCounts; requests: number }
-
-/** Exports of our own making, in the form of each provider. */
-const writers: Record<ExportProvider, { windowMs: number; write(rows: readonly Counted[]): string }> = {
-  openai: {
-    windowMs: hourMs,
-    write: (rows) =>
-      JSON.stringify({
-        object: 'page',
-        data: rows.map(({ window, tokens, requests, ...row }) => ({
-          start_time: (startMs + window * hourMs) / 1_000,
-          end_time: (startMs + (window + 1) * hourMs) / 1_000,
-          results: [
-            {
-              model: `${row.model}-2026-09-30`,
-              input_tokens: tokens.input + tokens.cache_read + tokens.cache_write,
-              input_cached_tokens: tokens.cache_read,
-              input_cache_write_tokens: tokens.cache_write,
-              output_tokens: tokens.output,
-              num_model_requests: requests,
-              project_id: null,
-            },
-          ],
-        })),
-      }),
-  },
-  anthropic: {
-    windowMs: hourMs,
-    write: (rows) =>
-      rows
-        .map(({ window, tokens, ...row }) =>
-          JSON.stringify({
-            data: [
-              {
-                starting_at: new Date(startMs + window * hourMs).toISOString(),
-                ending_at: new Date(startMs + (window + 1) * hourMs).toISOString(),
-                results: [
-                  {
-                    model: `${row.model}-20260930`,
-                    uncached_input_tokens: tokens.input,
-                    cache_read_input_tokens: tokens.cache_read,
-                    cache_creation: { ephemeral_5m_input_tokens: tokens.cache_write, ephemeral_1h_input_tokens: 0 },
-                    output_tokens: tokens.output,
-                    api_key_id: null,
-                  },
-                ],
-              },
-            ],
-          }),
-        )
-        .join('\n'),
-  },
-  aws: {
-    windowMs: hourMs,
-    write: (rows) =>
-      [
-        'line_item_usage_start_date,line_item_usage_end_date,line_item_usage_type,line_item_usage_amount,pricing_unit',
-        ...rows.flatMap(({ window, tokens, ...row }) =>
-          Object.entries({
-            'input-tokens': tokens.input,
-            'output-tokens': tokens.output,
-            'cache-read-input-token-count': tokens.cache_read,
-            'cache-write-input-token-count': tokens.cache_write,
-          }).map(([kind, count]) =>
-            [
-              new Date(startMs + window * hourMs).toISOString(),
-              new Date(startMs + (window + 1) * hourMs).toISOString(),
-              `"USE1-${row.model}-${kind}"`,
-              (count / 1_000).toFixed(10),
-              '1K tokens',
-            ].join(),
-          ),
-        ),
-        '',
-      ].join('\r\n'),
-  },
-  openrouter: {
-    windowMs: 24 * hourMs,
-    write: (rows) =>
-      JSON.stringify({
-        data: rows.map(({ window, tokens, requests, ...row }) => ({
-          date: new Date(startMs + window * 24 * hourMs).toISOString().slice(0, 10),
-          model: `someone/${row.model}`,
-          prompt_tokens: tokens.input + tokens.cache_read + tokens.cache_write,
-          completion_tokens: tokens.output,
-          reasoning_tokens: 0,
-          requests,
-          usage: 0.1,
-        })),
-      }),
-  },
-}
 
 function debit(
   requestId: string,
   createdMs: number,
   tokens: KindCounts,
-  { usageSource = 'final', outcome = 'ok' }: { usageSource?: string; outcome?: string } = {},
+  { usageSource = 'final', outcome = 'ok', cost }: { usageSource?: string; outcome?: string; cost?: bigint } = {},
 ): Entry {
   const usage = {
     inputTokens: tokens.input,
     cacheReadTokens: tokens.cache_read,
     cacheWriteTokens: tokens.cache_write,
-    cacheWrite1hTokens: 0,
+    cacheWrite1hTokens: longWrites(tokens),
     outputTokens: tokens.output,
   }
-  return { kind: 'debit', createdMs, bill: { requestId, model, upstream: 'up', usage, usageSource, outcome } } as never
+  const bill = { requestId, model, upstream: 'up', usage, usageSource, outcome }
+  return { kind: 'debit', createdMs, bill, ...(cost !== undefined && { details: { costNanos: cost } }) } as never
 }
 
 const counts = fc.record({
@@ -220,6 +121,43 @@ for (const provider of exportProviders) {
     )
   })
 
+  test(`law 14 a charge of ${provider} that differs from the cost is named free or rate, and only where the tokens agree`, async () => {
+    const nanos = fc.bigInt({ min: 1_000n, max: 10n ** 12n })
+    await fc.assert(
+      fc.asyncProperty(counts, nanos, nanos, async (tokens, cost, more) => {
+        const entries = [0, 1, 2, 3, 4].map((window) => debit(`req_${window}`, midOf(window), tokens, { cost }))
+        entries.push(debit('req_5', midOf(5), tokens))
+        const row = (window: number, charge: bigint) => ({
+          window,
+          model,
+          tokens,
+          requests: 1,
+          charge: formatCredits(charge),
+        })
+        const rows: Counted[] = [
+          row(0, cost),
+          row(1, cost + more),
+          row(2, 0n),
+          row(3, cost / 2n),
+          // More tokens explain why more money was charged.
+          { ...row(4, cost + more), requests: 2, tokens: sum(tokens, { ...times(tokens, 0), output: 1 }) },
+          row(5, cost),
+          { ...row(6, more), model: 'stranger' },
+        ]
+        const { costs, unexplained } = await reconcile(read(write(rows)), entries, { provider, isOf })
+        const at = (window: number) => new Date(startMs + window * windowMs).toISOString().replace('.000', '')
+        const told = (window: number, charge: bigint, name: string) => ({
+          ...{ from: at(window), until: at(window + 1), model, cost: formatCredits(cost) },
+          ...{ charged: formatCredits(charge), class: name },
+        })
+        assert.deepEqual(costs, [told(1, cost + more, 'rate'), told(2, 0n, 'free'), told(3, cost / 2n, 'rate')])
+        const hasRequests = ['openai', 'openrouter'].includes(provider)
+        assert.equal(unexplained, hasRequests ? 0 : 1)
+      }),
+      { numRuns: runsUpTo(40) },
+    )
+  })
+
   test(`a file that is not an export of ${provider} is refused with its cure`, () => {
     for (const text of [
       '',
@@ -285,6 +223,10 @@ test('issue 46.9 the usage and cost analytics of Anthropic are read with key, wo
     assert.deepEqual(exportFormats.anthropic.read(JSON.stringify(analyticsPage(key))), [
       { ...span, owners, tokens, requests: 2 },
     ])
+  const [row] = analyticsPage('key').data
+  const costs = { data: [{ ...row, usage: undefined, cost: { amount: '12.5', currency: 'USD', list_amount: '14' } }] }
+  const [charge] = exportFormats.anthropic.read(JSON.stringify(costs))
+  assert.deepEqual([charge!.model, charge!.chargeNanos, charge!.isCharge], ['model-a-20260930', 125_000_000n, true])
   const page = analyticsPage(null)
   const uncounted = { ...page, data: page.data.map((row) => ({ ...row, usage: { ...row.usage, requests: null } })) }
   assert.equal(exportFormats.anthropic.read(JSON.stringify(uncounted))[0]!.requests, undefined)

@@ -1,10 +1,12 @@
 /*
  * Usage exports of providers. All days and hours in them are UTC. The formats are documented in these sources:
  *
- *     openai      types of the SDK `openai` 6 (admin/organization/usage): input includes tokens read from and written to a cache
+ *     openai      types of the SDK `openai` 6 (admin/organization/usage): input includes tokens read from and written to a cache.
+ *                 The costs of GET /v1/organization/costs are lines such as "gpt-6, input", by day
  *     anthropic   GET /v1/organizations/analytics/usage by the types of the SDK `@anthropic-ai/sdk` 1.12.0: rows with `group` and
  *                 `usage`. Also the older GET /v1/organizations/usage_report/messages, whose buckets have `results`, as the vendor's
- *                 claude-cookbooks reads them (observability/usage_cost_api.ipynb), both read on 2026-11-28. Windows are RFC 3339
+ *                 claude-cookbooks reads them (observability/usage_cost_api.ipynb), both read on 2026-11-28. Windows are RFC 3339.
+ *                 Costs are those of analytics/cost and cost_report: decimal texts, in cents
  *     aws         "Understanding your Amazon Bedrock Cost and Usage Report data" of the Bedrock user guide, read on 2026-11-27
  *     openrouter  ActivityItem of its SDK's documentation, read on 2026-11-27: days, and one count for the whole prompt
  */
@@ -31,6 +33,10 @@ export type ExportRow = {
   tokens: KindCounts
   /** The number of requests; undefined if the export does not count them. */
   requests: number | undefined
+  /** The provider's charge, in 10⁻⁹ of its currency; undefined if the export has no money. */
+  chargeNanos?: bigint | undefined
+  /** Set for a row of a cost report, which has a charge and no tokens. */
+  isCharge?: true
 }
 
 /** Whether a row is a refund: the provider subtracts usage that it counted in another row. */
@@ -55,17 +61,22 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
         const [read, write] = [count(row['input_cached_tokens']), count(row['input_cache_write_tokens'])]
         const input = count(row['input_tokens']) - read - write
         const span = { fromMs: 1_000 * count(bucket['start_time']), untilMs: 1_000 * count(bucket['end_time']) }
+        const { value } = (row['amount'] ?? {}) as ExportObject
+        if (value !== undefined) return { ...span, ...charged({ ...row, model: modelOfLine(row['line_item']) }, value) }
         return { ...span, ...sharedBy(row, input, read, write), requests: count(row['num_model_requests']) }
       }),
   },
   anthropic: {
     isWhole: false,
     read: (text) =>
-      eachResult(text).map(({ bucket, row }) => {
+      eachResult(text).flatMap(({ bucket, row }) => {
+        const isOfTokens = (row['cost_type'] ?? 'tokens') === 'tokens'
+        if (!isOfTokens) return []
         const writes = Object.values((row['cache_creation'] as ExportObject | undefined) ?? {})
         const write = writes.reduce<number>((sum, tokens) => sum + count(tokens), 0)
         const counts = [count(row['uncached_input_tokens']), count(row['cache_read_input_tokens']), write] as const
         const span = { fromMs: moment(bucket['starting_at']), untilMs: moment(bucket['ending_at']) }
+        if (row['amount'] !== undefined) return { ...span, ...charged(row, row['amount'], centNanos) }
         // The older report does not count requests.
         const requests = typeof row['requests'] === 'number' ? count(row['requests']) : undefined
         return { ...span, ...sharedBy(row, ...counts), requests }
@@ -81,20 +92,22 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
           const fromMs = moment(`${row['date']}`.slice(0, 10))
           const counts = { output: count(row['completion_tokens']), cache_read: 0, cache_write: 0 }
           const tokens = { input: count(row['prompt_tokens']), ...counts }
-          return { fromMs, untilMs: fromMs + 86_400_000, ...naming(row), tokens, requests: count(row['requests']) }
+          const span = { fromMs, untilMs: fromMs + 86_400_000 }
+          return {
+            ...{ ...span, ...naming(row), tokens, requests: count(row['requests']) },
+            chargeNanos: nanosOf(row['usage']),
+          }
         }),
   },
 }
 
 /**
- * Returns the rows of all pages, each with its bucket. A bucket with `usage` is itself one row, whose names are in its
- * `group`.
+ * Returns the rows of all pages, each with its bucket. A bucket with `usage` or `cost` is itself one row, whose names
+ * are in its `group`.
  */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
-  const rowsOf = (bucket: ExportObject): ExportObject[] =>
-    bucket['usage'] === undefined
-      ? list(bucket['results'])
-      : [{ ...(bucket['group'] as ExportObject), ...(bucket['usage'] as ExportObject) }]
+  const rowsOf = ({ group, usage, cost = usage, results }: ExportObject): ExportObject[] =>
+    cost === undefined ? list(results) : [{ ...(group as ExportObject), ...(cost as ExportObject) }]
   return pagesOf(text).flatMap(({ data }) =>
     list(data).flatMap((bucket) => rowsOf(bucket).map((row) => ({ bucket, row }))),
   )
@@ -139,6 +152,28 @@ function naming(row: ExportObject): Pick<ExportRow, 'model' | 'owners'> {
   if (typeof row['model'] !== 'string') throw new Error('A row has no `model`: export it grouped by model')
   const owners = ['api_key_id', 'project_id', 'workspace_id', 'user_id'].map((name) => row[name])
   return { model: row['model'], owners: owners.filter((owner) => typeof owner === 'string') }
+}
+
+/** OpenAI's line items consist of the model and a kind of tokens. */
+function modelOfLine(line: unknown): string {
+  if (typeof line !== 'string') throw new Error('A row of costs has no `line_item`: export them grouped by line_item')
+  return line.split(',')[0]!.trim()
+}
+
+const centNanos = 1e7
+
+function charged(row: ExportObject, amount: unknown, unitNanos?: number) {
+  const tokens = { input: 0, cache_read: 0, cache_write: 0, output: 0 }
+  const chargeNanos = nanosOf(amount, unitNanos)
+  return { ...naming(row), tokens, requests: undefined, chargeNanos, isCharge: true as const }
+}
+
+/** Converts an amount of money to 10⁻⁹ of the currency. The amount is a number or a decimal text. */
+function nanosOf(amount: unknown, unitNanos = 1e9): bigint | undefined {
+  if (amount === undefined || amount === null || amount === '') return undefined
+  const nanos = Math.round(Number(amount) * unitNanos)
+  if (!Number.isFinite(nanos)) throw new Error(`An amount of the file is no number: ${JSON.stringify(amount)}`)
+  return BigInt(nanos)
 }
 
 function count(value: unknown): number {
@@ -187,7 +222,8 @@ function readCostAndUsage(text: string): ExportRow[] {
       untilMs: moment(cell('line_item_usage_end_date')),
     }
     const owners = [cell('line_item_iam_principal')].filter(Boolean)
-    return [{ ...span, model, owners, tokens, requests: undefined }]
+    const chargeNanos = nanosOf(cell('line_item_unblended_cost'))
+    return [{ ...span, model, owners, tokens, requests: undefined, chargeNanos }]
   })
 }
 

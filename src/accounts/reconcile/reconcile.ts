@@ -1,4 +1,5 @@
 import type { TimeSpan } from '../budget.ts'
+import { formatCredits } from '../credit.ts'
 import type { Entry } from '../entries.ts'
 import { type ExportProvider, type ExportRow, exportFormats, isRefund, type KindCounts, tokenKinds } from './exports.ts'
 
@@ -23,6 +24,15 @@ export const differenceClasses = {
 } as const
 
 export type DifferenceClass = keyof typeof differenceClasses
+
+/**
+ * A difference between the provider's charge and the cost of the same answers in the ledger.
+ *
+ * - `free`: the provider charged nothing for some of the tokens, as for a free allowance.
+ * - `rate`: all tokens agree, so the provider's prices are not those of the `cost` list.
+ */
+type CostDifference = { from: string; until: string; model: string; charged: string; cost: string; class: CostClass }
+type CostClass = 'free' | 'rate'
 
 /** A difference in one kind of tokens in a window. */
 type ReconciledRow = {
@@ -49,6 +59,7 @@ type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
  * @property matched the number of export rows that are ours and have a model of the ledger
  * @property models the models of the debits, without owner and date
  * @property negative the number of skipped export rows, which are refunds
+ * @property costs the differences in money, if the export has charges and the entries have costs
  */
 type Reconciliation = {
   rows: ReconciledRow[]
@@ -58,6 +69,7 @@ type Reconciliation = {
   matched: number
   models: string[]
   negative: number
+  costs: CostDifference[]
 }
 
 type ReconcileOptions = {
@@ -85,6 +97,8 @@ type Use = {
   isUnbilled: boolean
   isCut: boolean
   isEstimated: boolean
+  /** The cost by the provider's price list; undefined if none was configured. */
+  costNanos: bigint | undefined
   /** The number of attempts besides the billed one. */
   lost: number
 }
@@ -114,6 +128,7 @@ export async function reconcile(
 ): Promise<Reconciliation> {
   const { owners, names = [] } = options
   const windows = coverSpan(rows)
+  const charges = new Map<string, Charge>()
   const { uses, ours, models } = await readUses(entries, windows, options)
   const named = new Map(Array.from(names, ([theirs, ours]) => [theirs.toLowerCase(), ours]))
   const ourName = (model: string) => named.get(model.toLowerCase()) ?? named.get(plainName(model))
@@ -129,6 +144,8 @@ export async function reconcile(
     const isKnown = models.has(model)
     // If the operator lists owners, their rows are ours, even if the ledger has no debit of the row's model.
     const isOurs = owners ? row.owners.some((owner) => owners.has(owner)) : isKnown || ourName(row.model) !== undefined
+    if (isOurs) addCharge(charges, row, model)
+    if (row.isCharge) continue
     if (isOurs && isKnown) matched += 1
     if (isOurs) addRow(groups, row, model)
     else found.push(...tokenKinds.flatMap((kind) => foreign(row, kind)))
@@ -139,7 +156,8 @@ export async function reconcile(
   const differing = found.filter((row) => row.export !== row.billed || row.unexplained !== 0)
   const unexplained = found.reduce((sum, row) => sum + Math.abs(row.unexplained), 0)
   const shown = differing.map(({ fromMs, untilMs, ...row }) => ({ from: iso(fromMs), until: iso(untilMs), ...row }))
-  return { rows: shown, compared: found.length, unexplained, ours, matched, models: [...models], negative }
+  const costs = [...compareCosts(charges.values(), groups)]
+  return { rows: shown, compared: found.length, unexplained, ours, matched, models: [...models], negative, costs }
 }
 
 /** Removes the parts of a model's name that a provider may spell differently: owner, date, case. */
@@ -160,7 +178,7 @@ async function readUses(
   const byRequest = new Map<string, Use>()
   const models = new Set<string>()
   let ours = 0
-  for await (const { bill, returned, createdMs } of entries) {
+  for await (const { bill, returned, createdMs, details } of entries) {
     const use = returned && byRequest.get(returned.requestId)
     if (use) use.isUnbilled = true
     if (!bill || !isOf(bill.upstream)) continue
@@ -176,7 +194,8 @@ async function readUses(
     const isCut = bill.usageSource === 'partial' || (isEstimated && bill.outcome !== 'ok')
     const isUnbilled = bill.usageSource === 'waived'
     const lost = attempts?.get(bill.requestId) ?? 0
-    byRequest.set(bill.requestId, { createdMs, model, tokens, isUnbilled, isCut, isEstimated, lost })
+    const { costNanos } = details ?? {}
+    byRequest.set(bill.requestId, { createdMs, model, tokens, isUnbilled, isCut, isEstimated, costNanos, lost })
   }
   return { uses: [...byRequest.values()], ours, models }
 }
@@ -207,7 +226,7 @@ type Cover = TimeSpan & { at: ReturnType<typeof findSpans<TimeSpan>> }
  */
 export function coverSpan(rows: readonly ExportRow[]): Cover {
   const windows = new Map<string, TimeSpan>()
-  for (const row of rows) if (!isRefund(row)) windows.set(`${row.fromMs} ${row.untilMs}`, row)
+  for (const row of rows) if (!isRefund(row) && !row.isCharge) windows.set(`${row.fromMs} ${row.untilMs}`, row)
   const sorted = [...windows.values()].sort((one, other) => one.fromMs - other.fromMs)
   const gaps: TimeSpan[] = []
   let endMs = sorted[0]?.fromMs ?? 0
@@ -266,21 +285,27 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
  *   by more than `moreThan` tokens.
  */
 function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: number) => WindowGroup | undefined {
-  const byModel = new Map(
-    Array.from(
-      Map.groupBy(groups.values(), ({ model }) => model),
-      ([model, all]) => [model, findSpans(all)],
-    ),
-  )
+  const near = findGroups(groups)
   return (use, moreThan) => {
     let [nearest, leastMs]: [WindowGroup | undefined, number] = [undefined, Infinity]
-    for (const group of byModel.get(use.model)?.(use.createdMs, edgeMs) ?? []) {
+    for (const group of near(use.model, use.createdMs, edgeMs)) {
       const distanceMs = Math.max(group.fromMs - use.createdMs, use.createdMs - group.untilMs)
       if (distanceMs >= leastMs || group.uses.has(use) || gain(group, use, 1) <= moreThan) continue
       ;[nearest, leastMs] = [group, distanceMs]
     }
     return nearest
   }
+}
+
+/** @returns a function that finds the windows of a model that are at most `besideMs` away from a moment */
+function findGroups(groups: Map<string, WindowGroup>) {
+  const byModel = new Map(
+    Array.from(
+      Map.groupBy(groups.values(), ({ model }) => model),
+      ([model, all]) => [model, findSpans(all)],
+    ),
+  )
+  return (model: string, ms: number, besideMs: number) => byModel.get(model)?.(ms, besideMs) ?? []
 }
 
 function add(group: WindowGroup, use: Use): void {
@@ -350,6 +375,44 @@ function explain(group: WindowGroup, kind: keyof KindCounts): FoundDifference {
   )
   take('estimated', -guessed, guessed)
   return { fromMs, untilMs, model, kind, export: row[kind], billed, classes, unexplained: left }
+}
+
+/** The provider's charge for a model in a window. @property isFree whether some of its tokens cost nothing */
+type Charge = TimeSpan & { model: string; chargeNanos: bigint; rows: number; isFree: boolean }
+
+function addCharge(charges: Map<string, Charge>, row: ExportRow, model: string): void {
+  const { fromMs, untilMs, tokens, chargeNanos } = row
+  if (chargeNanos === undefined) return
+  const name = `${fromMs} ${untilMs} ${model}`
+  const charge = charges.get(name) ?? { fromMs, untilMs, model, chargeNanos: 0n, rows: 0, isFree: false }
+  charges.set(name, charge)
+  charge.chargeNanos += chargeNanos
+  charge.rows += 1
+  charge.isFree ||= chargeNanos === 0n && (row.isCharge === true || tokenKinds.some((kind) => tokens[kind] > 0))
+}
+
+/**
+ * Compares charges with the costs of the entries in their windows. If the tokens differ, a charge is left out: the
+ * classes of the tokens then explain the money too.
+ */
+function* compareCosts(charges: Iterable<Charge>, groups: Map<string, WindowGroup>): Iterable<CostDifference> {
+  const near = findGroups(groups)
+  for (const { fromMs, untilMs, model, chargeNanos, rows, isFree } of charges) {
+    const middleMs = (fromMs + untilMs) / 2
+    const within = [...near(model, middleMs, untilMs - middleMs)].filter(
+      (group) => group.fromMs >= fromMs && group.untilMs <= untilMs,
+    )
+    const uses = within.flatMap((group) => [...group.uses])
+    if (uses.length === 0 || uses.some(({ costNanos }) => costNanos === undefined)) continue
+    const cost = uses.reduce((sum, { costNanos }) => sum + costNanos!, 0n)
+    const more = chargeNanos - cost
+    // Each cost and each row of the export is rounded.
+    if (BigInt(uses.length + rows) >= (more < 0n ? -more : more)) continue
+    const isSame = within.every(({ left }) => tokenKinds.every((kind) => left[kind] === 0))
+    const found = isFree && more < 0n ? 'free' : isSame ? 'rate' : undefined
+    const told = { from: iso(fromMs), until: iso(untilMs), model, charged: formatCredits(chargeNanos) }
+    if (found) yield { ...told, cost: formatCredits(cost), class: found }
+  }
 }
 
 function foreign({ fromMs, untilMs, model, tokens }: ExportRow, kind: keyof KindCounts): FoundDifference[] {
