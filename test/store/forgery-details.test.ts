@@ -52,8 +52,8 @@ function priced(requestId: string, accountId: string, from: PriceList, facts: Pa
 /** Changes of the entry `req_1`, which was billed at the peak as `priority`, and what finds each with digests recomputed. */
 const forgeries: { name: string; sets: string; plain: boolean }[] = [
   { name: 'the price list changed', sets: `list = '${other.kept!.digest}'`, plain: true },
-  { name: 'the price list taken away', sets: 'list = NULL', plain: true },
-  { name: 'a price list named that the ledger does not have', sets: `list = 'none'`, plain: true },
+  { name: 'the price list removed', sets: 'list = NULL', plain: true },
+  { name: 'an entry names a price list that the ledger does not have', sets: `list = 'none'`, plain: true },
   { name: 'the band changed', sets: 'band = NULL', plain: true },
   { name: 'the tier changed', sets: `tier = 'flex'`, plain: true },
   { name: 'the geography changed', sets: `geo = 'us'`, plain: true },

@@ -126,7 +126,7 @@ const forgeries: Forgery[] = [
   },
   { name: 'prices changed', play: sql(() => 'UPDATE prices SET output = 1'), finds: ['plain'] },
   {
-    name: 'an account deleted and its entries left',
+    name: 'an account deleted, but not its entries',
     play: sql(({ b }) => `DELETE FROM accounts WHERE id = '${b}'`),
     finds: ['plain'],
     // Its lines name the account by its name only, and that is gone.
@@ -138,14 +138,18 @@ const forgeries: Forgery[] = [
     finds: ['log', 'against'],
   },
   {
-    name: 'tokens and amount of a debit lowered, balances made to fit',
+    name: 'tokens and amount of a debit lowered, balances adapted',
     play: sql(cut, rechain),
     finds: ['plain', 'log'],
   },
-  { name: 'the same, digests recomputed', play: sql(cut, redigest), finds: ['log', 'against'] },
-  { name: 'a bill turned `waived`, balances made to fit', play: sql(waive, rechain), finds: ['plain', 'log'] },
-  { name: 'the same, digests recomputed too', play: sql(waive, redigest), finds: ['log', 'against'] },
-  { name: 'the first credit raised, balances made to fit', play: sql(raise, rechain), finds: ['plain'] },
+  {
+    name: 'tokens and amount of a debit lowered, digests recomputed',
+    play: sql(cut, redigest),
+    finds: ['log', 'against'],
+  },
+  { name: 'a debit marked as `waived`, balances adapted', play: sql(waive, rechain), finds: ['plain', 'log'] },
+  { name: 'a debit marked as `waived`, digests recomputed', play: sql(waive, redigest), finds: ['log', 'against'] },
+  { name: 'the first credit raised, balances adapted', play: sql(raise, rechain), finds: ['plain'] },
   { name: 'the first credit raised, digests recomputed', play: sql(raise, redigest), finds: ['against'] },
   { name: 'a forged credit by plain `INSERT`', play: sql(insertCredit), finds: ['plain'] },
   { name: 'a forged credit at the end, digests recomputed', play: sql(insertCredit, redigest), finds: [] },
@@ -156,17 +160,21 @@ const forgeries: Forgery[] = [
   },
   { name: 'a returned debit that was not refused, digests recomputed', play: sql(giveBack, redigest), finds: ['log'] },
   {
-    name: "two accounts' bills exchanged, balances made to fit",
+    name: 'debits of two accounts exchanged, balances adapted',
     play: sql(exchange, rechain),
     finds: ['plain', 'log'],
   },
   {
-    name: "two accounts' bills exchanged, digests recomputed",
+    name: 'debits of two accounts exchanged, digests recomputed',
     play: sql(exchange, redigest),
     finds: ['plain', 'log', 'against'],
     findsOld: ['log', 'against'],
   },
-  { name: 'the same, their keys exchanged too', play: sql(exchangeWithKeys, redigest), finds: ['log', 'against'] },
+  {
+    name: 'debits and keys of two accounts exchanged, digests recomputed',
+    play: sql(exchangeWithKeys, redigest),
+    finds: ['log', 'against'],
+  },
   {
     name: 'a whole account deleted, with its keys and entries',
     play: sql(
@@ -197,12 +205,12 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a bill put on a key of another account, digests recomputed',
+    name: 'a debit moved to a key of another account, digests recomputed',
     play: sql(({ keyB }) => `UPDATE entries SET key_id = '${keyB}' WHERE request_id = 'req_3'`, redigest),
     finds: ['plain', 'log', 'against'],
   },
   {
-    name: 'key and upstream taken out of a bill, digests recomputed',
+    name: 'key and upstream removed from a debit, digests recomputed',
     play: sql(
       () => "UPDATE entries SET key_id = NULL, upstream = NULL, upstream_account = NULL WHERE request_id = 'req_3'",
       redigest,
@@ -212,7 +220,7 @@ const forgeries: Forgery[] = [
     findsOld: [],
   },
   {
-    name: 'the moment of the last head taken away',
+    name: 'the moment of the last head removed',
     play: sql(() => 'DELETE FROM head'),
     finds: ['plain'],
   },
@@ -244,7 +252,7 @@ const forgeries: Forgery[] = [
     finds: ['plain'],
   },
   {
-    name: 'a trigger switched off, and only for the entries of one month',
+    name: 'a trigger disabled only for the entries of one month',
     on: 'PostgreSQL',
     play: raw('ALTER TABLE entries_default DISABLE TRIGGER entries_are_not_changed'),
     finds: ['plain'],
@@ -339,7 +347,7 @@ test('C15 docs/ledger.md has the table of forgeries that this test carries out',
       const old = findsOld ? findsOld.map((finder) => labels[finder]).join(', ') || 'nothing' : 'the same'
       return `| ${name} | ${cells.join(' | ')} | ${old} |`
     })
-  const heading = `| Forgery | ${finders.map((finder) => labels[finder]).join(' | ')} | In entries of the first release |`
+  const heading = `| Forgery | ${finders.map((finder) => labels[finder]).join(' | ')} | Result for entries of the first release |`
   const table = [heading, '|---|---|---|---|---|', ...rows].join('\n')
   assert.ok(page.includes(table), `docs/ledger.md should have:\n${table}`)
   const more = others.map(
