@@ -21,7 +21,8 @@ import { formatAddress } from './values.ts'
 type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
- * Finds valid settings that may harm the operator. `check`, the start of a server and a reload show them.
+ * Finds valid settings that may harm the operator. They are reported by `check`, at the start of a server and at a
+ * reload.
  * @param certificates PEM texts, by the key that names the file
  * @returns sentences that name the key and the cure, without values
  */
@@ -191,7 +192,10 @@ function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined
   })
 }
 
-/** Returns all explicit prices of a row: its own, those of its bands, tiers and geographies, and the steps of each. */
+/**
+ * Returns all explicit prices of a row. These are the prices of the row itself, of its bands, tiers and geographies,
+ * and of the steps of each.
+ */
 function ratesOf(
   row: PriceRowEntry,
   path: PropertyKey[],

@@ -18,10 +18,10 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known
- * key.
+ * Finds the key of a request (spec 5, rulings R4, R7, R16). A request with a known key is never throttled here, only
+ * failing requests are.
  * @throws GatewayError 401, 429; 500 if the key is not in memory and the store does not answer (ruling C5). A 500 does
- *   not count as a failing request.
+ * not count as a failing request.
  */
 export async function identify(
   gateway: Gateway,
@@ -41,7 +41,9 @@ export async function identify(
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
 }
 
-/** Finds the key of a person who is signed in. @throws GatewayError 401, also if the key has expired since then; 500 */
+/**
+ * Finds the key of a person who is signed in. @throws GatewayError 401, also if the key expired after the sign-in; 500
+ */
 export async function welcomeDigest(gateway: Gateway, record: CallRecord, digest: string): Promise<ApiKey> {
   const { directory } = gateway
   const key = directory.findKnownKey(digest) ?? (await directory.findKey(digest).catch(explainSilentKeys))
@@ -137,7 +139,10 @@ export function holdOf(
   return priceNanos(prices, usage) + callNanos
 }
 
-/** The tiers besides the base that may serve a request: those it asks for, and those that upstreams may use unasked. */
+/**
+ * The tiers, besides the base tier, that may serve a request. The request may ask for a tier, and upstreams may use
+ * some tiers unasked.
+ */
 function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readonly Tier[] {
   return service === undefined ? expectedTiers : [...expectedTiers, ...askedTiers(service, wire)]
 }
@@ -273,7 +278,10 @@ export type PersonSpend = { share: number; resetsMs: number | undefined }
 /** The calendar of each configuration. It is in the reporting time zone, which a reload may change. */
 const calendars = new WeakMap<Config, Calendar>()
 
-/** Finds the budget of the person of a session; undefined if there is none, or if agents of the wire do not show it. */
+/**
+ * Finds how much a signed-in person has spent. Undefined if the person has no budget, or if agents of the wire do not
+ * show it.
+ */
 export function spendOf(gateway: Gateway, { wire, keyPrefix = '', personBounds }: CallRecord): PersonSpend | undefined {
   const budget = personBounds?.budget
   if (!budget || !wire || !wires[wire].client.showsSpend || !isOfSession(keyPrefix)) return undefined

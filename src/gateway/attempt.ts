@@ -212,7 +212,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Resumes a paused stream when enough turns have passed to make up for its surplus.
+   * Resumes a paused stream when enough turns have passed for the bytes that it brought beyond its share.
    * @returns false if it must still wait
    */
   letOn(): boolean {

@@ -160,7 +160,10 @@ export class Attempts {
     this.forget()
   }
 
-  /** Records the end of the newest attempt; only the first call counts. @param cause why it failed, if it did */
+  /**
+   * Records the end of the newest attempt. Only the first call counts. @param cause why the attempt failed, if it
+   * failed
+   */
   end(cause: string | undefined): void {
     const tried = this.#tried
     if (tried === undefined || tried.endMs !== undefined) return
@@ -197,8 +200,9 @@ export class Attempts {
   }
 
   /**
-   * Asks further entries of the chain after one has failed, until one can be tried.
-   * @returns the failure if none follows. @throws GatewayError the first refusal if no entry takes the request
+   * Asks further entries of the chain after an entry has failed, until an entry can be tried.
+   * @returns the failure to report if no entry can be tried. @throws GatewayError the first refusal if no entry takes
+   * the request
    */
   #fallBack(failed: Failed): Failed | undefined {
     const { chain } = this.#parts
@@ -293,7 +297,7 @@ export class Attempts {
       try {
         return this.#try(choice)
       } catch (error) {
-        // This target's model does not take the request: the next target is tried.
+        // This target's model does not take the request, so the next target is tried.
         if (!(error instanceof GatewayError)) throw error
         refusal = error
         this.#failover.skip()
@@ -320,7 +324,10 @@ export class Attempts {
     return true
   }
 
-  /** Makes the request for the target: by its profile, and without items that its account cannot open (ruling U13). */
+  /**
+   * Makes the request for the target. It follows the profile of the target's model, and has no items that the target's
+   * account cannot open (ruling U13).
+   */
   #adapt({ target, isHome }: ChosenTarget): Exchange {
     const { record } = this.#parts
     let exchange = this.exchange
@@ -365,7 +372,7 @@ export class Attempts {
 /** The largest number of attempts at one model for one request (ruling U1). */
 const attemptsMax = 3
 
-/** In seconds. If a model's only account asks for a longer wait, it is not asked once more (ruling Y26). */
+/** The longest wait after which a model's only account is asked once more, in seconds (ruling Y26). */
 const waitMaxSeconds = 2
 /** The longest wait for a renewal of a credential, in ms. */
 const renewMaxMs = 10_000
@@ -392,11 +399,11 @@ class Failover {
   readonly #parts: AttemptsParts
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   attempts = 0
-  /** The reason for which the last `next` returned undefined. */
+  /** The reason why the last `next` returned undefined. */
   stopped: Stopped | undefined
   /** The attempt under way at the chosen target, or the last one. */
   stay: Stay | undefined
-  /** Whether this request was the first to fail of those that were under way at the account. */
+  /** Whether no other request that was under way at the account failed before this one. */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -412,7 +419,10 @@ class Failover {
    */
   isRenewed = false
   #hasRenewed = false
-  /** A reused connection was closed while the request was sent. Only the second such closing counts as a failure. */
+  /**
+   * Whether a reused connection was closed while the request was sent. Only the second such closing counts as a
+   * failure.
+   */
   #hasRaced = false
 
   readonly #attemptsMax: number

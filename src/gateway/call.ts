@@ -2,8 +2,9 @@ import type { ClientWire } from '../catalog/wire-names.ts'
 import type { BodyShare } from './fairness/places.ts'
 
 /**
- * A client's request and its answer as the walks see them: no socket, no HTTP module. `http/` makes one per request.
- * The answer is either one `reply`, or `begin`, any number of `write`s, and `end`.
+ * A client's request and its answer, in the form that the walks use. The walks know no socket and no HTTP module.
+ * `http/` makes one such object per request. The answer is either one `reply`, or `begin`, any number of `write`s, and
+ * `end`.
  */
 export interface Call {
   readonly requestId: string

@@ -3,7 +3,9 @@ import type { FallbackCause } from '../catalog/model.ts'
 /** Why an entry was passed over: a cause that the operator declared, or `fit` if the request does not fit the entry. */
 export type PassedOverFor = FallbackCause | 'fit'
 
-/** Remembers the conversations that a later entry of a chain has answered, not the first. Only their keys are kept. */
+/**
+ * Remembers the conversations that were answered by another entry of a chain than the first. Only their keys are kept.
+ */
 export class ChainStays {
   readonly #kept = new Map<string, Stay & { untilMs: number }>()
   readonly #clockMs: () => number

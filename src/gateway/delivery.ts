@@ -31,9 +31,9 @@ const outcomeOfCause = new Map<string, RequestOutcome>([
 ])
 
 /**
- * The state of an answer for its client. Before `open`, a failure is an ordinary error response; after it, a cut stream
- * (spec 7.4.4). In `settling` the bill is on its way to the disk, and neither side can change it any more. The end of
- * the answer is sent only when the bill is on the disk (ruling C3). `over` is final.
+ * The state of an answer for its client. In `held`, a failure becomes an ordinary error response; from `open` on, it
+ * cuts the stream (spec 7.4.4). In `settling` the bill is on its way to the disk, and neither side can change it any
+ * more. The end of the answer is sent only when the bill is on the disk (ruling C3). `over` is final.
  */
 type DeliveryState = 'held' | 'open' | 'settling' | 'over'
 
@@ -59,7 +59,7 @@ export type DeliveryGateway = Pick<
   | 'reportBug'
 > & { ledger: Pick<Ledger, 'debit'> }
 
-/** The parts of a delivery: those of its attempts, and those to answer and to bill. */
+/** The parts that a delivery needs: the parts of its attempts, and further parts to answer and to bill. */
 export type DeliveryParts = AttemptsParts & {
   gateway: DeliveryGateway
   call: Omit<Call, 'ip' | 'header' | 'readBody'>

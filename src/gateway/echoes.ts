@@ -12,7 +12,8 @@ const omitted = '…'
 
 /**
  * The ways to read a request. `json` leaves it as it is; the others decode JSON escapes. `scrubbed` also replaces
- * control characters in a row with one blank, as `scrub` does. `collapsed` also replaces blanks in a row with one.
+ * several control characters in a row with one blank, as `scrub` does. `collapsed` also replaces several blanks in a
+ * row with one blank.
  */
 type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
 
@@ -96,7 +97,7 @@ function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Arr
     if (isKnown[hash >>> 16] === 0 || count < runCharacters) continue
     const starts = runs.get(hash)
     if (!starts || !isRun(codes, starts[0]!, ring, count)) continue
-    // One match is enough: a request that repeats one run a million times takes no longer than another.
+    // One match is enough. So a request that repeats a run a million times takes no longer than another request.
     runs.delete(hash)
     for (const start of starts) isEcho.fill(1, places[start], places[start + runCharacters])
   }

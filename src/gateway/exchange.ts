@@ -44,7 +44,7 @@ export type CheckedRequest = {
 
 /** One request as it is sent to a model, and the functions that turn the answer into the client's wire. */
 export type Exchange = Outgoing & {
-  /** The profile that the request was made for; a target with another one needs an exchange of its own. */
+  /** The profile that the request was made for. A target with another profile needs its own exchange. */
   profile: Profile
   credential: CredentialHeaders
   /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
@@ -93,7 +93,7 @@ export type UpstreamRequests = {
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
 
-/** Whether the provider may run tools of its own, whose tokens the body does not limit (ruling C14). */
+/** Whether the provider may run its own tools. The body then does not limit the tokens that they cause (ruling C14). */
 export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped
 }
@@ -157,7 +157,9 @@ export class Outgoing {
     return this.#body?.includes(`"${text}"`) ?? false
   }
 
-  /** Returns a text without what it repeats of the body; undefined after `forget`, or if the body cannot be searched. */
+  /**
+   * Returns a text without the parts that repeat the body; undefined after `forget`, or if the body cannot be searched.
+   */
   withoutEchoes(text: string, flow: Flow): string | undefined {
     return this.#body && withoutEchoes(text, this.#body, flow)
   }
@@ -226,8 +228,8 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
 }
 
 /**
- * The bounds for a request to which the provider adds tokens: by its own tools, or by content that it fetches or stores
- * (C14).
+ * The bounds for a request to which the provider adds tokens, from its own tools or from content that it fetches or
+ * stores (C14).
  */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
@@ -265,11 +267,11 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
 }
 
 /**
- * Decides whether a request may write into a cache. On the messages wire it does if it has cache marks
+ * Decides whether a request may write into a cache. A request on the messages wire does so if it has cache marks
  * (`cache_control`). Providers of the other wires write without being asked. JSON escapes may hide a mark in a client's
  * own bytes; the dearest kind of write is then assumed. A translated body has no such escapes.
  * @param isMarked asks whether the body that is sent has marks
- * @param isHidden whether escapes may hide a mark in it
+ * @param isHidden whether escapes may hide a mark in the body that is sent
  */
 function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, isHidden: boolean): CacheWrites {
   if (!model.prices.hasDearerWrites) return 'none'

@@ -147,7 +147,10 @@ function makeWay(): GatewayError {
 }
 
 export type ReadRequestParts = {
-  /** A rehearsal (no payer, no upstream) has no admission, stays or digest: nothing is paid for or remembered. */
+  /**
+   * A rehearsal has no payer and no upstream. It has no admission, stays or digest either, since it pays and remembers
+   * nothing.
+   */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -266,8 +269,8 @@ function noteWho(
 }
 
 /**
- * Returns the key for the provider's prompt cache if the body names none: the client's conversation key, or else the
- * model's implicit key (ruling Y18). Undefined if implicit keys are off for the model.
+ * Returns the key for the provider's prompt cache, if the body names no key. It is the client's conversation key, or
+ * else the model's implicit key (ruling Y18). Undefined if implicit keys are off for the model.
  */
 function implicitKeyOf(
   { implicitKey }: Model,
@@ -284,8 +287,8 @@ function implicitKeyOf(
  * Finds the model that a body names.
  * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
  * @param plan the account's plan. The returned model has the prices of this plan. If the plan has none, the model has
- *   its usual prices.
- * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
+ * its usual prices.
+ * @throws GatewayError 400 if the name is missing; 404 if the model is unknown or the key may not use it
  */
 function findModel(
   config: Pick<Config, 'catalog'>,
@@ -299,7 +302,7 @@ function findModel(
   const model = models.get(id)
   if (model === undefined || (bounds !== undefined && !mayUse(bounds.models, id))) {
     const ids = bounds === undefined ? models.keys() : models.keys().filter((one) => mayUse(bounds.models, one))
-    // The client's own name is not repeated: errors never quote a body (spec 7.1).
+    // The client's own name is not repeated, because errors never quote a body (spec 7.1).
     const near = findNearIds(id, ids)
     const suggestion = near.length > 0 ? ` Perhaps it is ${near.join(' or ')}.` : ''
     const text = model === undefined ? texts.unknown : texts.forbidden

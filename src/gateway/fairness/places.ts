@@ -51,8 +51,8 @@ const bytesAtOnce = 5 * 1_048_576
 export type Counting = ReturnType<typeof createCounting>
 
 /**
- * Decides whether tokens may be counted now. Counting is free for the client but not for us: a body of 5 MB blocks the
- * event loop for tens of milliseconds. So counting gives way to all paid requests (ruling R18, B6).
+ * Decides whether tokens may be counted now. Counting is free for the client, but a body of 5 MB blocks the event loop
+ * for tens of milliseconds. So counting gives way to all paid requests (ruling R18, B6).
  * @param clockMs monotonic. @param isServing whether any paid request is being answered
  */
 export function createCounting(clockMs: () => number, isServing: () => boolean) {
@@ -167,7 +167,7 @@ const turnBytes = 2 * 1_048_576
 /** The request bytes that may be searched for echoes in one turn, on average. That takes 8 ms, or 3 % of the time. */
 const searchedBytes = 524_288
 
-/** Bytes that every stream may bring in a turn, however many run: twice what the fastest models write. */
+/** Bytes that a stream may always bring in a turn, however many streams run. The fastest models write half as much. */
 const shareMin = 16_384
 
 /** A stream that is paused because it brought more than its share. */

@@ -3,7 +3,7 @@ import { failureTexts, GatewayError } from '../../errors.ts'
 /** The time in one turn of the event loop in which requests are begun, in ms. Later requests wait for another turn. */
 export const budgetMs = 5
 
-/** A body of more bytes than this is heavy: it may block the event loop for tens of milliseconds. */
+/** A body of more bytes than this is heavy, because it may block the event loop for tens of milliseconds. */
 export const heavyBytes = 262_144
 
 /** The next heavy request waits as long as the last heavy request took, but at most this long, in ms. */
@@ -18,7 +18,10 @@ const windowMs = 1_000
 /** The most requests that are begun in one turn of the event loop. */
 const startsPerTurn = 16
 
-/** The longest wait, in ms. Then a request is refused: its account sends more than can be done, and its body takes memory. */
+/**
+ * The longest wait, in ms. After that the request is refused, because its account sends too much and its body takes
+ * memory.
+ */
 const patienceMs = 5_000
 
 type TurnParts = {
