@@ -54,7 +54,7 @@ type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
  */
 export type CallRecord = {
   id: string
-  /** Undefined if the caller sent no trace and none is exported. */
+  /** Undefined if the caller sent no trace and the gateway exports no traces. */
   trace?: Trace
   /** The start by the wall clock. Someone may set that clock while the request runs. */
   startedMs: number
@@ -80,7 +80,7 @@ export type CallRecord = {
   personId?: string
   labels?: string
   wire?: ClientWire
-  /** The id of the model's entry. `alias` is the name that the client used, if it is another one (ruling R14). */
+  /** The id of the model's entry. `alias` is the name that the client used, if it is not this id (ruling R14). */
   model?: string
   alias?: string
   /** The entry that a chain passed over first, and why (ruling Y23). */
@@ -176,17 +176,22 @@ const isFailure: Partial<Record<RequestOutcome, boolean>> = {
   upstream_stall: true,
 }
 
-/** The last answers of a model or of one upstream account for it: a bit for each, 1 if it failed. */
+/**
+ * The last answers of a model, or of one upstream account that serves the model. A bit for each is 1 if the answer
+ * failed.
+ */
 type AnswerBits = { bits: number; count: number }
 
 /**
  * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of its last
- * answers failed. Cooldowns do not show this: a failure that may be temporary does not start a cooldown of a model's
+ * answers failed. Cooldowns do not show this, because a failure that may be temporary starts no cooldown of a model's
  * only account. The account stays ready although no client gets an answer. A model is judged by what its clients got,
  * an account by its own attempts. Only answers of this process count.
  */
 export class LastAnswers {
-  /** The last answers by model, then by upstream and account. The key `''` has those that the model's clients got. */
+  /**
+   * The last answers by model, then by upstream and account. The key `''` has the answers that the model's clients got.
+   */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {

@@ -215,7 +215,10 @@ function isForm(told: string, asked: string): boolean {
   return isTail(told, asked) || isTail(told.replace(edition, ''), asked) || isTail(told, asked.replace(edition, ''))
 }
 
-/** Whether one name is the other, or its end after a slash or a vendor's dot (`us.anthropic.claude-…`). */
+/**
+ * Whether the names are equal, or one is the end of the other after a slash or a vendor's dot
+ * (`us.anthropic.claude-…`).
+ */
 function isTail(one: string, other: string): boolean {
   const [long, short] = one.length < other.length ? [other, one] : [one, other]
   if (!long.endsWith(short) || short === '') return false

@@ -36,8 +36,8 @@ export type AnswerPlan = {
 }
 
 /**
- * A model's answer for a client of another wire: bytes become frames, events and filtered events. The events are counted as
- * the model sent them. `show` gives the client what it may see of them.
+ * A model's answer for a client of another wire. Its bytes become frames, these become events, and the events are
+ * filtered. The events are counted as the model sent them. `show` gives the client what it may see of them.
  */
 abstract class TranslatedAnswer {
   state: RelayState = 'unseen'
@@ -51,7 +51,9 @@ abstract class TranslatedAnswer {
   /** Whether the model has finished or failed, so that nothing more can be learned from it. */
   isSpent = false
   #blocks = 0
-  /** The estimated output when `hush` was called: then the answer was over for the client, but not for the model. */
+  /**
+   * The estimated output at the first call of `hush`, when the answer was over for the client, but not for the model.
+   */
   #shownTokens: number | undefined
 
   constructor(plan: AnswerPlan) {
@@ -116,7 +118,10 @@ abstract class TranslatedAnswer {
     return this.#shownTokens ?? this.meter.estimateTokens()
   }
 
-  /** Returns the filtered events. Signs of life are left out: the delivery sends its own during silence (ruling U4). */
+  /**
+   * Returns the filtered events. Signs of life are left out, because the delivery sends its own during silence (ruling
+   * U4).
+   */
   protected filter(events: Iterable<AnswerEvent>): ShownEvent[] {
     const shown: ShownEvent[] = []
     for (const event of events) {
@@ -165,7 +170,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   }
 
   finish(usage: Usage): string {
-    // Closing a stream without its end would hide the failure from the client: report it as a bug.
+    // Closing a stream without its end would hide the failure from the client, so this is reported as a bug.
     if (!this.#finish) throw new Error(`a stream of ${this.events} events has no end to send: ${this.state}`)
     return this.#encoder.write({ ...this.#finish, usage })
   }
@@ -214,7 +219,10 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   }
 }
 
-/** A translated answer as JSON. It is made of the events of a model's stream, or of its one body (translation 1.2). */
+/**
+ * A translated answer as JSON. It is made from the events of a model's stream, or from a model's JSON body (translation
+ * 1.2).
+ */
 export class TranslatedWhole extends TranslatedAnswer implements StreamFold {
   #fault: Fault | undefined
   readonly #target: ClientHalf
