@@ -38,8 +38,8 @@ const busyMax = 0.1
 /**
  * The conditions of a collection, which takes 150 ms for a hundred megabytes. One of the rows must apply.
  *
- * - `looks`: the process was idle in so many checks in a row, one each second.
- * - `bytes`: it uses so much more memory than its recent minimum.
+ * - `looks`: the process was idle in this many checks in a row, one each second.
+ * - `bytes`: it uses at least this much more memory than its recent minimum.
  *
  * A collection also discards compiled code if no instance of a class that the code refers to is left. The next requests
  * are then 60 to 100 ms slower (docs/decisions/0061-code-stays-warm.md). So after a short pause a collection must free
@@ -67,7 +67,7 @@ type TidySources = {
  * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** For each row of `worthwhile`: the least memory in use since it or a later row applied. More may be garbage. */
+  /** For each row of `worthwhile`: the least memory in use since this row or a later row last caused a collection. */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {

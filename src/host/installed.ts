@@ -75,7 +75,7 @@ export function fingerprintOf(key: KeyObject): string {
 /**
  * Compares the files of an installed package with its signed manifest. The modes of files are not compared.
  * @param root the folder of the package; its `node_modules` is skipped, because the manifest lists only our files
- * @param keyText a text with the public key; undefined: SECURITY.md of the package
+ * @param keyText a text with the public key; if undefined, the package's SECURITY.md is used
  * @throws NotVerifiable if there is no manifest or key, or if the signature is by another key
  */
 export function verifyInstalled(root: string, keyText?: string): InstalledFiles {
@@ -103,7 +103,9 @@ export function verifyInstalled(root: string, keyText?: string): InstalledFiles 
   }
 }
 
-/** Returns the SHA-256 of a file, in hex. @returns undefined if the path is not a regular file; a link is not one */
+/**
+ * Returns the SHA-256 of a file, in hex. @returns undefined if the path is not a regular file (a link is not regular)
+ */
 function digestOf(path: string): string | undefined {
   const data = readMaybe(path)
   return data && createHash('sha256').update(data).digest('hex')
@@ -118,7 +120,9 @@ export function readKeyFile(file: string): string {
   return readable(file, () => readFileSync(file, 'utf8'), 'name a file with the public key')
 }
 
-/** Reads a path by `read`. @throws NotVerifiable if this user may not, because unread files cannot be verified */
+/**
+ * Reads a path by `read`. @throws NotVerifiable if this user may not read it, because unread files cannot be verified
+ */
 function readable<T>(
   path: string,
   read: () => T,
@@ -132,8 +136,8 @@ function readable<T>(
 }
 
 /**
- * Lists all files below a folder, and links. It skips the `node_modules` that npm creates at the top. A deeper one is
- * listed, because Node would look for packages there first.
+ * Lists all files below a folder, and links. The `node_modules` that npm creates at the top is skipped. A
+ * `node_modules` in a deeper folder is listed, because Node would look for packages there first.
  */
 export function listFiles(root: string, below = ''): string[] {
   const folder = join(root, below)

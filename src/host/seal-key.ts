@@ -9,8 +9,8 @@ import { writeWhole } from './whole-file.ts'
 const keyBytes = 32
 
 /**
- * Returns the key that seals envelopes, encrypted data that clients send back. It is configured, or read from a file
- * beside the store. The file is created once, and only its owner can read it.
+ * Returns the key that seals envelopes. An envelope is encrypted data that clients send back. The key is configured, or
+ * read from a file beside the store. The file is created once, and only its owner can read it.
  * @throws StoreError if the file is damaged, because a key that can be guessed would open every envelope (B23)
  */
 export function readSealKey(configured: Secret | undefined, store: StorePlace): Buffer {
