@@ -24,14 +24,14 @@ export type AnswerEvent =
   | { type: 'start' }
   | { type: 'block_start'; index: number; block: AnswerBlock }
   | { type: 'block_delta'; index: number; text: string }
-  /** A proof of the open reasoning block that only the model's provider can read (ruling T7). */
+  /** A proof of the open reasoning block (ruling T7). Only the model's provider can read the proof. */
   | { type: 'block_seal'; index: number; sealed: Sealed }
   | { type: 'block_stop'; index: number; cut: boolean }
   | { type: 'usage'; report: UsageReport }
   /** A sign of life without content. `reasons` is true if reasoning begins, and false if reasoning ends. */
   | { type: 'alive'; reasons?: boolean }
   /**
-   * Media in the answer, which no client's wire can carry there (ruling Y9).
+   * The answer contains media. No client's wire can carry media in an answer (ruling Y9).
    * @property source identifies the medium; undefined for the transcript of audio, which stands for the whole audio
    */
   | { type: 'media'; media: MediaKind; source: string | undefined }

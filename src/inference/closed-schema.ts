@@ -20,7 +20,8 @@ const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
 /**
  * Converts a schema to the closed subset. The result forbids all that the given schema forbids, apart from rules that
  * move into descriptions. A schema that is in the subset already is returned as the same object.
- * @returns undefined if the subset cannot express the schema: maps, schemas that allow any value, and recursive schemas
+ * @returns undefined if the subset cannot express the schema. It has no maps, no schemas that allow any value, and no
+ * recursive schemas
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
   const root = asObject(JSON.parse(raw.source))
@@ -56,8 +57,8 @@ function canClose(schema: Schema, root: Schema): boolean {
 }
 
 /**
- * Whether the branches are a choice. Branches of `allOf` are no choice: once closed, each would forbid the properties
- * of the others.
+ * Whether the branches are a choice. Branches of `allOf` are not a choice, because each closed branch would forbid the
+ * properties of the others.
  */
 function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean {
   return Array.isArray(branches) && branches.length > 0 && (key !== 'allOf' || branches.length === 1)

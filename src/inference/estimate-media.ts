@@ -10,7 +10,10 @@ import { parseDataUrl } from './data-url.ts'
 
 /** Pixels per token. Models differ between 500 and 1,000. */
 const pixelsPerToken = 750
-/** The most tokens of an image: models scale down larger ones. An image of unknown size also counts as this many. */
+/**
+ * The most tokens of an image, since models scale down larger images. An image of unknown size also counts as this
+ * many.
+ */
 export const imageTokensMax = 1_600
 /** Tokens of a PDF page. A page counts as text and as an image. */
 export const pageTokens = 2_000

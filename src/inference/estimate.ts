@@ -228,9 +228,9 @@ function pieceWeight(pieces: WeightTable, kind: number, length: number): number 
 
 /*
  * Estimates the tokens of a JSON body before parsing (rulings C2, C3). The estimate decides how much credit is set
- * aside for a request, and bills it if the model reports nothing. It is coarser and much cheaper than that of a text.
- * Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys and brackets count
- * as text: a model does not see them, but it sees other text with the same meaning.
+ * aside for a request, and bills it if the model reports nothing. It is coarser and much cheaper than the estimate of a
+ * text. Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys and brackets
+ * count as text. A model does not see them, but sees other text with the same meaning instead.
  */
 
 /** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
@@ -336,7 +336,8 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   scales ??= new Scales()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
   let [at, tokens] = [0, 0]
-  // In a small body, a picture never costs fewer tokens as a picture than as text. So none is searched for.
+  // In a small body, a picture never costs fewer tokens as a picture than as text. So small bodies are not searched for
+  // pictures.
   for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end

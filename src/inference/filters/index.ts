@@ -9,7 +9,10 @@ export type FilterOptions = {
   /** The model's profile. The filters use only its think tags. */
   profile: { thinkTags?: ThinkTags }
   showsReasoning: boolean
-  /** Whether the client asked for seals, proofs of reasoning (ruling T7). Then a block with only a seal is shown too. */
+  /**
+   * Whether the client asked for seals, which are proofs of reasoning (ruling T7). Then a block with only a seal is
+   * shown too.
+   */
   wantsSealed?: boolean
   /** All requested stop sequences, and the subset that the upstream does not enforce (R-STOP). */
   stops: readonly string[]
