@@ -15,7 +15,7 @@ export function isDeclaredTooLarge({ declaredBytes }: HttpExchange, bodyBytesMax
   return declaredBytes !== undefined && declaredBytes > bodyBytesMax
 }
 
-/** The memory for request bodies that a body counts against. */
+/** Counts the bytes of one body as a part of the memory for all request bodies. */
 export type BodyRoom = Pick<BodyShare, 'take'>
 
 /**

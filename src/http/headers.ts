@@ -17,7 +17,7 @@ const exposed = [
 
 /*
  * Headers are lines with their line ends. Their values are our own ids, numbers and fixed words, or parts of the
- * request's head. Those were checked (`http1/heads.ts`), so no value can contain a line end.
+ * request's head. The head was checked (`http1/heads.ts`), so no value can contain a line end.
  */
 
 /** The current rate window and balance as headers (ruling R13). No header has costs or prices (spec 1.8). */
@@ -78,7 +78,10 @@ export function errorLines(requestId: string, wire: ClientHalf | undefined, erro
   return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
 }
 
-/** The headers that answer a preflight. They repeat all requested names: `*` does not include `authorization` (R8). */
+/**
+ * The headers that answer a preflight. They repeat all requested names, since `*` does not include `authorization`
+ * (R8).
+ */
 export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
   const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
   const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key, x-triwire-labels'}\r\n`

@@ -109,7 +109,7 @@ export class HttpExchange {
 
   /**
    * Sends a whole answer.
-   * @param lines its headers with line ends; `content-length` and those of the connection are added
+   * @param lines its headers with line ends; `content-length` and the headers of the connection are added
    */
   answer(status: number, lines: string, body: string | Uint8Array = ''): void {
     this.isBegun = true
@@ -289,8 +289,8 @@ export class Backlog {
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**
- * Returns two counts: all waiting bytes, and those of the write under way. The latter count in full until the whole
- * write is taken. One count can shrink while their sum does not, so the counts are compared one by one.
+ * Returns two counts: all waiting bytes, and the bytes of the write under way. The second count stays the same until
+ * the whole write is taken. One count can shrink while their sum does not, so the counts are compared one by one.
  */
 function waitingIn(socket: Socket): number[] {
   const { writableLength } = socket

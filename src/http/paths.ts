@@ -69,9 +69,9 @@ export function wireAt(path: string): ClientHalf | undefined {
 }
 
 /**
- * Makes a function that finds the client's address. That is the peer's, unless the peer is a configured proxy. Then it
- * is the last address in `x-forwarded-for` that is not a configured proxy (ruling R4). So a client cannot choose its
- * own address.
+ * Makes a function that finds the client's address. It is the peer's address, unless the peer is a configured proxy.
+ * Then it is the last address in `x-forwarded-for` that is not a configured proxy (ruling R4). So a client cannot
+ * choose its own address.
  */
 export function createPeerReader(
   trustedProxies: readonly string[],

@@ -217,11 +217,11 @@ function lastAnswer(status: number, method: string, { lines, body }: ReturnType<
 type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 
 /**
- * Limits the connections of a listener (faults F-C49). If a new one would exceed the limit, one without an open request
- * is closed:
- * - first, one whose request was refused before all of it had arrived;
- * - then the oldest one that never sent a request, as in a flood of connections;
- * - then the one with the oldest last answer, because clients use recent connections for their next request.
+ * Limits the connections of a listener (faults F-C49). If a new connection would exceed the limit, another connection,
+ * which has no open request, is closed. It is chosen by these rules:
+ * - first, a connection whose request was refused before all of the request had arrived;
+ * - then the oldest connection that never sent a request, as in a flood of connections;
+ * - then the connection with the oldest last answer, because clients use recent connections for their next request.
  *
  * Without the first rule, a client that is over its rate limit could take all connections by sending large bodies. An
  * idle connection is read once more before it closes. Its request may have arrived while the event loop was busy, and

@@ -86,7 +86,7 @@ export class Fields {
   }
 }
 
-/** Compares a name, ignoring case: a capital letter differs from its lower case by one bit. */
+/** Compares a name, ignoring case. A capital letter differs from its lower case by one bit. */
 function isNamed(text: string, start: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const [code, wanted] = [text.charCodeAt(start + i), name.charCodeAt(i)]
