@@ -53,8 +53,8 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   }
 
   /**
-   * Some models repeat all arguments so far in each piece. If the joined pieces are no JSON object, but the last piece
-   * is one, the last piece is taken as the arguments (ruling Y4).
+   * Some models repeat all arguments so far in each piece. Then the last piece is a JSON object, but the joined pieces
+   * are not. In this case the last piece is taken as the arguments (ruling Y4).
    */
   function readCumulative(folded: FoldedBlock, last: string | undefined) {
     if (last !== undefined && last !== folded.text && !isJsonObject(folded.text) && isJsonObject(last))

@@ -8,8 +8,8 @@ export type Likeness = {
   /** Digest of the tools and the instructions, including the operator's turns before any other turn. */
   preamble: string
   /**
-   * Digest of the tools, the instructions, and the turns up to the user's first. Later requests of the conversation
-   * have the same.
+   * Digest of the tools, the instructions, and the turns up to the first user turn. Later requests of the conversation
+   * have the same digest.
    */
   opener: string
   /** Whether the preamble is too small for any prompt cache. Then it does not matter which account had it before. */

@@ -20,8 +20,8 @@ export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[];
 /**
  * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a model turn's
  * calls move to the front of the text that follows, in the order of the calls. Operator text between results moves
- * after them, and is dropped if blank. Results without a call and calls without a result keep their places: the model
- * judges them (ruling T13). Normalising twice changes nothing.
+ * after them, and is dropped if blank. Results without a call and calls without a result keep their places, because the
+ * model judges them (ruling T13). Normalising twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
@@ -161,7 +161,10 @@ function beginsWithResults(parts: readonly UserPart[], calls: readonly string[])
   })
 }
 
-/** Finds a result for each call, in order: the first one with its id that no earlier call has taken (R-PAIR 3). */
+/**
+ * Finds a result for each call, in order. It is the first result with the call's id that no earlier call has (R-PAIR
+ * 3).
+ */
 function takeResults(calls: readonly string[], following: Turn[]): Set<ToolResultPart> {
   const waiting = new Map<string, ToolResultPart[]>()
   for (const turn of following) {

@@ -17,8 +17,9 @@ export function argumentsOfObject(source: string): string {
 }
 
 /**
- * Converts an argument text to the source text of a JSON object. A text that is an object stays. The text was a string
- * in the body, so its depth and size were not checked there. A text beyond a request's limits counts as no object.
+ * Converts an argument text to the source text of a JSON object. A text that is an object stays unchanged. The text was
+ * a string in the body, so its depth and size were not checked there. A text beyond a request's limits counts as no
+ * object.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

@@ -22,7 +22,7 @@ export type InferenceRequest = {
   toolChoice: ToolChoice
   format: OutputFormat
   /**
-   * The client's output cap in tokens; undefined if it set none. The encoder lowers it to the model's maximum
+   * The client's output cap in tokens; undefined if the client set no cap. The encoder lowers it to the model's maximum
    * (R-MAX).
    */
   outputTokensMax?: number
@@ -91,7 +91,7 @@ type ReasoningPart = { type: 'reasoning'; text: Text; sealed?: Sealed }
 export type ToolCallPart = {
   type: 'tool_call'
   callId: string
-  /** The client's name for the tool; `namespace` if the tool belongs to one. */
+  /** The client's name for the tool. `namespace` is set if the tool belongs to a namespace. */
   name: string
   /** The exact argument text that the client sent. It may be blank or invalid JSON (R-ARGS). */
   argumentsText: Text

@@ -29,9 +29,9 @@ const strictKeys = new Set([
 const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
 /**
- * Whether a schema may be sent as strict (R-JSON). All its objects must be closed and require all their properties.
- * It may have only keywords that strict output knows: otherwise the upstream refuses a request that succeeds without
- * `strict`.
+ * Whether a schema may be sent as strict (R-JSON). All its objects must be closed and require all their properties. It
+ * may have only keywords that strict output knows. For other keywords, the upstream would refuse a request that
+ * succeeds without `strict`.
  */
 export function isFullyStrict(raw: RawJson): boolean {
   const root = asObject(JSON.parse(raw.source))

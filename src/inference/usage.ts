@@ -57,11 +57,11 @@ export type UsageReport = {
   costReported?: string
 }
 
-/** The most model names kept per answer, and the most characters kept of each. Answers usually report one. */
+/** The most model names kept per answer, and the most characters kept of each name. Answers usually report one name. */
 const modelsMax = 8
 const modelCharactersMax = 256
 
-/** Adds the model and the service that an answer, or a part of one, reports to the report. */
+/** Adds to the report which model and service an answer, or a part of an answer, names. */
 export function noteAnswer(report: UsageReport, answer: Record<string, unknown>): UsageReport {
   const { models = [] } = report
   const name = answer['model']
@@ -75,7 +75,7 @@ export const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as cons
 const serviceCharactersMax = 64
 
 /**
- * Adds the service that an object reports to the report. The object is an answer, a part of one, or its usage (ruling
+ * Adds to the report which service an object names. The object is an answer, a part of an answer, or its usage (ruling
  * Y17).
  */
 export function noteService(report: UsageReport, object: Record<string, unknown>): UsageReport {
@@ -347,7 +347,7 @@ export function createCountReader(): CountReader {
 type InclusiveUsage = {
   prompt: unknown
   cached: unknown
-  /** The details of the prompt. Servers count cache writes there, also by lifetime. */
+  /** The details of the prompt. They contain the counts of cache writes, also by lifetime. */
   promptDetails?: Record<string, unknown> | undefined
   completion: unknown
   reasoning: unknown
@@ -360,9 +360,9 @@ type InclusiveUsage = {
 
 /**
  * Converts an inclusive report to disjoint counters. The output is the completion, or the total minus the prompt if
- * that is larger: some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning that
- * exceeds the completion is added to it. A prompt is never empty, so a prompt of 0 tokens means that it was not counted
- * yet.
+ * that difference is larger. Some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning
+ * that exceeds the completion is added to it. A prompt is never empty, so a prompt of 0 tokens means that it was not
+ * counted yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()
@@ -402,7 +402,10 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
 /** The names of cache writes in the details of inclusive reports: the wires' own, LiteLLM's, and DashScope's. */
 const writtenNames = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
 
-/** Returns the first count that is not 0, since servers may report one count by several names; else the first one. */
+/**
+ * Returns the first count that is not 0, since servers may report one count by several names. If no count is above 0,
+ * returns the first count that is present.
+ */
 export function firstOf(counts: readonly unknown[]): unknown {
   return counts.find(Boolean) ?? counts.find((count) => count !== undefined)
 }

@@ -185,7 +185,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     }
   }
 
-  /** Reads text after an open tag. @returns the text after the closing tag, if that ended the thought */
+  /** Reads text after an open tag. @returns the text after the closing tag, if this tag has ended the thought */
   #readTagged(text: string): string | undefined {
     const { open, close } = this.#tags
     const at = text.indexOf(close)
