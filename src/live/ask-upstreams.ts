@@ -16,7 +16,7 @@ import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 export type UpstreamAnswered = {
   upstream: string
   account: string | null
-  /** The model that was asked for, by its id in the catalog. `upstream_model` is the upstream's name of it. */
+  /** The model that was asked for, by its id in the catalog. `upstream_model` is the upstream's name for this model. */
   model: string
   upstream_model: string
   wire: ModelWire
@@ -43,7 +43,7 @@ type AskedCredential = {
 }
 
 type AskOptions = {
-  /** Whether every model of an account is asked for. By default only the first one is. */
+  /** Whether every model of an account is asked for. By default only its first model is asked for. */
   everyModel?: boolean
   /** The time limit of one answer. */
   timeoutMs: number

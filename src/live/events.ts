@@ -96,7 +96,9 @@ export class Events {
   /** Returns the events from now on as texts. First come the events since `lastEventId` that are still kept. */
   readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
 
-  /** Whether events are made: there is a reader, or there was one less than `warmMs` ago. */
+  /**
+   * Whether events are made. They are made while there is a reader, and for `warmMs` after the last reader has left.
+   */
   get isOpen(): boolean {
     return this.#isOpen
   }

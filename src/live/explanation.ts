@@ -78,7 +78,9 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
   return settled === 'posted' ? 'in the ledger' : settled
 }
 
-/** Explains a try, a request to one upstream account. A try without its own model had the model of the record. */
+/**
+ * Explains a try, which is a request to one upstream account. A try without its own model had the model of the record.
+ */
 function explainTry(tried: Try, record: Pick<CallRecord, 'hops' | 'model'>, clockMs: number) {
   const { upstream, account, why, status, cause, text, startedMs, endMs } = tried
   const ms = Math.round((endMs ?? clockMs) - startedMs)

@@ -183,7 +183,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Hides the values of a configured query: they may be credentials, and clients of the API need not know them. */
+/** Hides the values of a configured query. They may be credentials, and clients of the API need not know them. */
 function withoutValues(path: string): string {
   const [before, query] = path.split('?', 2)
   return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`

@@ -28,7 +28,7 @@ type OtherReplicasParts = {
   timeout?(ms: number): AbortSignal
 }
 
-/** Asks the other servers of the store. Each answers at its door, a path for such questions (ruling X9). */
+/** Asks the other servers of the store. Each answers at its door, which is a path for such questions (ruling X9). */
 export class OtherReplicas {
   readonly #parts: OtherReplicasParts
   /** The servers as they were last listed. They stay if the store does not answer. */

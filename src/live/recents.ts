@@ -239,8 +239,8 @@ export class PackedRecords {
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /**
-   * All tries of a record. Undefined if there was one try with the record's own upstream and account: the columns below
-   * have its other facts.
+   * All tries of a record. Undefined if there was one try with the record's own upstream and account, because the
+   * columns below have its other facts.
    */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]
@@ -261,7 +261,7 @@ export class PackedRecords {
     this.#tryTimes = columnsOf(['startedMs', 'endMs', 'status'], numbers)
   }
 
-  /** Writes a record into a place, and replaces the one that was there. */
+  /** Writes a record into a place. An older record in this place is replaced. */
   set(place: number, record: FinishedRecord): void {
     const values = keptOf(record)
     for (let at = 0; at < values.length; at++) this.#columns[at]![place] = values[at]
