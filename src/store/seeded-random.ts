@@ -1,6 +1,6 @@
 /**
- * Creates a generator of numbers in [0, 1) that are the same for the same seed. Not for secrets (mulberry32, by Tommy
- * Ettinger, public domain).
+ * Creates a generator of numbers in [0, 1). The same seed gives the same numbers, so they must not serve as secrets
+ * (mulberry32, by Tommy Ettinger, public domain).
  */
 export function createRandom(seed: number): () => number {
   let state = seed

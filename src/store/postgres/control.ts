@@ -11,7 +11,7 @@ type ControlOptions = {
   url: string
   /** The URL without its password. */
   shown: string
-  /** The longest time of a statement, in ms. */
+  /** The longest time that a statement may take, in ms. */
   patienceMs: number
   beatMs: number
   desks: readonly Desk[]
@@ -21,12 +21,12 @@ type ControlOptions = {
 }
 
 /**
- * The time between two tries to reach the database, in ms. `lockedMs` applies if a migration found objects locked.
- * While a migration waits for locks, other statements on these objects wait too.
+ * The pauses between two tries to reach the database, in ms. `lockedMs` applies after a migration found objects locked.
+ * It is longer because other statements on these objects wait too while a migration waits for their locks.
  */
 const [retryMs, lockedMs] = [100, 5_000]
 
-/** The database is prepared again after so many heartbeats. The ledger needs a partition for each coming month. */
+/** The number of heartbeats after which the database is prepared again, to create the ledger's next partitions. */
 const preparedBeats = 10_000
 
 /**
@@ -35,7 +35,7 @@ const preparedBeats = 10_000
  */
 export class Control {
   /**
-   * Whether the database was reached in the first `patienceMs`.
+   * Resolves to whether the database was reached in the first `patienceMs`.
    * @throws StoreError if the operator must change something first
    */
   readonly first: Promise<boolean>
@@ -74,7 +74,7 @@ export class Control {
     }
   }
 
-  /** Uses one connection from its beginning to its end. @returns why it ended */
+  /** Opens a connection and uses it until it ends. @returns the reason why it ended */
   async #use(): Promise<Error> {
     const { url, patienceMs, beatMs, desks, prepare } = this.#options
     await prepare()
@@ -119,14 +119,14 @@ export class Control {
     const wasReached = this.#isReached
     this.#isReached = false
     if (wasReached) for (const desk of this.#options.desks) desk.onLost?.()
-    // While the database stays unreachable, only a refusal with a new message is reported.
+    // A loss that lasts is reported again only if the database refuses us with a new message.
     if (wasReached === false && (!refusal || refusal.message === this.#refused)) return
     this.#refused = refusal?.message
     this.#options.say('reach', { isReached: false, error: (explainDatabase(error, shown) as Error).message })
   }
 }
 
-/** Refuses a pooler between server and database. A pooler reports a process id that is not the database's. */
+/** Throws if a pooler is between server and database. A pooler reports another process id than the database's. */
 async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
@@ -134,11 +134,11 @@ async function refusePooler(session: DatabaseSession, shown: string): Promise<vo
 
 /** A part of the store's thread that uses the database. It implements only the callbacks it needs. */
 export type Desk = ThreadPart & {
-  /** The channels that it listens to, each with its handler. */
+  /** The channels that the desk listens to, each with its handler. */
   channels?: Readonly<Record<string, (payload: string) => void>>
   /**
-   * Called each time the database can be reached, after its channels are listened to. The store counts as reached only
-   * after this resolves. If it throws, the error is reported and the connection is opened again.
+   * Called each time the database becomes reachable, once the control listens to the desk's channels. The store counts
+   * as reached only after this resolves. If this throws, the error is reported and the connection is opened again.
    */
   onReached?(session: DatabaseSession): Promise<void>
   /** Called every `beatMs` on the control's connection. An error that it throws counts as a loss of the connection. */
@@ -151,7 +151,7 @@ export type Desk = ThreadPart & {
   close?(): Promise<void>
 }
 
-/** The time in ms between two checks of a doubtful clock, for a server that has just reached the database. */
+/** The time between two checks of a clock in doubt, in ms, while a server that has just reached the database waits. */
 const clockLookMs = 1_000
 
 /**
@@ -175,7 +175,7 @@ export class ClockDesk implements Desk {
     if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect))
-    // The database read its clock after we sent the statement and before we got the answer.
+    // The database read its clock between `askedMs` and now. So `aheadMs` is 0 if its time is in that interval.
     const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
     this.#say('clock', { ...this.watch.judge(facts), aheadMs })
   }

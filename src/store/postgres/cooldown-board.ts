@@ -2,7 +2,7 @@ import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
 import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
-/** Makes the commit of its statement wait for the disk. The commit of a cooldown does not wait. */
+/** SQL that makes the commit of its statement wait for the disk. The commit of a cooldown does not wait. */
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
@@ -17,7 +17,7 @@ export class CooldownBoard {
   /** Entries that this server wrote but has not read back yet. If the table lacks one, another server has lifted it. */
   readonly #written = new Map<string, BoardEntry>()
 
-  /** @param me returns the name of this server, for people */
+  /** Creates the board. @param me returns the name of this server, as people see it */
   constructor(database: Transaction, me: () => string, say: BoardListener) {
     this.#database = database
     this.#me = me
@@ -34,22 +34,23 @@ export class CooldownBoard {
 
   /**
    * Disables a place, that is, a model at an upstream account.
-   * @param agoMs how long ago an operator asked for it
-   * @throws what the database throws; then other replicas do not know of it
+   * @param agoMs the time since an operator asked for this, in ms
+   * @throws what the database throws; then other replicas do not know that the place is disabled
    */
   disable(place: string, agoMs: number): Promise<void> {
     return this.#write({ place, ...disabled, forMs: disabled.forMs - agoMs }, `${durably}, `)
   }
 
   /**
-   * Enables a place again. It stays disabled if another server has disabled it later.
+   * Enables a place again. If another server has disabled the place after the operator's request, it stays disabled.
+   * @param agoMs the time since the operator's request, in ms
    * @throws what the database throws
    */
   async enable(place: string, agoMs: number): Promise<void> {
     await this.#database.query(`SELECT ${durably}, ${enable.name}($1, $2, $3)`, [place, agoMs, this.#me()])
   }
 
-  /** Lifts a cooldown. @throws what the database throws; then other replicas do not know of it */
+  /** Lifts a cooldown. @throws what the database throws; then other replicas do not know that it was lifted */
   async lift(place: string): Promise<void> {
     await this.#database.query(`SELECT ${durably}, ${lift.name}($1)`, [place])
   }
@@ -62,7 +63,7 @@ export class CooldownBoard {
 
   /** Reads the table and reports changes. Called at the start, on a notice, and after a connection was lost. */
   async look(): Promise<void> {
-    // The result may lack entries that are written while it is read.
+    // The result may lack entries that are written during the query. So only earlier entries are compared with it.
     const written = [...this.#written]
     const rows = (await this.#database.query(cooling)) as CooldownRow[]
     const now = new Set(rows.map(({ place }) => place))
@@ -76,7 +77,7 @@ export class CooldownBoard {
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // A cooldown ends earlier only if it was lifted. So it was lifted and set again since the last look.
+      // An earlier end shows that the known cooldown was lifted, and that another one has begun since the last look.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
@@ -90,7 +91,7 @@ type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Coo
 /** An entry of the board. Its end is in the database's time. */
 type BoardEntry = { untilMs: bigint; cause: string }
 
-/** The clocks of two machines may differ by this, in ms. A cooldown with less time left is not reported as lifted. */
+/** The most by which two machines' clocks differ, in ms. A cooldown that ends this soon is not reported as lifted. */
 const aheadMs = 1_000
 
 type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {

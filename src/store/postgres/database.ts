@@ -23,7 +23,7 @@ export type DatabaseOptions = {
   patienceMs: number
   /** The name in the server's list of sessions. */
   purpose: string
-  /** The longest time of a statement, if it differs from `patienceMs`. Changes of the schema take longer. */
+  /** The longest time of a statement, in ms, if it differs from `patienceMs`. Changes of the schema need more time. */
   statementMs?: number
   /** An idle connection is closed after this time, in ms; 0: never. Default: 10 s. */
   idleMs?: number
@@ -31,7 +31,7 @@ export type DatabaseOptions = {
   onLost?: (error: Error) => void
   /** Called with the id of the server's process when a connection was made. */
   onConnect?: (pid: number) => void
-  /** Settings of the sessions. They are added to our usual ones, or replace them. */
+  /** Settings of the sessions. They are added to the usual settings, and replace usual settings with the same name. */
   settings?: Readonly<Record<string, string>>
 }
 
@@ -51,7 +51,7 @@ export type DatabaseSession = Transaction & {
   close(): void
 }
 
-/** A setting of our own. A session in which it can be read has also applied the other settings. */
+/** A setting of our own, sent with the other settings. If it can be read, the session has applied the others too. */
 export const marker = 'triwire.session'
 
 /** Values of `pg_type.oid`: int8, int8[]. */
@@ -105,7 +105,7 @@ function withSpelledTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, '$1verify-full')
 }
 
-/** The name that the sessions of a purpose have in the server's list. */
+/** Returns the name that the database lists for sessions with this purpose. */
 export function applicationOf(purpose: string): string {
   return `triwire ${purpose}`
 }
@@ -189,7 +189,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       isBroken = false
       return result
     } catch (error) {
-      // A connection that did not answer is closed without a ROLLBACK, which would only wait as long again.
+      // A connection that did not answer is closed without a ROLLBACK, which would get no answer either.
       isBroken =
         isSilent ||
         (await client.query('ROLLBACK').then(

@@ -15,7 +15,7 @@ const changesChannel = 'triwire_changes'
 /** The most accounts in one message. Reading a message blocks the serving thread, so it must be short. */
 const pageRows = 1_000
 
-/** Lower than the revision (the number) of any change. */
+/** A number lower than the revision of any change. A revision is the number of a change. */
 const start = -1n
 
 type DirectoryDeskOptions = {
@@ -37,7 +37,7 @@ export class DirectoryDesk implements Desk {
   /** All changes up to this revision were reported. Undefined if no change was reported yet. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** Counts how often all reported changes became void. A read that began at a lower count is outdated. */
+  /** The number of times that all reported changes became void. A read that began at a lower number is outdated. */
   #era = 0
   /** The timeline of the server that reported the changes. A promoted standby has another timeline. */
   #timeline: unknown
@@ -49,8 +49,8 @@ export class DirectoryDesk implements Desk {
   }
 
   /**
-   * Forgets what was reported if another server, a promoted standby, has a new timeline. The standby may lack reported
-   * changes, even if its revisions are no lower.
+   * Forgets the reported changes if the timeline is new, because then a standby was promoted. The standby may lack
+   * reported changes, even if its revisions are no lower.
    */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
@@ -81,7 +81,7 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** Reads the changes. Calls that come before the read has started share it. */
+  /** Reads the changes. All calls that come before a read has started share that read. */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined
@@ -108,7 +108,7 @@ export class DirectoryDesk implements Desk {
     }
   }
 
-  /** The revision to start from: the first, or the newest if there are more accounts than memory keeps. */
+  /** Finds where to start: at `start`, or at the newest revision if there are more accounts than memory keeps. */
   async #findStart(): Promise<bigint> {
     const { database, accountsMax } = this.#options
     const [row] = await database.query(
@@ -135,7 +135,7 @@ export class DirectoryDesk implements Desk {
 
 const accountColumns = Object.keys(registerColumns('accounts'))
 
-/** Selects whole accounts at one moment, with a row for each valid key. An account without keys has one row. */
+/** Selects whole accounts in one statement, with a row for each valid key. An account without keys has one row. */
 function select(accounts: string): string {
   return `SELECT a.revision, ${accountColumns.map((name) => `a.${name} AS of_${name}`).join(', ')},
       coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms, ${personColumns}
@@ -153,7 +153,7 @@ const readPage = `${select(
 
 function readChanges(rows: readonly Row[]): Omit<AccountChanges, 'hasForeignKeys'> {
   const accounts = new Map<unknown, AccountChanges['accounts'][number]>()
-  // The spend of budgets is not read here: the database checks it with each request.
+  // The spend of budgets is not read here, because the database checks the spend with each request.
   const accountOf = (row: Row) => Object.fromEntries(accountColumns.map((name) => [name, row[`of_${name}`]]))
   for (const row of rows)
     if (!accounts.has(row['of_id']))

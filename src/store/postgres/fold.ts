@@ -15,12 +15,12 @@ const accountsMax = 200
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /**
- * Folds (sums) entries of the ledger into figures for reports. Several servers may do so at once. A server locks the
- * mark of an account, which is its last folded entry.
+ * Folds (sums) entries of the ledger into figures for reports. Several servers may fold at the same time, because each
+ * locks the marks of its accounts. A mark is the last folded entry of an account.
  *
- * Rows of sums have numbers for words, such as model names. New words are committed outside the transaction, on a
- * connection that no transaction uses. If each transaction took a second connection from the pool, all could wait for
- * each other forever.
+ * A row of sums refers to words, such as model names, by their numbers. New words are committed outside the
+ * transaction, on a connection that no transaction uses. If each transaction took a second connection from the pool,
+ * all transactions could wait for each other forever.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
@@ -29,14 +29,14 @@ export function createFolding(database: Database) {
   let after = ''
   return {
     fold,
-    /** Adds counts of all servers to the stored ones, in one commit. */
+    /** Adds traffic counts of all servers to the stored counts, in one commit. */
     writeTraffic: (cells: readonly TrafficCell[]) =>
       run({ ...database, lane }, inTransaction(addTraffic(dialect, words, cells))),
   }
 
   /**
    * Folds (sums) up to `entriesMax` entries in one commit, and moves the marks (last summed entries) of their accounts.
-   * @returns whether there may be more
+   * @returns whether there may be more entries to fold
    */
   async function fold(entriesMax = foldedMax): Promise<boolean> {
     const behind = (await database.query(
@@ -55,7 +55,7 @@ export function createFolding(database: Database) {
     return !isEnd || !isBeginning || (folded > 0 && last!.most < last!.entries)
   }
 
-  /** @returns the number of summed entries */
+  /** Folds entries of these accounts. @returns the number of summed entries */
   async function foldThese(taken: readonly Taken[]): Promise<number> {
     return database.transact(async (transaction) => {
       const { query } = transaction
@@ -88,7 +88,7 @@ export function createFolding(database: Database) {
 
 type Taken = Behind & { most: bigint }
 
-/** Chooses accounts with up to `entriesMax` entries in total. */
+/** Chooses accounts whose entries, up to `entriesMax` in total, are summed next. */
 function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
   const taken: Taken[] = []
   let left = BigInt(entriesMax)
@@ -101,12 +101,12 @@ function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
   return taken
 }
 
-/** Numbers of an account's entries: those above `from`, up to `to`. */
+/** The entries of an account whose numbers are above `from` and at most `to`. */
 type FoldRange = { accountId: string; from: bigint; to: bigint }
 
 /**
- * Locks the marks (last summed entries) of accounts, except those that another session has locked.
- * @returns the entries to sum. Numbers of entries have no gaps, so all up to the balance's number are committed
+ * Locks the marks (last summed entries) of accounts, except marks that another session has locked.
+ * @returns the entries to sum. Numbers have no gaps, so all entries up to the last number in `balances` are committed
  */
 async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(

@@ -6,11 +6,12 @@ import { type Database, openDatabase } from './database.ts'
 import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
 
-/** The longest wait for the database, in ms. A configuration may be checked where the database cannot be reached. */
+/** The longest wait for the database, in ms. The machine that checks a configuration may be unable to reach it. */
 const patienceMs = 2_000
 
 /**
- * Finds accounts whose plan is not among `plans`, and writes nothing. Returns none if the store is missing or older.
+ * Finds accounts whose plan is not among `plans`, and writes nothing. Returns an empty list if the database has no
+ * store, or a store with an older schema.
  * @throws the error of a database that does not answer
  */
 export async function lookForPlanless(url: string, plans: readonly string[]): Promise<AccountRow[]> {
@@ -21,7 +22,8 @@ export async function lookForPlanless(url: string, plans: readonly string[]): Pr
 }
 
 /**
- * Counts rows of kinds that the second release does not know; undefined if the store is missing or older.
+ * Counts rows of kinds that the second release does not know. Returns undefined if the database has no store, or a
+ * store with an older schema.
  * @throws the error of a database that does not answer
  */
 export async function lookForNewer(url: string): Promise<NewerContent | undefined> {

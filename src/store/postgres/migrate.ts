@@ -5,7 +5,7 @@ import { migrations, type PostgresMigration } from './schema.ts'
 import { sayPooler } from './trouble.ts'
 
 /**
- * The numbers of our advisory locks, chosen by us: for the schema, for operators' changes, and for heads (ruling C15).
+ * The numbers of our advisory locks, which we chose. They lock the schema, operators' changes, and heads (ruling C15).
  */
 export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
 
@@ -16,8 +16,8 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * The longest waits for a lock on tables in use, in ms. Meanwhile all later statements on the table wait too, even
- * debits. A dump or a forgotten transaction may keep a lock for hours.
+ * The longest waits for a lock on tables in use, in ms. During the wait, all later statements on the table wait too,
+ * even debits. A dump or a forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 
@@ -63,7 +63,7 @@ async function climb(
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
     steps.length,
-    // The first entry of form 3, a layout that older versions cannot read, may have raised `oldest` already.
+    // An entry of form 3 may have raised `oldest` already, because older versions cannot read this layout.
     Math.max(oldest, ...steps.map((step) => step.oldest)),
   ])
 }
@@ -72,8 +72,8 @@ async function climb(
  * Creates partitions for the coming months of the ledger. It is called at the start, and regularly by a running server.
  * The caller holds the lock of the schema.
  *
- * If a wrong clock has put entries of a month into the default partition, the month stays there. That works as well. If
- * a long statement reads the ledger, this call creates no months, and the next call tries again.
+ * If a wrong clock has put entries of a month into the default partition, that month stays there, which does no harm.
+ * If a long statement reads the ledger, this call creates no partitions, and the next call tries again.
  * @param monthsBack the number of past months that also get a partition
  */
 export async function makePartitions({ query }: Transaction, monthsBack = 1): Promise<void> {
@@ -99,7 +99,7 @@ export async function makePartitions({ query }: Transaction, monthsBack = 1): Pr
     END $$`)
 }
 
-/** @throws StoreError if the database has no store */
+/** Throws if the database has no store. @throws StoreError */
 export async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
   const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
   if (!row!.is_there)
@@ -127,7 +127,7 @@ async function refuseServer({ query }: Database, shown: string): Promise<void> {
  * A function in the database. Its name contains the digest of its text, so two versions of the program can run at once.
  */
 export type SqlFunction = {
-  /** The name to call it by, with the schema. */
+  /** The name with the schema, as calls use it. */
   name: string
   create: string
 }
@@ -138,7 +138,7 @@ export function defineFunction(name: string, parts: string): SqlFunction {
   return { name: unique, create: `CREATE FUNCTION ${unique}${parts}` }
 }
 
-/** Calls a function. Each connection parses and plans the statement once. @returns the function's result */
+/** Calls a function. Each connection parses and plans the call only once. @returns the function's result */
 export async function call<T>(
   { query }: Pick<Transaction, 'query'>,
   { name }: SqlFunction,
@@ -149,7 +149,7 @@ export async function call<T>(
   return row!['result'] as T
 }
 
-/** Creates missing functions. The caller holds the lock of `migrate`: two sessions cannot create one at once. */
+/** Creates missing functions. The caller holds the lock of the schema, so two sessions never create the same one. */
 export async function installFunctions({ query }: Transaction, functions: readonly SqlFunction[]): Promise<void> {
   const rows = await query(
     `SELECT 'triwire.' || proname AS name FROM pg_proc WHERE pronamespace = 'triwire'::regnamespace`,

@@ -4,10 +4,10 @@ import { movedCode } from './trouble.ts'
 
 type Queries = Pick<Transaction, 'query'>
 
-/** Tables that servers and operators write to, besides the registers (accounts, keys and so on). */
+/** Tables to which servers and operators write. The registers (accounts, keys and so on) are not listed here. */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
-/** The tables that a moved store guards, with the refused writes. A server may still update its row in `replicas`. */
+/** The tables that are guarded once the store was moved, with the writes that fail. `replicas` allows updates. */
 const guarded = {
   ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',

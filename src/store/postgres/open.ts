@@ -17,25 +17,26 @@ export type PostgresOptions = ServingOptions & {
   url: string
   /** The URL without its password, for messages (ruling X13). */
   shown: string
-  /** The folder of this server's spool and lock. It is created. */
+  /** The folder of this server's spool and lock. It is created if it is missing. */
   stateDir: string
   /**
-   * Spools in this folder are posted at the start too, unless a running server uses them (X13). Default: `stateDir`.
+   * Other servers' spools in this folder are posted at the start too, except spools of running servers (X13). Default:
+   * `stateDir`.
    */
   spoolsDir?: string | undefined
   introduction: Introduction
   /** The longest wait for a statement or a connection, in ms. */
   patienceMs?: number
-  /** The most accounts to keep in memory; others are looked up. */
+  /** The most accounts to keep in memory. Other accounts are read from the database when a request needs them. */
   accountsMax?: number
 }
 
-/** The time in which the thread must end, in ms. It is longer than the limits of calls to the database. */
+/** The longest time that the thread may take to end, in ms. It is longer than the limits of calls to the database. */
 const closeMs = 4_000
 
 /**
- * Opens a server's side of a database that replicas share. It resolves after a first commit, or as soon as the database
- * proves unreachable. In the second case, the store is not ready until the database can be reached.
+ * Opens a server's side of a database that replicas share. The promise resolves after a first commit, or as soon as it
+ * is clear that the database cannot be reached. In that case the store is ready once the database was reached.
  * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
@@ -51,8 +52,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   })
   const ledger: Ledger = {
     debit: (debit) => settlement.debit(debit),
-    // Without the database no request is admitted, even if no debit waits. A clock in doubt is reported first, because
-    // it is the more important reason.
+    // While the database is unreachable, no request is admitted, even if all debits are posted. A clock in doubt is
+    // reported first, because it is the more important reason.
     whyBlocked: (accountId) =>
       (reached.isNow && (accountId !== undefined || !admission.isStoreSilent)) || clock.doubt !== undefined
         ? settlement.whyBlocked(accountId)

@@ -1,7 +1,10 @@
 /** The shortest time between the starts of two calls, in ms. Requests of one turn of the event loop share a call. */
 const apartMinMs = 1
 
-/** Two calls start `durations` times their duration apart, but at most `apartMaxMs`, which clients do not notice. */
+/**
+ * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`.
+ * Clients do not notice that time.
+ */
 const [durations, apartMaxMs] = [8, 7]
 
 /**
@@ -14,21 +17,21 @@ const aloneMs = 25
 const newestShare = 0.1
 
 /**
- * Delays the calls of a desk (a part of the store's thread), so that requests share them. A call costs the database
- * four times as much as each request in it (docs/scaling.md). The time between calls follows their duration, so it
- * grows if the database lacks processor time. A request is not delayed if no call was made lately.
+ * Delays the calls of a desk (a part of the store's thread), so that several requests share one call. A call costs the
+ * database four times as much as each request in the call (docs/scaling.md). The time between calls follows their
+ * duration, so it grows if the database lacks processor time. A request is not delayed if no call was made lately.
  */
 export class Pace {
   readonly #clockMs: () => number
   #beganMs = Number.NEGATIVE_INFINITY
   #tookMs = 0
 
-  /** @param clockMs monotonic */
+  /** Creates the pace. @param clockMs returns a monotonic time in ms */
   constructor(clockMs: () => number) {
     this.#clockMs = clockMs
   }
 
-  /** The time until the next call may begin, in ms; 0: now. */
+  /** The time until the next call may begin, in ms; 0 if it may begin now. */
   get waitMs(): number {
     return Math.max(0, this.#beganMs + this.spaceMs - this.#clockMs())
   }
@@ -44,7 +47,7 @@ export class Pace {
     const beganMs = this.#clockMs()
     this.#beganMs = beganMs
     return () => {
-      // The call may have waited for a lock of one account. Calls of other accounts must not be delayed long for that.
+      // The call may have waited for a lock of one account. That must not delay calls of other accounts for long.
       const tookMs = Math.min(aloneMs, this.#clockMs() - beganMs)
       this.#tookMs += newestShare * (tookMs - this.#tookMs)
     }

@@ -8,7 +8,7 @@ import { countedMs } from '../sql/entries.ts'
 import { defineFunction, locks } from './migrate.ts'
 import { beginDetails } from './schema.ts'
 
-/** The columns of an entry that the caller gives. The function computes the others from the end of the chain. */
+/** The columns of an entry that the caller passes. The function computes the others from the chain's last entry. */
 const names = ['id', ...givenColumns] as const
 /** The columns, out of `names`, that decide whether and how an entry joins its chain. */
 const judged = [
@@ -24,7 +24,7 @@ const judged = [
   'effective',
 ] as const
 
-/** Declares columns of a JSON row. */
+/** Returns SQL that declares these columns of a JSON row, with their types. */
 function typed(columns: readonly (typeof names)[number][]): string {
   return columns
     .map((name) => `${name} ${name === 'id' ? 'uuid' : entryKinds[name] === 'text' ? 'text' : 'bigint'}`)
@@ -36,34 +36,35 @@ function typed(columns: readonly (typeof names)[number][]): string {
  */
 const priceColumns = Object.keys(registers.prices)
 
-/** The SQLSTATE that `post` raises for an entry whose time is in none of the given days, weeks and months. */
+/** The SQLSTATE that `post` raises if the time of an entry is in none of the periods in `windows`. */
 export const noWindow = 'TR200'
 
 /** The SQLSTATE that `post` raises if an entry is posted already, but its id is not in `known_ids`. */
 export const postedAlready = 'TR202'
 
 /**
- * Appends entries to the chains of their accounts (ruling C15): debits, credits, and credits that reverse debits. All
- * are posted or none is. Entries that are posted already, or that their account cannot take, are skipped.
+ * Appends entries to the chains of their accounts (ruling C15): debits, credits, and credits that reverse debits. One
+ * call posts all its entries or none. It skips entries that are posted already, or that their account cannot take.
  *
  * Parameters:
- * - `entries`: rows with the columns above, and with `content`, `later` and `form`: the parts of the digest's input,
- *   and the number of its layout (accounts/chain.ts).
- * - `account_ids`: the accounts of the entries, each once. The function locks them in the order of their ids, so two
- *   calls never wait for each other.
+ * - `entries`: rows with the columns `names`, and with `content`, `later` and `form`. The first two are parts of the
+ *   digest's input, and `form` is the number of its layout (accounts/chain.ts).
+ * - `account_ids`: the accounts of the entries, without duplicates. The function locks them in the order of their ids,
+ *   so two calls never wait for each other.
  * - `known_ids`: ids of entries that are posted already. If another entry is posted already, nothing is posted, and
  *   `postedAlready` is raised. So most calls need not look for ids, and insert all entries in one statement.
- * - `price_rows`: the prices of their price versions.
- * - `windows`: days, weeks and months of the reporting zone around now, as `{per, from_ms, until_ms}`. An entry in none
- *   of them means that a clock is wrong. Then nothing is posted, and `noWindow` is raised with the time as detail.
- * - `expected_ms`: the time that the database's clock should show; null if unknown. If it shows another one, nothing is
- *   posted (ruling Y15).
- * - `list_rows`: the price lists that the entries name, if one of them is of form 3; otherwise null.
+ * - `price_rows`: the prices of the price versions that the entries name.
+ * - `windows`: days, weeks and months of the reporting zone around now, as `{per, from_ms, until_ms}`. If the time of
+ *   an entry is in none of them, a clock is wrong. Then nothing is posted, and `noWindow` is raised with that time as
+ *   detail.
+ * - `expected_ms`: the time that the database's clock should show; null if unknown. If the clock shows another time,
+ *   nothing is posted (ruling Y15).
+ * - `list_rows`: the price lists that the entries name, if an entry is of form 3; otherwise null.
  *
  * Results:
  * - `postings`: a letter for each row: `p` posted, `e` its id or reference exists already, `r` rejected. An entry is
  *   rejected if its account does not exist, or if the balance would exceed 64 bits.
- * - `accounts`, `stored`: the new balances, in nano-credits.
+ * - `accounts`, `stored`: the accounts and their new balances, in nano-credits.
  * - `begun`: true if this call has begun form 3 of the ledger.
  */
 export const post = defineFunction(

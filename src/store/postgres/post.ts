@@ -62,8 +62,8 @@ export async function postDebits(
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
   const entries = sortByAccount(debits.flatMap((debit, index) => newDebit(debit, index) ?? []))
-  // The database may refuse a value that a check here should have found. Then each entry is posted alone, so that only
-  // the faulty one is refused. The first refusal may have another cause: a partition is just being created.
+  // The database may refuse a value that a check here should have found, or a partition is just being created. Then
+  // each entry is posted alone, so that only an entry with a faulty value is refused.
   if (entries.length > 0 && !(await postUnlessRefused(entries)))
     for (const entry of entries) await postUnlessRefused([entry])
   const open = debits.flatMap((debit, index) => (postings[index] === 'posted' ? [] : [{ debit, index }]))
@@ -83,7 +83,7 @@ export async function postDebits(
   for (const { debit, index } of absent) postings[index] = repeatOf(debit, archived.get(debit.requestId))
   return { postings, balances: [...balances] }
 
-  /** @returns false if the database refuses a value of these entries; then no entry is posted */
+  /** Posts debits. @returns false if the database refuses a value of these debits; then none of them is posted */
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
@@ -107,8 +107,8 @@ export async function postDebits(
 }
 
 /**
- * Reverses the debits of these requests (ruling C13), each at most once. The commit writes to the disk even if no debit
- * is reversed. So it shows that the store can be written again. The call may be repeated after any failure.
+ * Reverses the debits of these requests (ruling C13), each at most once. Even if no debit is reversed, the commit
+ * writes to the disk, which shows that the store can be written again. The call may be repeated after any failure.
  */
 export async function giveBack(
   database: Database,
@@ -131,7 +131,7 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
     for (const [requestId, row] of await readArchived(transaction, absent))
       debits.set(requestId, { ...row, request_id: requestId })
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
-    // Every session that reverses a debit holds the lock of its account. So no reference is added after these are read.
+    // Sessions that reverse a debit hold the lock of its account. So the references cannot change after this.
     await lockAccounts(transaction, accountIds)
     const entries = await newReturns(transaction, [...debits.values()])
     if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows)
@@ -143,7 +143,7 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
 }
 
 /**
- * Posts credits in the caller's transaction, which has also checked their references.
+ * Posts credits in the caller's transaction, in which the caller has checked the references of the credits.
  * @param credits credits of one account
  * @param nowMs the database's time
  * @returns whether all are posted; false if the balance would become too large
@@ -157,19 +157,19 @@ export async function postCredits(
     ...{ id: newEntryId(), accountId },
     row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs),
   }))
-  // A credit belongs to no key, so no periods of budgets are needed.
+  // A credit belongs to no key, so it counts towards no budget. Therefore the call gets no budget periods.
   const { letters } = await postTo(transaction, entries, [], { text: '[]', clock: undefined })
   return letters === 'p'.repeat(credits.length)
 }
 
-/** @returns the debits that the ledger lacks */
+/** Looks for debits in the ledger. @returns the debits that the ledger lacks */
 export async function findMissing(database: Pick<Database, 'query'>, debits: readonly Debit[]): Promise<Set<Debit>> {
   const ids = debits.map(({ requestId }) => entryIdOf(requestId))
   const known = new Set(await readKnown(database, ids))
   return new Set(debits.filter((_, at) => !known.has(ids[at]!)))
 }
 
-/** @returns the ids, out of these, of entries that are in the ledger or in an archive */
+/** Looks for entries in the ledger and in archives. @returns the ids that were found */
 async function readKnown({ query }: Pick<Database, 'query'>, ids: readonly string[]): Promise<string[]> {
   const rows = await query(
     'SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[]) UNION ALL SELECT id FROM triwire.archived WHERE id = ANY ($1::uuid[])',
@@ -178,7 +178,7 @@ async function readKnown({ query }: Pick<Database, 'query'>, ids: readonly strin
   return rows.map(({ id }) => (id as string).replaceAll('-', ''))
 }
 
-/** @returns the accounts whose chains another session has locked now. Does not wait for a lock, and needs no disk */
+/** Returns the accounts whose chains another session has locked now. The call waits for no lock, and needs no disk. */
 export async function findLocked({ query }: Transaction, accountIds: readonly string[]): Promise<Set<string>> {
   const rows = await query(
     'SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED',
@@ -189,7 +189,7 @@ export async function findLocked({ query }: Transaction, accountIds: readonly st
   return locked
 }
 
-/** @returns the balances of accounts that exist, in nano-credits */
+/** Reads the balances of the accounts that exist, in nano-credits. */
 export async function readBalances(
   database: Pick<Database, 'query'>,
   accountIds: readonly string[],
@@ -224,6 +224,7 @@ async function postNew(
 }
 
 /**
+ * Calls the database's function `post`.
  * @param entries grouped by account
  * @param known ids of entries that are posted already
  */
@@ -267,7 +268,7 @@ async function postTo(
   }
 }
 
-/** The text with which each column begins in a JSON object. The account is missing here: it is written with the id. */
+/** The text with which each column begins in a JSON object. The account is not here; `toJson` writes it with the id. */
 const members = givenColumns.flatMap((column) => (column === 'account_id' ? [] : [[column, `,"${column}":`] as const]))
 
 /** Writes 64-bit integers as strings, because JSON numbers cannot hold them. Null values are left out. */
@@ -284,7 +285,7 @@ function toJson({ id, accountId, row }: NewEntry): string {
   return `${text},"form":"${form}","later":${later},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
 }
 
-/** @returns undefined if the debit has a value that the database cannot store or would refuse */
+/** Makes a debit's entry. @returns undefined if it has a value that the database cannot store or would refuse */
 function newDebit(debit: Debit, index: number): NewDebit | undefined {
   const row = debitRow(debit)
   if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
@@ -295,7 +296,9 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Makes the entries that reverse debits, unless they exist. Each gets its first free reference (rulings C8, C13). */
+/**
+ * Makes the entries that reverse debits, unless they exist. Each gets a reference that no credit has (rulings C8, C13).
+ */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))
@@ -366,7 +369,7 @@ function isStorable(value: unknown): boolean {
   return typeof value !== 'string' || isText(value)
 }
 
-/** Whether the error is about a value: it does not fit its type (22), breaks a constraint (23), or is too long (54). */
+/** Whether the error is about a value that does not fit its type (22), breaks a constraint (23) or is too long (54). */
 function isAboutValues(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error))
 }

@@ -48,7 +48,7 @@ type Batch = {
   postings: Posting[]
   balances: Map<string, bigint>
   open: number
-  /** Whether all its debits belong to one account. */
+  /** Whether all debits of the batch belong to one account. */
   isApart: boolean
   resolve: (posted: Posted) => void
 }
@@ -73,7 +73,7 @@ export class PostingDesk implements Desk {
   readonly #gifts: PostedLately<string>
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
-  /** Debits that were answered as deferred, but that may be in the ledger. */
+  /** Ids of requests whose debits were answered as deferred, although the ledger may have them. */
   readonly #doubts = new Set<string>()
   #isScheduled = false
   readonly #pace: Pace
@@ -82,7 +82,7 @@ export class PostingDesk implements Desk {
   readonly #opening = Promise.withResolvers<void>()
   #isOpen = false
   #isClosed = false
-  /** Set when the connection was lost: the next server may be a standby that lacks debits. */
+  /** Set when the connection was lost, because the next server may be a standby that lacks debits. */
   #mustLookAgain = false
   #isLooking = false
   /** Processes of the database that may still run a call whose answer never came. */
@@ -187,7 +187,7 @@ export class PostingDesk implements Desk {
   }
 
   /**
-   * Schedules the next calls. They begin after all messages that have arrived are read. A lone debit is not delayed.
+   * Schedules the next calls. They begin after all messages are read that have arrived. A lone debit is not delayed.
    */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return
@@ -246,7 +246,7 @@ export class PostingDesk implements Desk {
     this.#schedule()
   }
 
-  /** Posts debits again that were reported as posted but that the ledger lacks. Also repeats recent reversals. */
+  /** Looks for recently posted debits in the ledger, and posts missing ones again. Also repeats recent reversals. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -322,7 +322,7 @@ export class PostingDesk implements Desk {
     const pids = [...this.#abandoned]
     if (pids.length === 0) return
     const rows = await this.#aside.query(
-      // Because of OFFSET, the database selects all sessions before it ends one.
+      // OFFSET makes the database check all conditions of the inner query before it ends a session.
       `SELECT pid FROM (
          SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2 AND usename = current_user OFFSET 0
        ) ours WHERE NOT pg_terminate_backend(pid, 1000)`,

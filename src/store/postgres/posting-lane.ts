@@ -13,13 +13,13 @@ export type Pending = {
   isDoubtful: boolean
   /** Whether the debit must not be tried again, because its client was refused (ruling C13). */
   isWithdrawn: boolean
-  /** Whether its batch has only debits of its own account, so that no other account waits for the answer. */
+  /** Whether the debit came in a batch for its account alone, so that no other account waits for the batch's answer. */
   isApart: boolean
   /** Called once, with the result. */
   settle(posting: Posting, balanceNanos: bigint | undefined): void
 }
 
-/** The most debits in one call. A larger call would keep their accounts locked for long. */
+/** The most debits in one call. A larger call would keep the accounts of its debits locked for long. */
 const rowsMax = 500
 
 /** The first and the longest pause between two tries, in ms. */
@@ -40,7 +40,7 @@ type LaneOptions = {
   onFree: () => void
 }
 
-/** Posts debits, one call at a time. Debits that arrive meanwhile share the next call. */
+/** Posts debits, one call at a time. Debits that arrive during a call share the next call. */
 export class PostingLane {
   readonly #options: LaneOptions
   #underWay: readonly Pending[] = []
@@ -57,7 +57,7 @@ export class PostingLane {
     return this.#underWay.length === 0 && !this.#isPaused
   }
 
-  /** Whether the current call has debits of this account, which is locked meanwhile. */
+  /** Whether the current call has debits of this account. The account stays locked during the call. */
   isOn(accountId: string): boolean {
     return this.#accounts.has(accountId)
   }
@@ -71,7 +71,7 @@ export class PostingLane {
     return this.#ended
   }
 
-  /** Takes waiting debits of the accounts that `isMeant` accepts, and posts them. @returns the debits that it left */
+  /** Posts waiting debits of the accounts that `isMeant` accepts. @returns the debits that this call does not post */
   take(waiting: readonly Pending[], isMeant: (accountId: string) => boolean): Pending[] {
     const [taken, left]: [Pending[], Pending[]] = [[], []]
     for (const pending of waiting) {

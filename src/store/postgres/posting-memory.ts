@@ -1,14 +1,14 @@
 /* Facts that the posting desk remembers about its calls. */
 
 /**
- * The accounts whose locks a call did not get in time. In a shared call such an account would delay the call's other
- * accounts. Calls of other servers would then wait for those accounts. So its debits are posted alone, in a lane that
- * no other account uses (Y16).
+ * The accounts whose locks a call did not get in time. In a shared call, a slow account would delay the call's other
+ * accounts. Calls of other servers would then wait for those other accounts. So the debits of a slow account are posted
+ * alone, in a lane that no other account uses (Y16).
  */
 export class SlowAccounts {
   /**
-   * `seen`: the row of the account was found locked. `suspect`: its call failed, perhaps because of another account's
-   * lock. Only a successful call removes a suspect.
+   * How it is known that an account is slow. `seen` means that its row was found locked. `suspect` means that a call
+   * with it failed, perhaps because of another account's lock. Only a successful call removes a suspect.
    */
   readonly #slow = new Map<string, 'seen' | 'suspect'>()
 
@@ -20,16 +20,16 @@ export class SlowAccounts {
     return this.#slow.has(accountId)
   }
 
-  /** @returns the accounts, sorted by their last try; the oldest try comes first */
+  /** Lists the accounts by the time of their last try, beginning with the oldest. */
   list(): string[] {
     return [...this.#slow.keys()]
   }
 
   /**
-   * Notes a call that did not get a lock in time. Accounts whose rows are locked become slow. If no row is locked, all
-   * accounts of the call become slow.
+   * Notes a call that did not get a lock in time. Accounts of the call whose rows are locked become slow. If none of
+   * these rows is locked, all accounts of the call become slow.
    * @param accountIds the accounts of the call
-   * @param locked which of the call's and of the slow accounts are locked now; undefined if unknown
+   * @param locked the locked accounts among those of the call and the slow ones; undefined if unknown
    */
   accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
     for (const [accountId, guilt] of this.#slow)
@@ -63,7 +63,7 @@ export class PostedLately<Value> {
     this.#clockMs = clockMs
   }
 
-  /** @param isHolding true to forget nothing for now */
+  /** Adds values, and forgets values that are too old. @param isHolding whether no value may be forgotten now */
   keep(values: readonly Value[], isHolding: boolean): void {
     const nowMs = this.#clockMs()
     if (values.length > 0) this.#kept.push({ atMs: nowMs, values })

@@ -15,10 +15,10 @@ type PresenceOptions = {
   tell(identity: Identity): Promise<void>
   /** Forgets figures that this replica no longer needs. */
   forgetIdle(): void
-  /** Called when the living replicas with another configuration change. `others` is empty once all agree again. */
+  /** Called when the list of living replicas with a different configuration changes, with that list. */
   onConfigDiffers(others: readonly string[]): void
   beatMs?: number
-  /** How often it cleans up and compares the configurations, in ms. */
+  /** How often this replica cleans up and compares the configurations, in ms. */
   sweepMs?: number
 }
 
@@ -42,7 +42,10 @@ export class Presence {
     this.#introduction = options.introduction
   }
 
-  /** @throws StoreError if a living replica has another seal key; otherwise what the database throws */
+  /**
+   * Registers this replica and starts its heartbeat.
+   * @throws StoreError if a living replica has another seal key; otherwise what the database throws
+   */
   async start(): Promise<Identity> {
     const identity = await this.#register()
     await this.#options.tell(identity)
@@ -53,7 +56,7 @@ export class Presence {
     return identity
   }
 
-  /** The name of this server for people, with its number, because names need not be unique. */
+  /** This server's name as people see it. It includes the server's number, because names need not be unique. */
   get shown(): string {
     const { name } = this.#introduction
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
@@ -64,7 +67,7 @@ export class Presence {
     this.#introduction = { ...this.#introduction, ...change }
   }
 
-  /** @throws StoreSilent while the database cannot be read */
+  /** Lists the other replicas. @throws StoreSilent while the database cannot be read */
   async listOthers(database: Transaction): Promise<OtherReplica[]> {
     try {
       const rows = (await database.query(otherReplicas, [this.#identity?.id ?? 0])) as RegisteredDoor[]
@@ -89,7 +92,7 @@ export class Presence {
     }
   }
 
-  /** Cleans up after dead replicas. Only one replica does so at a time, and only in one call. Never rejects. */
+  /** Cleans up after dead replicas. If it is called during another call, it begins after that call. Never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept
@@ -109,7 +112,7 @@ export class Presence {
   }
 
   /**
-   * Ends the presence, so that this replica's holds are free for others. Lasts at most as long as one database call.
+   * Ends the presence, so that the credit held by this replica is free again. Takes at most one database call's time.
    */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -139,8 +142,8 @@ export class Presence {
   }
 
   /**
-   * Writes all figures again. If the database does not know this server, the server registers as a new one with the
-   * same holds. That happens with a promoted standby that lagged.
+   * Writes all figures again. The database may not know this server, because a standby that lagged was promoted. Then
+   * the server registers as a new one with the same holds.
    */
   async #tellAgain(identity: Identity): Promise<void> {
     try {

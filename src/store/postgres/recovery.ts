@@ -21,9 +21,10 @@ const rowsMax = 500
  * Posts the debits that earlier runs left in their spools, files of unposted debits (ruling X13). The spools are in
  * this server's folder, which it has locked, and in folders below `spoolsDir` that no server has locked.
  *
- * - Each debit is posted exactly once: the ledger knows its request id. The call may be repeated after any failure.
- * - Debits of locked accounts stay in their spool, for the next start. They are also reported as `held`, and the server
- *   posts them when it can (ruling Y16).
+ * - Each debit is posted exactly once, because the ledger knows its request id. The call may be repeated after any
+ *   failure.
+ * - Debits of locked accounts stay in their spool for the next start. They are also reported as `held`, and this server
+ *   posts them as soon as it can (ruling Y16).
  */
 export async function recoverSpools(
   database: Database,

@@ -7,7 +7,7 @@ import { explainDatabase } from './trouble.ts'
 
 export { leaseMs }
 
-/** A replica that has not been seen for this long has left, in ms. */
+/** A replica counts as gone if it was not seen for this time, in ms. */
 const goneMs = 60_000
 
 /** Replicas seen within this time, in ms (> `seenMs`), are living. Some settings of living replicas must agree. */
@@ -16,7 +16,7 @@ const livingMs = 30_000
 /** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */
 const seenMs = 20_000
 
-/** The most rows of a table to delete at once. Each clean-up must be quick, and an attack leaves many rows. */
+/** The most rows that one clean-up deletes from a table, so that it is quick even after an attack left many rows. */
 export const sweptMax = 20_000
 
 /** How long a replica that has left stays in the table, in ms. */
@@ -28,7 +28,7 @@ const registering = 7_411_010
 const seenOf = 'greatest(r.seen_ms, (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = r.id))'
 
 /**
- * Registers a replica. It counts as present only after its first `tell`, which writes its figures.
+ * Registers a replica. The replica counts as present only after its first `tell`, which writes its figures.
  * @returns `id,started`
  * @throws TR005; the message names the living replica that has another seal key
  */
@@ -87,8 +87,8 @@ export const otherReplicas = `
   WHERE r.id <> $1 AND r.left_ms IS NULL AND ${wasSeen(seenOf, leaseMs)} ORDER BY r.id`
 
 /**
- * Cleans up after all replicas: marks replicas that have left, and deletes outdated rows. It waits for no lock, and
- * keeps the rows of a replica that returns meanwhile.
+ * Cleans up after all replicas: marks replicas that have left, and deletes outdated rows. It skips locked rows, because
+ * a replica that locks its rows is alive.
  * @returns the largest number of rows deleted from a table. If it is `sweptMax`, more may be left
  */
 export const sweep = defineFunction(

@@ -26,7 +26,7 @@ export const dialect: Dialect = {
   livingReplicas,
 }
 
-/** Sizes of slices, in entries. Reading one slice takes a few hundredths of a second. */
+/** The most entries in a slice, by its use. Reading one slice takes a few hundredths of a second. */
 export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
 
 /**
@@ -46,7 +46,7 @@ export async function run<T>(connections: Connections, step: StoreStep<T>): Prom
   return turn.value
 }
 
-/** Runs one statement. A SELECT finds no row for a string that PostgreSQL cannot store; people may type one. */
+/** Runs one statement. A SELECT finds no row for a typed string that PostgreSQL cannot store. */
 async function ask({ query, lane }: Connections, { text, values, isApart }: Statement): Promise<Row[]> {
   if (isApart && lane) return lane.query(text, values)
   const isAskable = values.every((value) => typeof value !== 'string' || isText(value))
@@ -85,8 +85,8 @@ export const usageDialect: UsageDialect = {
 }
 
 /**
- * The id of a request's debit in the ledger. It is the UUID in the request id, which contains the month. A request id
- * of another format gets a UUID that begins with `f`. Such a UUID stands for a time after the year 10,000, so it
+ * The id of a request's debit in the ledger. It is the UUID in the request id; the UUID contains the month. A request
+ * id of another format gets a UUID that begins with `f`. This UUID stands for a time after the year 10,000, so it
  * belongs to no month.
  */
 export function entryIdOf(requestId: string): string {

@@ -1,11 +1,12 @@
 /**
  * The migration at index n leads from version n of the schema to n + 1, in one transaction. A migration only adds, so
  * servers of the previous version can run beside those of the new one. After the migration, a server can use the store
- * only if it knows at least version `oldest` of the schema. A released migration is never edited; later ones follow it.
+ * only if it knows at least version `oldest` of the schema. A released migration is never edited; a new one is added at
+ * the end.
  *
- * No request, answer or key is stored: only the payer, the cost and the tokens of requests, and the digests of keys.
- * Amounts are nano-credits, times Unix milliseconds of the database's clock. Sorted and searched columns are in byte
- * order, as in SQLite and in heads (ruling C15). The database's default may differ.
+ * No request, answer or key is stored. The store has only the payer, the cost and the tokens of requests, and the
+ * digests of keys. Amounts are nano-credits, times Unix milliseconds of the database's clock. Sorted and searched
+ * columns are in byte order, as in SQLite and in heads (ruling C15). The database's default order may differ.
  */
 export type PostgresMigration = { sql: string; oldest: number }
 

@@ -5,8 +5,8 @@ import type { Transaction } from './database.ts'
 import { call, defineFunction } from './migrate.ts'
 
 /**
- * Counts failed authentications (ruling R4) of several addresses at once. The database adds these numbers to its
- * counts. A call whose outcome is unknown is not repeated, because that could count failures twice.
+ * Counts failed authentications (ruling R4) of several addresses in one call. The database adds the passed numbers to
+ * its counts. A call whose outcome is unknown is not repeated, because that could count failures twice.
  * @returns for each address, in the order given, `count,ms until its window ends`, separated by semicolons
  */
 export const countFailures = defineFunction(
@@ -43,10 +43,10 @@ export async function readFailures(
   })
 }
 
-/** The channel that announces changed cooldowns. A notice has no payload: a replica that gets it reads the table. */
+/** The channel that announces changed cooldowns. A notice has no payload, because a replica then reads the table. */
 export const cooldownsChannel = 'triwire_cooldowns'
 
-/** Sets a cooldown of an upstream account for all replicas. Of two cooldowns the one that ends last is kept. */
+/** Sets a cooldown of an upstream account for all replicas. If there is one already, the later end is kept. */
 export const cool = defineFunction(
   'cool',
   `(its_place text, for_ms bigint, its_cause text, its_tell text, its_cool text, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -71,7 +71,7 @@ BEGIN
 END $$`,
 )
 
-/** How a disabled upstream account is shared with other servers: as a cooldown of a hundred years. */
+/** The cooldown of a hundred years by which a server tells the others that an upstream account is disabled. */
 export const disabled = {
   forMs: 100 * 365 * 86_400_000,
   cause: 'disabled',
@@ -79,16 +79,17 @@ export const disabled = {
   cool: 'now',
 } as const satisfies Omit<Cooldown, 'place'>
 
-/** The part of a place (`placeOf`) that a new key or address does not change: model, upstream and account, as text. */
+/** SQL: model, upstream and account of a place (`placeOf`), as text. A new key or address does not change them. */
 const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
 /**
- * Enables a place that an operator enabled `ago_ms` ago, with all places of the same service. Another server may know
- * the service with another key.
+ * Enables a place that an operator enabled `ago_ms` ago. All places with the same model and upstream account are
+ * enabled, because another server may know the account with another key.
  *
- * A place that was disabled after that stays disabled. All rows last equally long, so the end of a row shows when it
- * was written. A row of this server is deleted in any case, because the operator's latest wish replaces earlier ones.
+ * If the place was disabled after the operator's wish, it stays disabled. All these rows have the same duration, so the
+ * end of a row shows when it was written. A row of this server is deleted in any case, because the operator's latest
+ * wish replaces earlier ones.
  */
 export const enable = defineFunction(
   'enable',

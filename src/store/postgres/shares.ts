@@ -1,7 +1,7 @@
 import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
 import { windowMs } from './admit.ts'
 
-/** A question whether a request may run, the time when it expires, and whether it is answered or expired. */
+/** The question whether a request may run. It expires at `dueMs`. `isOver` is true once it is answered or expired. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
 /** The figures of this replica for one scope (an account, key or person), and what the database knows of them. */
@@ -9,7 +9,7 @@ export type Share = {
   readonly scope: string
   /** The sum of the holds (reserved credit) of running requests, and of debits that the ledger does not have yet. */
   heldNanos: bigint
-  /** The start of the window to which `taken` belongs, in the database's time; 0 if there is none. */
+  /** The start of the window to which `taken` belongs, in the database's time; 0 if no window is open. */
   windowMs: number
   taken: number
   /** The figures as they were last written to the database; `unknown` after a call without an answer. */
@@ -17,7 +17,7 @@ export type Share = {
 }
 
 /**
- * The figures of this replica for an account and for its keys and people that have limits, with the waiting questions.
+ * The figures of this replica for an account, with the open questions. Keys and people with limits have figures too.
  */
 export type AccountShares = {
   readonly own: Share
@@ -27,11 +27,11 @@ export type AccountShares = {
   /** Whether the account has a budget over all its keys. Only the database knows how much of it is left. */
   hasBudget: boolean
   asks: OpenAsk[]
-  /** Whether its figures were sent in a call that has no answer yet. */
+  /** Whether figures of this account were sent in a call that has no answer yet. */
   isAsked: boolean
 }
 
-/** The figures of one replica. Those in memory are decisive; the database has a copy. */
+/** The figures of one replica. The figures in memory are right if they differ from the database's copy. */
 export class ShareBook {
   readonly #accounts = new Map<string, AccountShares>()
 
@@ -44,7 +44,7 @@ export class ShareBook {
     return made
   }
 
-  /** The shares that the database must know: those that are not empty. */
+  /** Returns the shares that the database must know. An empty share need not be known. */
   *worthTelling(): Iterable<Share> {
     for (const account of this.#accounts.values()) {
       for (const share of sharesOf(account)) if (!isEmpty(share)) yield share
@@ -71,7 +71,7 @@ export function sharesOf({ own, keys }: AccountShares): Share[] {
   return keys.size === 0 ? [own] : [own, ...keys.values()]
 }
 
-/** The share of a key or a person of the account. A missing one is created. */
+/** Returns the share of a key or a person of the account, and creates it if it is missing. */
 export function keyOf({ keys }: AccountShares, scope: string): Share {
   const known = keys.get(scope)
   if (known) return known
@@ -84,7 +84,7 @@ function emptyShare(scope: string): Share {
   return { scope, heldNanos: 0n, windowMs: 0, taken: 0, told: 'never' }
 }
 
-/** Whether a share may be forgotten: its window is over, and it has no hold, neither here nor in the database. */
+/** Whether a share may be forgotten. Its window is over, and it has no hold, neither here nor in the database. */
 function isOver({ heldNanos, windowMs: beganMs, told }: Share, nowMs: number): boolean {
   if (heldNanos !== 0n || beganMs + windowMs > nowMs || told === 'unknown') return false
   return told === 'never' || told.heldNanos === 0n
@@ -102,13 +102,13 @@ export function isDirty(share: Share): boolean {
   return told.heldNanos !== share.heldNanos || told.taken !== share.taken
 }
 
-/** Counts the requests of a scope over all replicas. @returns the count, with the time until the window ends */
+/** Describes the window of a scope. @param all the requests of the window over all replicas */
 export function countOf(share: Share, all: number, nowMs: number): WindowCount {
   const endsInMs = share.windowMs === 0 ? 0 : share.windowMs + windowMs - nowMs
   return { taken: all, endsInMs: Math.max(0, endsInMs) }
 }
 
-/** Gives back a place in a window after credit was refused, if the window is still open (ruling R1). */
+/** Gives back a request's place in the window after credit was refused, if that window is still open (ruling R1). */
 export function giveBack(share: Share, takenInMs: number | undefined): void {
   if (share.taken > 0 && takenInMs !== 0 && share.windowMs === takenInMs) share.taken--
 }

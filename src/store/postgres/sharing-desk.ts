@@ -100,7 +100,7 @@ export class SharingDesk implements Desk {
     await Promise.all([this.#lanes.close(), this.#aside.close()])
   }
 
-  /** Runs statements on the connection of the control, as long as it exists. */
+  /** Runs statements on the control's connection. They fail while no such connection exists. */
   #control(): Transaction {
     return {
       query: async (...asked) => {
@@ -111,7 +111,7 @@ export class SharingDesk implements Desk {
   }
 }
 
-/** The functions for what replicas share besides the ledger: admission, presence, throttle, cooldowns. */
+/** The database's functions for admission, presence, throttle and cooldowns, which replicas share with each other. */
 export const sharingFunctions: readonly SqlFunction[] = [
   admit,
   tell,

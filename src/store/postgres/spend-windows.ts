@@ -4,13 +4,13 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/** The most further times to remember. They come from accounts whose last entry was dated by a wrong clock. */
+/** The most times outside of the usual periods to remember. Such times occur after a wrong clock dated an entry. */
 const strangeMax = 20
 
 /**
  * The days, weeks and months in which budgets are counted. They are sent to the database, because it does not know our
- * calendar. The database chooses those that contain the time of a posting. The list has the current ones and the next
- * ones. If the database's clock shows another time, the days, weeks and months of that time are added.
+ * calendar. The database chooses the periods that contain the time of a posting. The list has the current and the next
+ * periods. If the database's clock shows a time outside of them, the periods of that time are added.
  */
 export class SpendWindows {
   /** The clock that the database's clock is compared with (ruling Y15); undefined if it is not compared. */
@@ -27,7 +27,7 @@ export class SpendWindows {
     this.#nowMs = nowMs
   }
 
-  /** The days, weeks and months as JSON, for `post`. */
+  /** The periods as JSON, for the parameter `windows` of `post`. */
   get text(): string {
     const nowMs = this.#nowMs()
     if (this.#text === '' || nowMs >= this.#untilMs) {
@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Runs a posting. If no period contains its time, adds periods and repeats the posting. @throws its other errors */
+  /** Runs a posting. If no period contains its time, adds periods and tries again. @throws any other error */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

@@ -3,7 +3,7 @@ import { isRefused } from './trouble.ts'
 
 /**
  * The wish of an operator to disable or enable a place, that is, a model at an upstream account.
- * @property isLate true after a failed write: another operator may have changed the place since
+ * @property isLate true after a failed write. Then another operator may have changed the place after the wish
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
@@ -44,7 +44,7 @@ export class Steering {
     return this.#writing
   }
 
-  /** Writes the wishes one after the other, including those that arrive meanwhile. */
+  /** Writes the wishes one after the other. Wishes that arrive during the writing are written too. */
   async #write(): Promise<void> {
     for (const [place, wish] of this.#unwritten) {
       try {
@@ -62,7 +62,7 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // Other cooldowns of the place end too. After a failed write they may be newer than the wish, so they stay.
+    // The wish also ends other cooldowns of the place. After a failed write they stay, since they may be newer.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

@@ -21,7 +21,7 @@ const cures = new Map<string, string>([
 ])
 
 /**
- * The message for a failure that a second try cannot cure.
+ * Makes the message for a failure that a second try cannot cure.
  * @param shown the store's URL without its password (ruling X13)
  * @returns undefined for a temporary failure: no connection, no answer, a restart, a full disk, a lock
  */
@@ -48,7 +48,7 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
 }
 
-/** Explains that poolers are not supported: settings, LISTEN and the process id belong to one session. */
+/** Explains why poolers are not supported. Settings, LISTEN and the process id belong to one session. */
 export function sayPooler(shown: string): string {
   return `${shown} is a pooler's address: name PostgreSQL itself, for a server needs sessions of its own (docs/scaling.md)`
 }
@@ -60,7 +60,7 @@ export function sayPooler(shown: string): string {
 export function isUnknown(error: unknown): boolean {
   const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
   if (severity !== undefined) return /^(08|53|57P|58|XX)/.test(codeOf(error))
-  // If no connection was made, no statement was sent. The pattern has the messages of the library and its pool.
+  // Without a connection, no statement was sent. The pattern matches the messages of the driver and of its pool.
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }
 
@@ -69,12 +69,12 @@ export function isRefused(error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !isUnknown(error) && !isConflict(error)
 }
 
-/** Whether the statement was refused without effect and may be repeated: a conflict or a lock timeout. */
+/** Whether the statement had no effect and may be repeated, because of a conflict or a lock timeout. */
 export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))
 }
 
-/** Causes and cures if no database answers, by the system's error code or the SQLSTATE. */
+/** The cause of each error of an unreachable database, with a cure, by the system's error code or the SQLSTATE. */
 const unreachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: start PostgreSQL, and check host and port of the URL and its listen_addresses',
   ENOTFOUND: 'there is no such host: check the URL',
@@ -93,7 +93,7 @@ const unreachable: Readonly<Record<string, string>> = {
   '55P03': 'another transaction holds the lock: look for old transactions in pg_stat_activity, and try again',
 }
 
-/** Messages of the driver if the server did not answer in time, or closed the connection. */
+/** Matches the driver's messages for a server that did not answer in time or closed the connection. */
 const silences = /timeout expired|timeout exceeded|Query read timeout|Connection terminated|SSL|TLS|certificate/i
 
 /**
@@ -112,7 +112,7 @@ export function explainDatabase(error: unknown, shown: string): unknown {
   })
 }
 
-/** If a host has several addresses, the error contains one for each. Returns the first. */
+/** Returns the first of an error's inner errors. A host with several addresses causes an inner error for each. */
 function innermost(error: unknown): { code?: string; message: string } {
   const { errors } = error as { errors?: readonly unknown[] }
   return (errors?.[0] ?? error) as { code?: string; message: string }

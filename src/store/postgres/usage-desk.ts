@@ -13,7 +13,7 @@ import { codeOf } from './trouble.ts'
 
 type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
-/** Whether the database's clock may decide which figures are too old to keep (ruling Y15). */
+/** The part of the clock watch that tells whether figures may be deleted by the database's clock (ruling Y15). */
 type Believed = Pick<ClockWatch, 'isBelieved'>
 
 /** The longest time of a statement, in ms. Recomputing the days of a large store takes long. */
@@ -37,7 +37,7 @@ const lanes = 3
 /** Forces the use of an index for a slice, even if the planner has no statistics of the table. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** Folds (sums) the ledger into figures for reports, some seconds after the debits. All servers do so at once. */
+/** Folds (sums) the ledger into figures for reports, some seconds after the debits. All servers fold concurrently. */
 export class UsageDesk implements Desk {
   readonly answers = { traffic: (cells: readonly TrafficCell[]) => this.#takeTraffic(cells) }
   readonly orders = { wantTraffic: () => this.#wantTraffic() }
@@ -87,7 +87,7 @@ export class UsageDesk implements Desk {
       await this.#writeTraffic()
       while (!this.#isClosed && (await this.#folding.fold())) {}
     } catch (error) {
-      // The next try continues where this one stopped. If the database is the cause, the posting of debits reports it.
+      // The next try continues where this one stopped. Failures of the database are reported by the posting of debits.
       if (!/^(08|57|40|55)|^E/.test(codeOf(error)) && codeOf(error) !== '')
         this.#say(`figures for reports cannot be kept: ${(error as Error).message}`)
     }
@@ -117,7 +117,7 @@ export class UsageDesk implements Desk {
     return true
   }
 
-  /** Asks all servers to write their counts. The current report does not wait for them; the next includes them. */
+  /** Asks all servers to write their counts. The current report does not wait for them; the next report has them. */
   #wantTraffic(): void {
     const nowMs = performance.now()
     if (nowMs - this.#wantedMs < wantEveryMs) return
@@ -125,7 +125,7 @@ export class UsageDesk implements Desk {
     this.#database.query('SELECT pg_notify($1, $2)', [readChannel, '']).catch(() => {})
   }
 
-  /** Writes the waiting counts, one call at a time. A call with nothing to write waits for the call before it. */
+  /** Writes the waiting counts, one call at a time. If no count waits, it resolves when the previous call has ended. */
   #writeTraffic(): Promise<void> {
     const writing = this.#writing.catch(() => {}).then(() => this.#writeCells())
     this.#writing = writing
@@ -150,7 +150,7 @@ export class UsageDesk implements Desk {
 }
 
 /**
- * Records the zone of a server if the store has none.
+ * Records the reporting zone of this server if the store has no zone.
  * @param shown the name of the store for people
  * @throws StoreError if another zone is recorded (ruling X12)
  */
@@ -160,7 +160,7 @@ export async function settleZone(database: Database, reporting: Reporting, shown
 }
 
 /**
- * @param said the zone of this server
+ * Checks that the store has this server's reporting zone. @param said this zone
  * @param shown the name of the store for people
  * @throws StoreError if another zone is recorded (ruling X12)
  */

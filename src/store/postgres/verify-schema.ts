@@ -40,12 +40,12 @@ export async function findForeignSchema(database: Database, place: string): Prom
 /** The trigger that a ledger gets with its first archive. */
 const archiveGuard = 'trigger archived_entries_are_not_repeated on entries'
 
-/** Definitions of objects, by kind and name. */
+/** The SQL definition of each object of a schema. A key is the kind and the name of the object. */
 type MadeObjects = ReadonlyMap<string, string>
 
 const defaultMonth = 'entries_default'
 
-/** Adds our objects for each month of the store. They are copies of the objects of the default partition. */
+/** Adds our objects for each month of the store. These are copies of our objects for the default partition. */
 function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   const all = new Map(ours)
   const months = [...theirs.keys()].flatMap((name) => /^table (entries_\d{4}_\d\d)$/.exec(name)?.[1] ?? [])
@@ -56,7 +56,7 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/** Our schema by server version and state of the store. The version decides how definitions are written. */
+/** Our schemas, by the database's version and the state of the store. Definitions look different in each version. */
 const ourSchemas = new Map<string, MadeObjects>()
 
 /** @property isArchived whether a month was ever detached */
@@ -96,7 +96,7 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
   return schema
 }
 
-/** Reads the definitions of a schema. The name of the schema in them is replaced by ours. */
+/** Reads the definitions of a schema's objects. Our schema's name replaces the schema's name in the definitions. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
   // The default search path has a schema named like the user. If that were our schema, definitions would omit its name.
   await query('SET LOCAL search_path = pg_catalog')

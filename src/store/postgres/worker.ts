@@ -37,7 +37,7 @@ export type ThreadOptions = {
   isRecovered: boolean
   /** The most accounts to keep in memory. */
   accountsMax: number
-  /** The difference between the database's clock and the steady clock that the earlier thread accepted (ruling Y15). */
+  /** The difference between the database's clock and the steady clock (ruling Y15) that an earlier thread accepted. */
   offsetMs: number | undefined
   /** The longest wait for a statement or a connection, in ms. */
   patienceMs: number
@@ -49,7 +49,7 @@ const { say, serve, flush } = openThreadEnd()
 
 /** The longest time of a statement of a migration, in ms. */
 const schemaMs = 60_000
-/** The time in which the desks must end, in ms. */
+/** The longest time that the desks may take to end, in ms. */
 const closeMs = 2_500
 
 const clockMs = () => performance.now()
@@ -87,7 +87,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Checks the zone again. This server is now registered, so a server that changes the zone sees it. */
+/** Checks the zone again. This server is registered now, so commands that change the zone know of it. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)
@@ -96,7 +96,7 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // Accounts that were locked just before were left out. If another is locked now, this fails after the usual wait.
+  // The spools of accounts that are locked at the start are kept. If an account is locked later, this call fails.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
@@ -109,7 +109,7 @@ async function recoverOnce(): Promise<void> {
 
 /**
  * Handles a refusal at the start. A later thread goes on, because its server runs already and keeps trying.
- * @returns false: the database is not reached
+ * @returns false, because the database was not reached
  * @throws the refusal, if this is the first thread
  */
 function allowLater(refusal: Error): boolean {

@@ -27,7 +27,7 @@ export type BooksCall = { id: number; method: string; args: readonly unknown[]; 
 export type Answered =
   | { id: number; result: unknown }
   | { id: number; rule: BookErrorCode; subject: string }
-  /** The store failed: others have locked it, or it is full, damaged or missing. */
+  /** The store failed, because another process has locked it, or because it is full, damaged or missing. */
   | { id: number; trouble: string }
 
 /** The most rows of sums in one answer. Writing more rows into one text would block the server's other requests. */
@@ -47,7 +47,7 @@ const closeMs = 1_000
  * Opens books in a thread of their own, which starts with the first call. If the thread dies, for example because a
  * report uses up its memory, only its running calls fail. The next call starts a new thread. All methods work except
  * `as`, `eachEntry`, `verify` and `audit`.
- * @param url the file of the thread
+ * @param url the file that the thread runs
  */
 export function openBooksThread(url: URL, name: string, workerData: unknown): BooksThread {
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
@@ -91,7 +91,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
     })
     const ended = new Promise<void>((resolve) =>
       worker.on('exit', () => {
-        // There is one thread at a time, so all waiting calls are this thread's.
+        // Only one thread runs at a time, so all waiting calls were sent to this thread.
         started = undefined
         for (const { reject } of waiting.values()) reject(new StoreSilent(cause.message, { cause }))
         waiting.clear()

@@ -21,13 +21,13 @@ type ServingEngine = {
   place: string
   balances: BalanceListener
   bounds: BoundsBook
-  /** The most accounts to keep in memory; others are looked up. */
+  /** The most accounts to keep in memory. Other accounts are looked up when a request needs them. */
   accountsMax?: number
-  /** Describes the thread to start: the first one, or one that replaces a thread that died. */
+  /** Describes the thread to start. @param isFirst false if the thread replaces one that died */
   thread(isFirst: boolean): ThreadStart
   onStarted?(thread: StoreThread): void
   onOpened?(answer: { isReached: boolean }): void
-  /** Called when a lookup of keys has waited this long without an answer. */
+  /** Called when a lookup of keys has waited for `forMs` without an answer. */
   onSilence?(forMs: number): void
 }
 
@@ -124,7 +124,7 @@ export class StoreClient {
     }
   }
 
-  /** Returns a lookup of keys. All lookups that wait when a read begins are answered by that read. */
+  /** Returns a function that looks up a key. A read answers all lookups that were waiting when the read began. */
   #shareLookUps(): (digest: string) => Promise<void> {
     const { clockMs, lookMs = readingPatienceMs } = this.#options
     let asked = new Set<string>()

@@ -19,8 +19,8 @@ import { StoreError } from '../files/store-error.ts'
 /** The questions of the serving thread. Each is answered once, in any order. */
 type Questions = {
   /**
-   * Answered when the store is open. If the database is not reached in time, the answer says so, and the store opens
-   * later.
+   * Answered when the store is open. If the database is not reached in time, the answer reports that, and the store
+   * opens later.
    * @throws StoreError if the store cannot be used
    */
   open: { asks: undefined; answers: { isReached: boolean } }
@@ -28,7 +28,7 @@ type Questions = {
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Looks up keys by digest. They are sent as `changes` before the answer. SQLite's thread sends all new changes. */
+  /** Looks up keys by digest. The keys are sent as `changes` before the answer. SQLite's thread sends all changes. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
    * Counts of requests, for reports.
@@ -45,7 +45,7 @@ type Questions = {
 
 type QuestionName = keyof Questions
 
-/** Messages from the serving thread that need no answer. All but `uses` are for replicas. */
+/** Messages from the serving thread that need no answer. Only `uses` is also for servers without replicas. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
@@ -53,7 +53,7 @@ export type Orders = {
   /** The place whose cooldown ends. */
   lift: string
   steer: { steering: 'disable' | 'enable'; place: string }
-  /** An operator requests a report: all servers must write their counts of requests to the store. */
+  /** An operator requests a report, so all servers must write their counts of requests to the store. */
   wantTraffic: undefined
   /** The name, version or another fact that this server reports to the other servers has changed. */
   introduce: Partial<Introduction>
@@ -65,9 +65,9 @@ type News = {
   trouble: { event: 'ledger_busy' | 'ledger_trouble'; fields: { error: string; code?: string } }
   /** A file of the store was removed or replaced. Later commits would be lost. */
   lost: { message: string }
-  /** The spool of earlier runs is posted: at the start, or later if the clock was in doubt. */
+  /** The debits in the spool of earlier runs are posted. Sent at the start, or later if the clock was in doubt. */
   drained: undefined
-  /** Debits of earlier runs that stay in a spool, because another session has locked their accounts. */
+  /** Debits that stay in a spool of earlier runs, because another session has locked their accounts. */
   held: readonly Debit[]
   /** Whether the database can be reached, once it is known and whenever it changes. */
   reach: { isReached: boolean; error?: string }
@@ -131,7 +131,7 @@ export function unpackDebit(p: PackedDebit): Debit {
   }
 }
 
-/** An error as a message, because classes cannot be sent. The caller distinguishes these three kinds. */
+/** An error in a form that threads can send. The receiver makes a different error for each of the three kinds. */
 type CarriedError = { message: string; kind: 'silent' | 'refused' | 'other' }
 
 type ToThread =
@@ -143,7 +143,7 @@ type ThreadMessage =
   | { id: number; error: CarriedError }
   | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]
 
-/** The file and data of a thread, and the time in which it must end, in ms: a store may block forever (B14). */
+/** How to start and end a thread. It must end within `closeMs`, because a store may block forever (B14). */
 export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
 
 /**
@@ -153,7 +153,7 @@ export type ThreadStart = { file: URL; name: string; workerData: unknown; closeM
  */
 export const storeThreadLimits = { maxYoungGenerationSizeMb: 12 } as const
 
-/** The serving thread's end of the store's thread, with the unanswered questions. */
+/** The object through which the serving thread talks to the store's thread. It keeps the unanswered questions. */
 export class StoreThread {
   /** Resolves with the cause if the thread dies; never after `close`. */
   readonly death: Promise<Error>
@@ -191,7 +191,7 @@ export class StoreThread {
     })
   }
 
-  /** @throws StoreSilent, StoreError, or the cause of the thread's death */
+  /** Sends a question to the thread. @throws StoreSilent, StoreError, or the cause of the thread's death */
   ask<Name extends QuestionName>(question: Name, value: Questions[Name]['asks']): Promise<Questions[Name]['answers']> {
     if (this.#isOver) return Promise.reject(new StoreSilent('the store thread has ended'))
     const answer = Promise.withResolvers<unknown>()
@@ -228,7 +228,7 @@ export class StoreThread {
 /** A part of the thread, with the questions that it answers and the orders that it executes. */
 export type ThreadPart = { answers?: Partial<Answers>; orders?: Partial<Heeded> }
 
-/** The thread's own end of the connection. It receives no messages before `serve`. */
+/** Creates the thread's own side of the message channel. It receives no messages before `serve`. */
 export function openThreadEnd() {
   const port = parentPort!
   let unsaid: ThreadMessage[] = []
@@ -250,7 +250,7 @@ export function openThreadEnd() {
     })
   }
 
-  /** Sends all messages of one turn as one message, because each costs the serving thread about as much as a debit. */
+  /** Sends all messages of one turn of the event loop together. To receive a message costs about as much as a debit. */
   function tell(said: ThreadMessage): void {
     if (unsaid.length === 0) queueMicrotask(flush)
     unsaid.push(said)
@@ -284,11 +284,11 @@ type LineNews = { news: keyof News; value: unknown }
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
-  /** News without a listener yet, in order. The thread sends each only once, as soon as it can. */
+  /** News that have no listener yet, in the order of their arrival. The thread sends each only once. */
   #unheard: LineNews[] = []
   #isReplaying = false
 
-  /** Listens to one kind of news, including those that have already arrived. */
+  /** Listens to one kind of news. Earlier news of this kind that nobody has heard yet are replayed. */
   hear<Name extends keyof News>(news: Name, hear: (value: News[Name]) => void): void {
     this.#hearers.set(news, hear)
     if (this.#isReplaying) return
@@ -317,7 +317,7 @@ export class Line {
     if (this.#unheard.length > unheardMax) this.#unheard.shift()
   }
 
-  /** @throws StoreSilent if there can be no answer, StoreError if the store refuses */
+  /** Sends a question. @throws StoreSilent if there can be no answer, StoreError if the store refuses */
   ask<Name extends QuestionName>(question: Name, value: Questions[Name]['asks']): Promise<Questions[Name]['answers']> {
     return this.#thread?.ask(question, value) ?? Promise.reject(new StoreSilent('the store is not open'))
   }

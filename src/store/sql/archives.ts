@@ -16,7 +16,7 @@ import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /* Queries about archives, the files with entries of closed months. All code that reads entries uses them. */
 
-/** The archives of a store, the oldest first. */
+/** Reads the archives of a store, the oldest first. */
 export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {
   const rows = yield* ask(dialect, () => `SELECT * FROM ${dialect.schema}.archives ORDER BY month`)
   return rows.map((row) => ({
@@ -35,7 +35,7 @@ export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {
   }))
 }
 
-/** @throws BookError `month_away` if entries that count in the time span may be detached */
+/** Throws `month_away` if entries that count in the time span might be in a detached month. @throws BookError */
 export function* refuseAway(dialect: Dialect, sinceMs?: number, untilMs?: number): StoreStep<void> {
   const away = findAway(yield* readArchives(dialect), sinceMs, untilMs)
   if (away.length > 0) throw monthsAway(away)
@@ -100,7 +100,7 @@ export function* readSealedSums(
   }))
 }
 
-/** The sums of an account's detached entries, in the form of rows of `selectSummed`. */
+/** Reads the sums of an account's detached entries, in the form of rows of `selectSummed`. */
 export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Row[]> {
   const { schema } = dialect
   return yield* ask(
@@ -120,7 +120,7 @@ export function* findSealOf(dialect: Dialect, accountId: string, seq: number): S
   return row && readSeal(row)
 }
 
-/** The months whose entries are detached, separated by commas. Sums over all time must add the sums of these months. */
+/** Lists the months whose entries are detached, separated by commas. Sums over all time must add these months' sums. */
 export function* listAway(dialect: Dialect): StoreStep<string> {
   return (yield* readArchives(dialect))
     .filter(isAway)
@@ -167,7 +167,7 @@ export function readArchivedEntry(row: Row): ArchivedEntry {
 }
 
 /**
- * Judges a debit that the database refused: it may have been posted and archived before.
+ * Judges a debit that the database refused, perhaps because the debit was posted and archived before.
  * @param archived the row of the debit's request in the index of archives
  */
 export function repeatOf(debit: Debit, archived: Row | undefined): Posting {

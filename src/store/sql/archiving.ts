@@ -15,8 +15,9 @@ export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
 
 /**
  * The entries of a month that can be archived.
- * @property fromMs the time of the oldest of them
- * @property olderMs the time of the oldest entry that belongs in an archive of an earlier month, if there is one
+ * @property fromMs the time of the oldest of these entries
+ * @property olderMs the time of the oldest entry that belongs in an archive of an earlier month, if such an entry
+ * exists
  * @property unfolded the first account with entries that the figures for reports do not include yet
  */
 export type ArchivePlan = {
@@ -33,7 +34,7 @@ const accountsMax = 500
  * Finds the entries of each account that are dated before the end of a month and are in no archive. An account's next
  * entries are computed from its last entry and its last monthly grant (rulings C15, Y20). So the last entry, the grant,
  * and all entries after the grant stay in the store.
- * @param archivedMs the end of the last archived month. Entries from before it do not count for `olderMs`
+ * @param archivedMs the end of the last archived month. For `olderMs`, only entries after it count
  * @param isAll whether to include entries that stayed when earlier months were archived
  */
 export function* planArchive(
@@ -84,7 +85,7 @@ export function* planArchive(
 }
 
 /**
- * Lowers the end of a range that would split a group of corrected entries (ruling C15).
+ * Makes a range end before a group of corrected entries that it would split (ruling C15).
  * @returns `toSeq`, or the number of the last entry before the group
  */
 function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
@@ -218,7 +219,7 @@ export function* readNamed(dialect: Dialect, table: 'prices' | 'lists', names: r
   )
 }
 
-/** The digest of an entry, and the balance after it; undefined if the entry is not in the store. */
+/** Reads the digest of an entry, and the balance after it. Returns undefined if the entry is not in the store. */
 export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   const row = yield* askOne(
     dialect,
@@ -298,10 +299,10 @@ function rowOf(archive: Archive) {
 }
 
 /**
- * Moves an archive to another state, and writes an audit record if one is given.
+ * Moves an archive to another state, and writes an audit record if the caller passes one.
  * @param lock a statement that is run first, if several servers may write audit records
- * @param held if another command may seal the archive too: the archive as this command left it
- * @returns false if its state has changed meanwhile, or if the rows of the month are not all written
+ * @param held the archive as this command left it; passed if another command may seal the archive too
+ * @returns false if another command has changed the archive, or if rows of the month are not yet written
  */
 export function* moveArchive(
   dialect: Dialect,
@@ -350,7 +351,7 @@ export function* pageSeals(dialect: Dialect, month: string, afterId: string): St
   return rows.map(readSeal)
 }
 
-/** Finds the archives around a month: the last earlier one, the first later one, and whether any is detached. */
+/** Finds the last archive before a month and the first one after it. Also checks whether any month is detached. */
 export function neighbours(archives: readonly Archive[], month: string) {
   const others = archives.filter((one) => one.state !== 'sealing')
   const before = others.filter((one) => one.month < month).at(-1)

@@ -90,8 +90,8 @@ function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
 }
 
 /**
- * Selects all keys, or those with any of these values.
- * @param most the most keys; those that only match by label come last
+ * Selects all keys, or the keys that match any of the values in `by`.
+ * @param most the most keys to return. Keys that match only by their label come last
  */
 function selectKeys(
   dialect: Dialect,
@@ -158,8 +158,8 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
 }
 
 /**
- * Finds entries that a wrong clock dated after now and that are not corrected yet. Their accounts' budgets and grants
- * are returned too. Budgets that were set while the clock was wrong are included: their window begins after now.
+ * Finds entries that a wrong clock dated in the future and that are not corrected yet. The budgets and grants of their
+ * accounts are returned too, and budgets whose current period begins in the future.
  */
 function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)
@@ -208,7 +208,7 @@ function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
   }))
 }
 
-/** Reads a page of an account's entries, by number, with the times that a correction replaces. */
+/** Reads a page of an account's entries in the order of their numbers. The times of corrected entries are included. */
 function* pageAhead(dialect: Dialect, { accountId, afterSeq, toSeq, limit }: AheadPage): StoreStep<AheadEntry[]> {
   const { schema } = dialect
   const rows = yield* ask(
@@ -262,7 +262,7 @@ function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boole
   return (yield* ask(dialect, next)).length > 0
 }
 
-/** @returns those of `values` that the column contains */
+/** Returns those of `values` that a row of the table has in the column. */
 function* findTaken(
   dialect: Dialect,
   table: 'keys' | 'credits',
@@ -283,7 +283,7 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
 }
 
-/** Reads the zone of reports. The lock makes a server that starts meanwhile wait for the change. */
+/** Reads the zone of reports, and locks it. If a server starts before the change is made, it waits for the change. */
 function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   const state = yield* readUsageState(dialect, 'UPDATE')
   const { livingReplicas } = dialect
@@ -296,7 +296,7 @@ function rowOfAccount(account: AccountRow) {
   return { ...columnsOf(registers.accounts, account), ...accountBounds.values(account.bounds) }
 }
 
-/** Writes what a change has decided, in its transaction. Each engine posts credits itself. */
+/** Executes a write that a change has decided, in the transaction of the change. Credits are posted by each engine. */
 export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_credit' }>): StoreStep<void> {
   switch (write.kind) {
     case 'insert_account':

@@ -1,7 +1,7 @@
 /**
- * Selects keys, accounts and people with a budget, and the scope in which it is counted. Keys that were rotated share
- * the scope of the first one (ruling R15). The scope of an account or person is the id. A second identity of a person
- * counts in the person's scope (ruling Y20).
+ * Selects keys, accounts and people with a budget, and the scope whose spend counts. Rotated keys share the scope of
+ * the first of them (ruling R15). The scope of an account or person is the id. A second identity of a person has the
+ * person's scope (ruling Y20).
  */
 export function selectBudgeted(schema: string): string {
   return `SELECT k.account_id, k.id AS spender, coalesce(k.scope, k.id) AS scope, k.budget, k.budget_per
@@ -13,7 +13,7 @@ export function selectBudgeted(schema: string): string {
 }
 
 /**
- * SQL: whether an entry `e` counts in the budget of its account: debits count, and credits that reverse a debit (ruling
- * C13). No other credit has a usage source.
+ * SQL: whether an entry `e` counts in the budget of its account. Debits count, and so do credits that reverse a debit
+ * (ruling C13). No other credit has a usage source.
  */
 export const isSpending = '(e.usage_source IS NOT NULL)'

@@ -6,15 +6,15 @@ export type Dialect = {
   isShared: boolean
   /** The placeholder of the n-th value, counted from 1. */
   parameter(n: number): string
-  /** Accounts with their balances: a SELECT without WHERE. It names the accounts `a`. */
+  /** A SELECT without WHERE of the accounts with their balances. It names the table of accounts `a`. */
   accounts: string
   /** A table of the last entries of accounts: `account_id`, `balance`, `seq`. */
   ends: string
   /** The table of credits by their references. */
   credits: string
-  /** Text after FROM that finds the entry `e` of a reference. It ends with the column to compare the reference with. */
+  /** SQL after FROM that finds the entry `e` of a reference. It ends with the column that has the reference. */
   creditEntry: string
-  /** Like `creditEntry`, for the row `a` of a reference in the index of archived entries. */
+  /** Like `creditEntry`, but finds the row `a` in the index of archived entries. */
   archivedCredit: string
   /** The condition that finds the debit `e` of a request. */
   isOfRequest(put: Put, requestId: string): string
@@ -30,14 +30,14 @@ export type Dialect = {
   livingReplicas?: string
 }
 
-/** @returns whether both databases can store the string: PostgreSQL refuses strings with NUL */
+/** Whether both databases can store the string. PostgreSQL refuses strings with NUL. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0')
 }
 
 export type SqlValue = string | number | bigint | Uint8Array
 
-/** @property isApart true to commit it outside the open transaction, if the database has another connection for it */
+/** @property isApart whether to commit the statement outside the open transaction, if there is a connection for that */
 export type Statement = { text: string; values: readonly SqlValue[]; isApart?: boolean }
 
 /** Adds a value to a statement. @returns its placeholder */

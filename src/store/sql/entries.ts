@@ -6,12 +6,12 @@ import type { Dialect, SqlValue, Statement } from './dialect.ts'
 
 const dayMs = 86_400_000
 
-/** A part of the entries, in the order of a column: above `after`, up to and including `through`. */
+/** A part of the entries in the order of `column`. Its values are above `after`, and at most `through`. */
 export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
 /**
  * SQL: the time at which an entry `e` counts. That is its posting time, unless a correction changed it (ruling C15).
- * Databases evaluate the first condition once, so a store without corrections looks up no entry.
+ * The condition EXISTS is evaluated only once, so a store without corrections looks for no correction of an entry.
  */
 export function countedMs(schema: string): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
@@ -46,7 +46,7 @@ export function joinNames({ schema }: Dialect): string {
   return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
 }
 
-/** The columns of an entry to verify, which `readReading` reads. Their tables are joined by `joinNames`. */
+/** The columns that `readReading` reads to verify an entry. `joinNames` joins the tables of these columns. */
 export function readingColumns({ schema }: Dialect): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
   return `e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix, ${shifted} AS shifted_ms`
@@ -67,7 +67,7 @@ export function selectEntries(
   return { text: `${text} LIMIT ${dialect.parameter(values.length + 1)}`, values: [...values, limit] }
 }
 
-/** Selects sums: a row for each group with entries, sorted by the groupings. Without groupings there is one row. */
+/** Selects a row of sums for each group with entries, sorted by the groupings. Without groupings there is one row. */
 export function selectSums(
   dialect: Dialect,
   filter: EntryFilter,
@@ -120,7 +120,7 @@ export function conditions(
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
-/** SQL: the time of an entry in the zone of reports, which decides its day. */
+/** SQL: the time at which an entry counts, in the reporting zone. The entry's day follows from it. */
 function shiftedTime(schema: string, shifts: readonly DayShift[]): string {
   const counted = countedMs(schema)
   if (shifts.every(({ shiftMs }) => shiftMs === 0)) return counted
@@ -179,7 +179,7 @@ function readParts(row: Record<string, unknown>, name: 'billed' | 'credited' | '
   return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }
 
-/** @param row a row of `selectSums`; a sum that may exceed 64 bits may come as a string */
+/** Reads a row of `selectSums`. A sum that may exceed 64 bits may come as a string. */
 export function readTotal(row: Record<string, unknown>, by: readonly Grouping[]): Total {
   return {
     ...(by.includes('day') && { dayMs: Number(row.day) * dayMs }),
@@ -200,7 +200,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
   }
 }
 
-/** @param row a row with `readingColumns` */
+/** Reads a row with `readingColumns`. */
 export function readReading(row: Record<string, unknown>): VerifiedEntry {
   return {
     entry: readEntry(row),

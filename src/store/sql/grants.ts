@@ -8,8 +8,8 @@ import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
  * The spend of a monthly grant (ruling Y20) is the sum of debits and negative credits after the grant's entry. Credits
- * that reverse these debits are subtracted. Credits that reverse earlier debits are not, because those did not spend
- * the grant.
+ * that reverse these debits are subtracted. Credits that reverse earlier debits are not subtracted, because the earlier
+ * debits did not spend the grant.
  */
 
 /** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */

@@ -10,32 +10,32 @@ import { all, askOne, query, type StoreStep } from './step.ts'
  */
 const foundMax = 3_000
 
-/** First, this many keys are checked in the order of the page. If many match, they already fill the page. */
+/** First, this number of keys is checked in the order of the page. If most of them match, they fill the page. */
 const glanceMax = 1_000
 
 /**
  * A condition on keys `k`.
  * @property parts SQL after FROM. Each part finds keys by an index that also has the columns that sort a page. A key
- * matches if any part finds it. Empty if no index can find the keys
+ * matches if any part finds it. Without parts, no index can find the keys
  * @property test the same condition for a key that was already read
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
 type Condition = (put: Put) => string
 
-/** Reads a page of keys. More keys take longer only if each filter matches many of them, but few match all filters. */
+/** Reads a page of keys. In a large store, this is slow only if many keys match each filter, but few match all. */
 export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> {
   const filters = filtersOf(dialect, page)
   const select = (few?: Few) => all(query(dialect, readKeyRow, (put) => selectPage(dialect, page, filters, few, put)))
   if (page.ids !== undefined) return yield* select(filters[0])
   if (filters.length === 0 || (filters.length === 1 && (page.accountId !== undefined || page.state === 'revoked')))
     return yield* select()
-  // Few accounts are suspended, so that the first keys rarely fill a page.
+  // Few accounts are suspended, so the first keys rarely fill a page.
   const glanced = page.state === 'suspended' ? [] : yield* select('glance')
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
-/** Limits the keys to check: to those that match a filter, or to the first in the order of the page (`glance`). */
+/** The keys to check: only those that match a filter, or only the first in the order of the page (`glance`). */
 type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(
@@ -46,7 +46,7 @@ function filtersOf(
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
   const found = (one: Condition): KeyFilter => ({ parts: [(put) => `${schema}.keys k WHERE ${one(put)}`], test: one })
-  // The first keys of many suspended accounts are found without first listing these accounts.
+  // The join finds the first keys of suspended accounts without a list of all these accounts.
   const ofSuspended = `${schema}.accounts a CROSS JOIN ${schema}.keys k WHERE k.account_id = a.id AND a.state = 'suspended'`
   const ofState: Record<KeyState, KeyFilter[]> = {
     revoked: [found(() => 'k.revoked_ms IS NOT NULL')],
@@ -77,7 +77,7 @@ function beginning(schema: string, q: string): KeyFilter {
   }
 }
 
-/** @returns a filter that few keys match; undefined if reading in the order of an index is faster */
+/** Finds a filter that few keys match. @returns undefined if reading in the order of an index is faster */
 function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]): StoreStep<KeyFilter | undefined> {
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
@@ -94,6 +94,7 @@ function* count(dialect: Dialect, part: Condition, most: number): StoreStep<numb
 }
 
 /**
+ * Selects a page.
  * @param few a filter whose keys are found and sorted, or `glance`; otherwise keys are read in the order of an index
  */
 function selectPage(
@@ -121,7 +122,7 @@ function selectPage(
   let keys: string
   if (typeof few === 'object') {
     const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${part(put)}`)
-    // Without MATERIALIZED, SQLite applies the order of the page to each part, and chooses the wrong index for it.
+    // Without MATERIALIZED, SQLite applies the order of the page to each part, and chooses a wrong index for it.
     const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')})`
     if (!isShared) {
       // SQLite reads the sorted keys one by one until the page is full. A subquery with a LIMIT keeps its order.

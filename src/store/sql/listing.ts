@@ -28,7 +28,7 @@ import { ask, askOne, first, query, rowsOf, type StoreStep } from './step.ts'
 /** The numbers of entries to read, to sum and to verify in one statement. */
 export type SliceSizes = { readMax: number; sumMax: number; verifyMax: number }
 
-/** Creates the queries of the ledger for people. The database filters and sums, and adds names to ids. */
+/** Creates the queries by which people read the ledger. The database filters and sums, and adds names to ids. */
 export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceSizes, 'readMax' | 'sumMax'>) {
   const { schema } = dialect
   return { findEntry, findDebit, listEntries, sumEntries }
@@ -56,8 +56,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a credit has reversed the debit of a request. A top-up of the first release may have the usual reference of
-   * this credit. The credit then has the next free reference (ruling C13).
+   * Whether a credit has reversed the debit of a request. The credit's reference has the lowest number that was free,
+   * because a top-up of the first release may have number 1 (ruling C13).
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
@@ -75,8 +75,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const narrow = yield* narrowed(filter)
     const entries: ListedEntry[] = []
     if (!narrow) return entries
-    // A list from the oldest entry is incomplete without detached months. A list from the newest stops where they
-    // begin.
+    // A list that begins with the oldest entry needs the detached months. A list that begins with the newest entry ends
+    // before these months.
     if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     yield* eachSlice(narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
@@ -86,7 +86,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     return entries.slice(0, limit)
   }
 
-  /** Sums entries: a row for each group with entries, sorted by the groupings. Without groupings there is one row. */
+  /** Returns a row of sums for each group with entries, sorted by the groupings. Without groupings there is one row. */
   function* sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): StoreStep<Total[]> {
     yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     const narrow = yield* narrowed(filter)
@@ -104,7 +104,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
    *
    * In PostgreSQL, busy accounts leave a dead row with every debit. A long statement keeps these rows from being
    * removed, and each debit would be slower than the one before. So more than a few entries are read in slices.
-   * @param size the number of entries in a slice, or more if their times are equal. Infinity: one slice has all entries
+   * @param size the number of entries in a slice, but entries with equal times stay together. Infinity: only one slice
    */
   function* eachSlice(
     { accountId, sinceMs, untilMs }: EntryFilter,
@@ -130,7 +130,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * If a filter names keys of a single account, adds the account to the filter: an index has its entries together.
+   * Adds the account to a filter with keys of a single account, because an index has an account's entries together.
    * @returns undefined if no entry can match
    */
   function* narrowed(filter: EntryFilter): StoreStep<EntryFilter | undefined> {

@@ -4,13 +4,13 @@ import type { Moved } from '../files/store-error.ts'
 import { type Dialect, insert } from './dialect.ts'
 import { ask, askOne, execute, rowsOf, type StoreStep } from './step.ts'
 
-/** @returns where the store was moved to; undefined if it was not moved */
+/** Reads where the store was moved to. Returns undefined if it was not moved. */
 export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
   const row = yield* askOne(dialect, () => `SELECT to_store, moved_ms FROM ${dialect.schema}.moved`)
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
-/** Checks whether the moment of the last head can be right. @param place the ledger's place @returns findings */
+/** Checks whether the moment of the last head can be right. @param place the ledger's name @returns findings */
 export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
   const { moment, now } = yield* readMoment(dialect)
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
@@ -27,9 +27,7 @@ export function* fixMoment(dialect: Dialect): StoreStep<number> {
   return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
 }
 
-/**
- * Like `fixMoment`, but a store whose content was moved keeps its last moment, because its later entries are elsewhere.
- */
+/** Like `fixMoment`, but a moved store keeps the last head's moment, because its later entries are in another store. */
 export function* takeMoment(dialect: Dialect): StoreStep<number> {
   if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
   return Number((yield* readMoment(dialect)).moment ?? 0)
@@ -37,7 +35,7 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 
 /**
  * SQL: when the newest entry was posted. A corrected entry was dated too late, so the time of its correction counts
- * instead. The last entries of all accounts are then read, because millions of entries may be dated too late.
+ * instead. Then the last entry of each account is read, because millions of entries may be dated too late.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (
@@ -46,13 +44,13 @@ function selectNewest({ schema, ends }: Dialect): string {
       FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
-/** Moves the moment of the last head (a proof of all entries) back to `ms` if it is later. */
+/** If the moment of the last head (a proof of all entries) is later than `ms`, moves the moment back to `ms`. */
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
 }
 
-/** Raises the moment of the last head (a proof of all entries), but never lowers it. @returns the current moment */
+/** Moves the moment of the last head (a proof of all entries) forward to `ms`, but never back. @returns the moment */
 export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
   const { moment } = yield* readMoment(dialect)
   if (moment !== null && moment >= BigInt(ms)) return Number(moment)
@@ -69,14 +67,12 @@ function* readMoment(dialect: Dialect) {
   return row as { now: bigint | number; moment: bigint | null }
 }
 
-/** The store's time, in Unix milliseconds. */
+/** Reads the store's time, in Unix milliseconds. */
 export function* readNowMs(dialect: Dialect): StoreStep<number> {
   return Number((yield* askOne(dialect, (put) => `SELECT ${dialect.now(put)} AS now`))!['now'])
 }
 
-/**
- * The store's time, when its newest entry was posted, and the operator's last confirmation of the clock (ruling Y15).
- */
+/** Reads the store's time, the newest entry's posting time, and the operator's last confirmation of the clock (Y15). */
 export function* readClock(dialect: Dialect): StoreStep<ClockFacts> {
   const { schema } = dialect
   const facts = yield* askOne(

@@ -35,13 +35,13 @@ export function createNames(dialect: Dialect) {
     return names
   }
 
-  /** Lists the ids of the keys of a line, that is, of keys that replaced each other by rotation. */
+  /** Lists the ids of the keys of a line. A line is a key with all keys that replaced it by rotation. */
   function* listLine(scope: string): StoreStep<string[]> {
     const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
     return rows.map(({ id }) => id as string)
   }
 
-  /** Finds lines (of rotated keys) in which a valid key of ours has replaced a key of another gateway. */
+  /** Finds the lines of rotated keys in which a valid key of ours has replaced a key of another gateway. */
   function* findRotated(scopes: readonly string[]): StoreStep<Set<string>> {
     const rotated = new Set<string>()
     for (const list of slices([...new Set(scopes)])) {
@@ -52,7 +52,7 @@ export function createNames(dialect: Dialect) {
     return rotated
   }
 
-  /** @returns for each key that replaced another by rotation, the first key of its line */
+  /** Returns the first key of its line for each key that has replaced another one by rotation. */
   function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
     const lines = new Map<string, string>()
     for (const list of slices([...new Set(keys)])) {

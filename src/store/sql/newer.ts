@@ -2,7 +2,7 @@ import type { NewerContent } from '../../accounts/book-rows.ts'
 import type { Dialect } from './dialect.ts'
 import { askOne, type StoreStep } from './step.ts'
 
-/** The rows to count: a register and a condition each. */
+/** The rows to count. Each value has the register of the rows, and a condition. */
 const counts = {
   foreignKeys: ['keys', 'origin IS NOT NULL AND revoked_ms IS NULL'],
   labelledKeys: ['keys', '(labels IS NOT NULL OR may_choose IS NOT NULL) AND revoked_ms IS NULL'],

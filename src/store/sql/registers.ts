@@ -41,7 +41,7 @@ import { type Query, query } from './step.ts'
  * work on both databases.
  */
 
-/** Changes of the books that need no read first. The function `make` executes all other changes. */
+/** Changes of the books that are written without a read before. The function `make` executes all other changes. */
 type PlainWrite = Exclude<
   BookWrite,
   {
@@ -200,7 +200,7 @@ function forgetOldest(dialect: Dialect, { operatorId, personId, keyId }: Session
   return [statement(dialect, old)]
 }
 
-/** Selects rows of a register that have these values in all, or in any, of these columns. */
+/** Selects rows of a register. With `AND` all columns must have the values in `by`; with `OR` one of them must. */
 export function selectRegister<N extends RegisterName>(
   dialect: Dialect,
   name: N,
@@ -232,7 +232,7 @@ export function selectOwnKeys(dialect: Dialect, { personId, accountId }: SignInR
 }
 
 /**
- * Selects people with any of these strings as id, external id, email or name, with all their identities; or all people.
+ * Selects all people, or those with one of these strings as id, external id, email or name; always with all identities.
  */
 export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]): Query<PersonRow> {
   const { schema } = dialect
@@ -252,7 +252,7 @@ function personsWithSpends({ schema, isShared }: Dialect): string {
   return `SELECT p.*, s.from_ms, s.until_ms, s.spent, ${held} AS held FROM ${schema}.persons p LEFT JOIN ${schema}.spends s ON s.scope = p.id`
 }
 
-/** Selects the person of an identity at a provider, with all their identities. */
+/** Selects the person with this identity at a provider. All identities of the person are included. */
 export function selectIdentity(dialect: Dialect, identity: { issuer: string; subject: string }): Query<PersonRow> {
   const { schema } = dialect
   return query(
@@ -282,7 +282,7 @@ export function selectPersonPage(dialect: Dialect, page: PersonPage): Query<Pers
   })
 }
 
-/** Conditions on the audit trail, by the fields of a filter. */
+/** The condition on the audit trail for each field of a filter. */
 const auditConditions = {
   actor: 'actor =',
   operation: 'operation =',
@@ -339,7 +339,7 @@ export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
-/** SQL: like `startsWith`, but without an index. @param before `%` matches the string anywhere in the column */
+/** SQL: like `startsWith`, but without an index. @param before `%` to find the string anywhere in the column */
 export function isLike(put: Put, column: string, q: string, before: '' | '%' = ''): string {
   const text = lowerAscii(q).replace(/[\\%_]/g, '\\$&')
   return `lower(${column}) LIKE ${put(`${before}${text}%`)} ESCAPE '\\'`

@@ -19,7 +19,7 @@ import { rearm } from './warnings.ts'
 
 /**
  * Returns SQL for a table of keys with more columns. They are the names of a key's account and person, the holds on its
- * budget, and the spend of its line and its person. A line is the keys that replaced each other.
+ * budget, and the spend of its line and its person. A line is all keys that replaced each other.
  *
  * PostgreSQL computes these columns even for rows that an outer condition or LIMIT leaves out. The cause is that
  * `heldByReplicas` reads the clock.
@@ -37,7 +37,7 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
       LEFT JOIN ${schema}.persons p ON p.id = k.person LEFT JOIN ${schema}.spends t ON t.scope = p.id) keys`
 }
 
-/** The columns of a person `p` that limit the person, under other names than those of the person's key. */
+/** The columns of a person `p` with the person's limits. Their names differ from those of a key's limits. */
 export const personColumns = Object.keys(personBounds.columns)
   .map((name) => `p.${name} AS ${personPrefix}${name}`)
   .join(', ')
@@ -46,8 +46,8 @@ export const personColumns = Object.keys(personBounds.columns)
 export const leaseMs = 10_000
 
 /**
- * SQL: whether a server was seen in the last `ms`. A time more than `ms` in the future was written before the clock was
- * set back, and does not count (SCA-13). If the clock was set back by less, running servers still count.
+ * SQL: whether a server was seen in the last `ms`. A time up to `ms` in the future also counts. A time further ahead
+ * does not count, because the clock was set back after it was written (SCA-13).
  * @param seen an expression in Unix milliseconds
  * @param nowMs an expression of the database's time, in Unix milliseconds
  */
@@ -67,7 +67,7 @@ type SpendOf = { accountId: string; scope: string } & TimeSpan
 /** Entries of an account above `after`, up to and including `through`. */
 type SpendSlice = SpendOf & { after: number; through: number }
 
-/** Sums debits of a slice minus reversals of debits. `first` is the earliest posting time of an entry of the slice. */
+/** Sums the debits of a slice, less the reversals. `first` is the earliest posting time of an entry of the slice. */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
   const conditions = {
     account: () => isSpending,
@@ -100,7 +100,7 @@ export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreSte
   return yield* whileSame(dialect, (away) => sumSlices(dialect, of, afterSeq, away))
 }
 
-/** Repeats a sum if a month was detached or attached meanwhile. @param sum gets the detached months as a string */
+/** Repeats a sum if a month was detached or attached during it. @param sum gets the detached months as a string */
 function* whileSame<T>(dialect: Dialect, sum: (away: string) => StoreStep<T>): StoreStep<T> {
   for (;;) {
     const away = yield* listAway(dialect)
@@ -130,7 +130,7 @@ function* sumSlices(
   return { spentNanos, throughSeq }
 }
 
-/** Sums the spend of a scope that is in detached entries. */
+/** Sums the part of a scope's spend that is in detached entries. */
 function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bigint> {
   const { schema } = dialect
   const counts = {
@@ -180,7 +180,7 @@ function* sumPersonSlices(
 
 /**
  * Sets the spend of a budget in its current period, and adds the entries posted since the spend was computed. The
- * account is locked, so no debit is posted meanwhile.
+ * account is locked, so that no debit is posted at the same time.
  */
 export function* setSpend(
   dialect: Dialect,
@@ -202,8 +202,8 @@ export function* setSpend(
 }
 
 /**
- * Adds spend of accounts with budgets that an older version posted, because that version counts only the spend of keys.
- * Called when a store is opened. It skips accounts that another session has locked.
+ * Adds the debits that an older version posted to the spend of accounts with budgets. That version counts only the
+ * spend of keys. Called when a store is opened. It skips accounts that another session has locked.
  */
 export function* countMissed(dialect: Dialect): StoreStep<void> {
   const { schema, ends } = dialect
@@ -253,7 +253,7 @@ export function selectSpends(schema: string): string {
     LEFT JOIN ${schema}.persons o ON o.id = p.id OR o.linked_id = p.id ORDER BY s.scope`
 }
 
-/** @param rows the rows of `selectSpends` */
+/** Reads the rows of `selectSpends`. */
 export function readSpendRows(rows: readonly Record<string, unknown>[]): SpendRow[] {
   const spends = new Map<unknown, SpendRow & { keyIds: string[]; personIds: string[] }>()
   for (const row of rows) {

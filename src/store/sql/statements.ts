@@ -19,7 +19,7 @@ export const summedMax = 5_000
 /** Creates the queries for monthly statements of accounts: sums, heads of past moments, and stored headers. */
 export function createStatements(dialect: Dialect) {
   const { schema, ends, isShared } = dialect
-  // The time at which an entry counts may be set by a correction (ruling C15).
+  // An entry counts at its posting time, or at the time that a correction gave it (ruling C15).
   const countsAt = countedMs(schema)
   return {
     sumMonth: (month: StatementMonth) => inSnapshot(sumMonth(month)),
@@ -67,7 +67,7 @@ export function createStatements(dialect: Dialect) {
     }
   }
 
-  /** The number of the account's last entry before a time. The entries of an account are in the order of time. */
+  /** Finds the number of the account's last entry before a time. The times of an account's entries never go back. */
   function* findLast(accountId: string, ms: number): StoreStep<number> {
     const end = yield* askOne(dialect, (put) => `SELECT seq FROM ${ends} e WHERE e.account_id = ${put(accountId)}`)
     let [low, high] = [0, Number(end?.['seq'] ?? 0)]
@@ -135,7 +135,7 @@ function createHeaders(dialect: Dialect) {
       inTransaction(keepHeader(accountId, month, header)),
   }
 
-  /** The head, a proof of all entries, that the stored statements of a month contain. All contain the same one. */
+  /** Reads the head (a proof of all entries) of a month's statements. All statements of a month have the same head. */
   function* findHead(month: string, timeZone: string): StoreStep<string | undefined> {
     const row = yield* askOne(
       dialect,
@@ -161,8 +161,8 @@ function createHeaders(dialect: Dialect) {
   }
 
   /**
-   * Stores the header, unless one is stored already. Names of people are in their own table, because they can be erased
-   * (ruling Y21).
+   * Stores the header, unless the store has a header for this month. Names of people are in their own table, because
+   * they can be erased (ruling Y21).
    * @returns the stored header
    */
   function* keepHeader(accountId: string, month: string, header: StatementHeader): StoreStep<StatementHeader> {

@@ -3,7 +3,7 @@ import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
 /** A row as the driver returns it, by column names. Integers of 64 bits are bigint. */
 export type Row = Record<string, unknown>
 
-/** A step inside another step. Its statements run in one transaction, which may write, or reads a single moment. */
+/** A step inside another step. Its statements run in one transaction, which may write or sees a single moment. */
 type Transacted = { step: StoreStep<unknown>; isWriting: boolean }
 
 /**
@@ -58,7 +58,7 @@ export function* inTransaction<T>(step: StoreStep<T>): StoreStep<T> {
   return (yield { step, isWriting: true }) as T
 }
 
-/** Runs a step that only reads, and sees a single moment. */
+/** Runs a step that only reads. All its statements see the data of the same moment. */
 export function* inSnapshot<T>(step: StoreStep<T>): StoreStep<T> {
   return (yield { step, isWriting: false }) as T
 }
@@ -70,7 +70,7 @@ type StoreAnswers<Q extends StoreQuestions> = {
   [Name in keyof Q]: Q[Name] extends (...args: infer Args) => StoreStep<infer T> ? (...args: Args) => T : never
 }
 
-/** The same methods, but each returns a promise. */
+/** The methods of `A`, each with a promise as its result. */
 type Promised<A> = {
   [Name in keyof A]: A[Name] extends (...args: infer Args) => infer T ? (...args: Args) => Promise<Awaited<T>> : never
 }
@@ -84,7 +84,7 @@ export function answering<Q extends StoreQuestions>(
   return Object.fromEntries(methods) as StoreAnswers<Q>
 }
 
-/** Turns methods into ones that return promises. An error that a method throws rejects its promise. */
+/** Turns methods into methods that return promises. If a method throws an error, the promise rejects with it. */
 export function promising<A extends object>(answers: A): Promised<A> {
   const methods = Object.entries(answers).map(([name, answer]) => [name, async (...args: never[]) => answer(...args)])
   return Object.fromEntries(methods) as Promised<A>

@@ -12,9 +12,9 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords } from './words.ts'
 
 /**
- * Compares the figures for reports with the entries that they sum. These are all entries up to their account's mark
- * (ruling C9). Figures that are still kept are compared day by day, and the total cost of each key account by account.
- * Each comparison sees a single moment.
+ * Compares the figures for reports with the entries that were summed, which are all entries up to the mark of their
+ * account (ruling C9). Figures that are still kept are compared by day. The total costs of keys are compared by
+ * account. Each comparison reads the data of one moment.
  * @param progress called with a sentence about the current comparison
  * @returns the differences as sentences
  */
@@ -24,7 +24,7 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   const state = yield* readUsageState(dialect)
   const calendar = createCalendar(state)
   const findings: string[] = []
-  // Pushed one by one, because there may be more findings than a call takes arguments.
+  // The findings are pushed one by one, because there may be more of them than a call takes arguments.
   const note = (found: readonly string[]) => {
     for (const finding of found) findings.push(finding)
   }
@@ -59,7 +59,7 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   }
 
   function* checkDay({ from, to }: { from: number; to: number }, { timeZone }: UsageState): StoreStep<string[]> {
-    // In a new zone, days begin at another time. The next run compares the new days.
+    // If the zone has changed, days begin at another time. The next run compares the new days.
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
     const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`

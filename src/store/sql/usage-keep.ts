@@ -39,7 +39,7 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   const state = adopted(before, reporting, atMs)
   if (!state) return
   yield* record(dialect, state)
-  // Earlier figures are by the days of the default zone. Nobody chose that zone, so they are computed anew.
+  // The earlier figures were summed by days of the default zone, which nobody chose. So all figures are summed again.
   if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
@@ -66,7 +66,7 @@ export function* findOtherZone(dialect: Dialect, said: string, shown: string): S
 
 /**
  * Records another zone, and deletes the figures, which were summed by hours of the previous zone. It runs in the
- * caller's transaction. The start of the week stays, unless it is given.
+ * caller's transaction. The start of the week changes only if `wished` names another one.
  */
 export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
   const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)
@@ -83,8 +83,8 @@ function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState
 }
 
 /**
- * Deletes the figures that were summed from entries, so that the entries are summed again by other hours. Counters of
- * requests that cost nothing are kept.
+ * Deletes the figures that were summed from entries, so that the entries are summed again by the hours of the new zone.
+ * Counters of requests that cost nothing are kept.
  */
 export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const { schema, isShared } = dialect
@@ -95,7 +95,7 @@ export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const calendar = createCalendar(zone)
   const hours = yield* ask(dialect, () => `SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`)
   let end = 0
-  // Day by day, because an index has the hours of a day together.
+  // The hours are read by day, because an index has the hours of a day together.
   for (const { quarter } of hours) {
     if (Number(quarter) < end) continue
     const { startMs, endMs } = calendar.periodOf(Number(quarter) * quarterMs, 'day')

@@ -82,8 +82,8 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   }
 
   /**
-   * Ranks spenders, the highest spend first, equal ones by id. The database sums and sorts, so only the first of many
-   * keys are read.
+   * Ranks spenders, beginning with the highest spend. Spenders with the same spend are sorted by id. The database sums
+   * and sorts, so only the first of many keys are read.
    */
   function* rankSpent({ by, accountId, days, nowMs, top }: SpendRanking): StoreStep<RankedSpend[]> {
     const state = yield* readUsageState(dialect)
@@ -110,15 +110,14 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     return ranked.slice(0, top)
   }
 
-  /** The total cost of a key, without debits that were reversed, in nano-credits. */
+  /** Reads the total cost of a key, without debits that were reversed, in nano-credits. */
   function* readSpent(accountId: string, keyId: string): StoreStep<bigint> {
     const [row] = yield* rowsOf(selectSpent(dialect, accountId, keyId))
     return BigInt((row?.['spent'] as bigint | string | undefined) ?? 0)
   }
 
   /**
-   * Lists the models that the ledger has entries of. Entries that are not summed yet are left out if there are too
-   * many.
+   * Lists the models of the entries in the ledger. Entries that are not summed yet are left out if there are too many.
    */
   function* listModels(): StoreStep<string[]> {
     const { from, where } = usage.tail

@@ -57,7 +57,7 @@ function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: re
   const places = yield* words.placesOf(cells, columns)
   const placed = cells.map((cell, at) => ({ cell, place: places[at]! })).sort((a, b) => comparePlaces(a.place, b.place))
   const none = new Uint8Array()
-  // An empty row can be locked. Without one, two servers could both write the first counts of a row.
+  // The rows are inserted first, because only an existing row can be locked against other servers.
   const empty = placed.map(({ place }) => [...place, 0, 0, none, none])
   if (dialect.isShared) yield* runAll(insertAll(dialect, name, all, empty, 'ON CONFLICT DO NOTHING'))
   const there = new Map<string, Row>()

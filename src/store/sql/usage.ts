@@ -10,7 +10,7 @@ import { wordKey } from './words.ts'
 /** The store's numbers for words (names, such as a model's), by `wordKey`. The empty word has the number 0. */
 type WordIds = ReadonlyMap<string, number>
 
-/** The words that a reading of figures names. Their numbers must be looked up before the reading. */
+/** Returns the words in a question about figures. Their numbers must be looked up before the figures are read. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
@@ -19,21 +19,19 @@ export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: st
 
 /** How a store's SQL assigns rows to several buckets (the periods of a report). */
 type Bucketing = {
-  /** The table, named `u`, joined with what the expression of the bucket needs. */
+  /** The table, named `u`, joined with the tables that `bucket` needs. */
   from: string
-  /**
-   * An expression for the number of the bucket. Undefined: rows contain their time, and the caller finds the bucket.
-   */
+  /** An expression for the number of the bucket. If undefined, the caller finds the bucket by the time in the row. */
   bucket: string | undefined
   values: readonly SqlValue[]
   /**
-   * True if the join with the buckets already limits the time. A second range would make the database use another
-   * index.
+   * Whether the join with the buckets already limits the time. Then a condition on the time would only make the
+   * database use another index.
    */
   isRanged: boolean
   /**
    * Whether figures of keys by day are read and grouped in the order of the table, by account and key. SQLite plans
-   * without row counts and needs this. PostgreSQL does not: it would expect few rows and sort them.
+   * without row counts and needs this. PostgreSQL would expect few rows and sort them, so it is false there.
    */
   isInOrder: boolean
 }
@@ -55,8 +53,8 @@ export type UsageDialect = {
 }
 
 /**
- * Selects the entries of some quarters of an hour that figures do not include yet. The index by time is not used,
- * because for a year it would return all entries of the year.
+ * Selects the entries of some quarters of an hour. Only entries that the figures do not include yet are selected. The
+ * index by time is not used, because for a year it would return all entries of the year.
  */
 export function selectTail(
   dialect: Dialect,
@@ -74,8 +72,8 @@ export function selectTail(
 }
 
 /**
- * Selects rows of a table by bucket and group. They contain `bucket` (or `time`, from which the caller finds the
- * bucket), `d0` and `d1` for the words, sums, and encoded times.
+ * Selects rows of a table by bucket and group. A row has `bucket` (or `time`, from which the caller finds the bucket),
+ * `d0` and `d1` for the words, sums, and encoded times.
  * @param bucketing used if there are several buckets
  */
 export function selectRows(
@@ -112,9 +110,9 @@ export function selectRows(
 }
 
 /**
- * The columns to group by. Figures of keys by day need no sort if they are grouped in the order of the table: by
- * account, key and day. For a year that takes a third of the time. A key belongs to one account. The empty key has a
- * row for each account, and the caller adds these up.
+ * The columns to group by. Figures of keys by day need no sort if they are grouped by account, key and day, as in the
+ * table. For a year that takes a third of the time. A key belongs to one account. The empty key has a row for each
+ * account, and the caller adds up these rows.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -131,7 +129,7 @@ export function timeColumn({ table, grain }: Pick<RowReading, 'table' | 'grain'>
   return grain !== 'h' ? 'day' : table === 'usage' ? 'hour' : 'quarter'
 }
 
-/** The column of a grouping. Paid requests have no error code, and requests that cost nothing lack some words. */
+/** Returns a grouping's column, or `0` if the table lacks it. For example, paid requests have no error code. */
 function columnOf(table: RowReading['table'], name: UsageGrouping): string {
   return isLacking(table, name) ? '0' : `u.${name}`
 }
@@ -168,7 +166,7 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
 
 /**
  * Limits rows to the accounts of these keys, because rows of days are stored by account. Rows without a key may belong
- * to any account.
+ * to any account, so they are not limited.
  */
 function ofTheirAccounts(schema: string, keys: readonly number[]): string[] {
   if (keys.length === 0 || keys.includes(0)) return []
@@ -183,7 +181,7 @@ function isIn(column: string, ids: readonly number[]): string {
   return ids.length === 0 ? '1 = 0' : `${column} IN (${ids.join(', ')})`
 }
 
-/** Entries with the same values in these columns, and in the same quarter, are added up. */
+/** Entries that have the same values in these columns are added up, if they are in the same quarter of an hour. */
 const tailWords = [
   ...(['account_id', 'key_id', 'model', 'client_wire', 'model_wire', 'upstream', 'outcome'] as const),
   ...paidDimensions,
@@ -204,7 +202,7 @@ const summed: Record<Exclude<SumName, 'errors'>, string> = {
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
 
-/** Reads rows of `selectRows` and `selectOfEntries`. @param wordOf returns the word of a value in a row */
+/** Reads rows of `selectRows` and `selectOfEntries`. @param wordOf returns the word for the value of a word column */
 export function findRows(
   { bounds, by, sums, times }: RowReading,
   rows: readonly Readonly<Record<string, unknown>>[],
@@ -231,7 +229,7 @@ const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 /**
  * Selects sums of entries.
  * @param from the table of the entries, named `e`
- * @param where a condition on them
+ * @param where a condition on the entries
  * @param by further columns to group by, besides those of `tailWords`
  */
 export function selectSummed(
@@ -287,7 +285,7 @@ export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, su
 
 type MostSpent = {
   by: 'account' | 'key'
-  /** The number of the account to rank within, if there is one. */
+  /** The number of the account whose keys are ranked; undefined to rank all. */
   account: number | undefined
   /** The time range, in quarters of an hour. Both are the first quarter of a day. */
   from: number
@@ -298,8 +296,8 @@ type MostSpent = {
 }
 
 /**
- * Selects numbers of accounts or keys and their spend, the highest first. Days are grouped in the order of the table:
- * see `groupsOf`.
+ * Selects numbers of accounts or keys and their spend, the highest first. Days are grouped in the order of the table,
+ * as `groupsOf` explains.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, from, to, unfolded, limit } = most
@@ -314,7 +312,7 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   }
 }
 
-/** Selects the total cost of a key in one statement: its figures, plus the entries that they do not include yet. */
+/** Selects the total cost of a key in one statement. It adds up the key's figures and the entries not yet in them. */
 export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
   const [account, key] = [parameter(1), parameter(2)]
   const idOf = (kind: string, word: string) =>

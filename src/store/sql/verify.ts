@@ -46,7 +46,7 @@ export type VerifyDialect = {
 
 /**
  * The parameters of a verification.
- * @property findings of earlier checks; further ones are added
+ * @property findings of earlier checks; the verification adds its own findings
  * @property momentMs the moment of the head (a digest of all entries) to make; undefined to make no head
  */
 export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs?: number | undefined }
@@ -63,7 +63,7 @@ export function* verifyLedger(
   { options, findings, momentMs }: LedgerAudit,
 ): StoreStep<Audited> {
   const { schema, isShared, ends: tails } = dialect
-  // Pushed one by one, because there may be more findings than a call takes arguments.
+  // The findings are pushed one by one, because there may be more of them than a call takes arguments.
   const note = (found: Iterable<string>) => {
     for (const finding of found) findings.push(finding)
   }
@@ -109,7 +109,7 @@ export function* verifyLedger(
     verification.noteAway(requestId, entry)
   const spent = yield* readSpendEnds(dialect, spends, verification.lastSeqOf)
   const audited = verification.end(ends.values(), spent, yield* readNowMs(dialect), yield* readRecorded())
-  // Each page is a snapshot of its own, so entries may have been read before or after they were detached.
+  // Each page is a snapshot of its own, so a month may have been detached between two pages.
   const isSame = JSON.stringify(yield* readArchives(dialect)) === JSON.stringify(archives)
   return isSame ? audited : { findings: ['a month was detached or attached meanwhile: verify again'], head: undefined }
 
@@ -207,7 +207,7 @@ function readingsOf(dialect: Dialect, { ends: { columns, joins } }: VerifyDialec
   }
 }
 
-/** Finds budgets without a recorded spend, and recorded spends without a budget. One statement reads both. */
+/** Finds budgets without a recorded spend, and recorded spends without a budget. One statement reads both together. */
 function* readUncounted(dialect: Dialect): StoreStep<Iterable<string>> {
   const { schema } = dialect
   const both = `SELECT 'budgeted' AS kind, b.scope FROM (${selectBudgeted(schema)}) b
@@ -235,8 +235,8 @@ function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string,
 }
 
 /**
- * Reads the current spend of each budget, and the spend posted since the entries were read, in one snapshot. If a new
- * window has begun meanwhile, or the budget was changed, only the next verification compares its spend.
+ * Reads the recorded spend of each budget and the spend posted since the entries were read, in one snapshot. If a new
+ * window has begun since then, or the budget was changed, only the next verification compares the spend.
  */
 function* readSpendEnds(
   dialect: Dialect,
@@ -259,7 +259,7 @@ function* readSpendEnds(
   return spent
 }
 
-/** The end of an entry's account; undefined if the account does not exist. */
+/** Reads the end of an entry's account. Returns undefined if the account does not exist. */
 function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
   if (account_name === null || end_seq === null) return undefined
   const end = { id: account_id as string, balanceNanos: end_balance as bigint, seq: Number(end_seq) }

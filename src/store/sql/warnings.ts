@@ -26,13 +26,13 @@ export function createWarnings(dialect: Dialect) {
       ...[...(ownLows ? [0n] : []), ...lowNanos].map((below) => ({ event: 'credit_low', below })),
       ...(budgets ? [{ event: 'key_budget', below: 0n }] : []),
     ]
-    // Two servers that start at once write their rows one after the other.
+    // If two servers start at the same time, they write their rows one after the other.
     const lock = isShared ? ['LOCK TABLE triwire.watched IN SHARE ROW EXCLUSIVE MODE'] : []
     const cleared = [...lock, `DELETE FROM ${schema}.watched`].map((text) => ({ text, values: [] }))
     return inTransaction(runAll([...cleared, ...rows.map((row) => insert(dialect, 'watched', row))]))
   }
 
-  /** Takes the oldest due warnings. Servers ask often, so nothing is written if there are none. */
+  /** Takes the oldest due warnings. Servers ask often, so nothing is written if no warning is due. */
   function* takeWarnings(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
     const due = (put: Put) => `SELECT 1 FROM ${schema}.outbox WHERE next_ms <= ${dialect.now(put)} LIMIT 1`
     return (yield* askOne(dialect, due)) ? yield* inTransaction(take(leaseMs, limit)) : []
@@ -55,7 +55,7 @@ export function createWarnings(dialect: Dialect) {
     return (yield* ask(dialect, taken)).map(readWarning)
   }
 
-  /** Ends a try to send a warning. @param next when to try again; undefined: the warning is deleted */
+  /** Ends a try to send a warning. @param next when to try again; undefined to delete the warning */
   function settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): StoreStep<void> {
     return execute(dialect, (put) =>
       next === undefined
@@ -80,8 +80,8 @@ export function readWatched(rows: readonly StoreRow[]): Watched {
 }
 
 /**
- * Sets the level of the last warning after a change of the budget. Levels that the spend has already passed cause no
- * warning (ruling X15).
+ * Sets the level of the last warning after a change of the budget. It is the highest level that the spend has already
+ * passed, so that the passed levels cause no warning (ruling X15).
  */
 export function rearm(dialect: Dialect, scope: string): StoreStep<void> {
   const { schema } = dialect

@@ -29,7 +29,7 @@ export function createWords(dialect: Dialect) {
     words.clear()
   }
 
-  /** Finds the numbers of words. @returns the known numbers by `wordKey`, including those of other words */
+  /** Finds the numbers of words. @returns the numbers of all remembered words by `wordKey`, not only of these words */
   function* findIds(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     if (ids.size > wordsMax) ids = new Map()
     // Another query may replace the map before this one ends.
@@ -60,7 +60,7 @@ export function createWords(dialect: Dialect) {
     return yield* findIds(asked)
   }
 
-  /** @returns the values of these columns for each row, with numbers instead of words */
+  /** Returns for each row the values of these columns, with numbers instead of words. */
   function* placesOf(rows: readonly Pick<SumRow, 'place'>[], columns: readonly string[]): StoreStep<number[][]> {
     const values = columns.map((column) => [...new Set(rows.map(({ place }) => place[column]!))])
     const there = yield* ensure(
@@ -87,7 +87,7 @@ export function* slices<T>(list: readonly T[]): Iterable<readonly T[]> {
   for (let at = 0; at < list.length; at += listMax) yield list.slice(at, at + listMax)
 }
 
-/** Whether a value is a word with a number to look up. The empty word has none. */
+/** Whether a value is a word whose number must be looked up. The empty word needs no lookup. */
 function isWord(value: string | number): value is string {
   return typeof value === 'string' && value !== ''
 }

@@ -9,9 +9,9 @@ import { readTogether, transact } from './open.ts'
 import { type Run, refuseMoved } from './run.ts'
 
 /**
- * Accounts that another process has changed, for a server to read again. Each comes with all its valid keys.
+ * Accounts that another process has changed, for a server to read again. Each account comes with all its valid keys.
  * @property revision the last revision (number of a change) that was read
- * @property isLast whether there are no later ones
+ * @property isLast whether no later changes exist
  */
 export type Changes = {
   revision: bigint
@@ -73,7 +73,7 @@ export function createAccounts(
     })
   }
 
-  /** A number that changes with each commit of another connection. Each connection has its own such number. */
+  /** Reads a number that changes with each commit of another connection. Each connection has a number of its own. */
   function readDataVersion(): bigint {
     return dataVersion.get()!.data_version as bigint
   }
@@ -105,8 +105,8 @@ export function createFeed() {
    * Reads all changes since the last call, page by page. Without changes by other processes, that costs almost nothing.
    */
   function* read(source: Source): Iterable<Changes> {
-    // The version is read first, so a change between the two reads is read twice rather than missed. Each connection
-    // has its own version, so a version is compared only with one of the same connection.
+    // The version is read first, so a change between the two reads is read twice rather than missed. Two versions are
+    // compared only if they are of the same connection, because each connection has its own.
     const dataVersion = source.readDataVersion()
     if (last?.source === source && last.dataVersion === dataVersion) return
     for (let isLast = false; !isLast; ) {

@@ -21,7 +21,7 @@ type Tail = {
   boundsPeople: boolean
 }
 
-/** The state of the store that is known as long as no other connection has written to it. */
+/** The known state of the store. It is valid until another connection writes to the store. */
 type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Versions of prices that are stored. */
@@ -46,7 +46,7 @@ export type AppendBatch = LockedStore & {
 /** SQL: the earliest time that the account's entry after `e` may have. The function `floorMsOf` computes the same. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
-/** The same time as `floorMs`, for a new row. An entry may have an earlier time than a correction before it. */
+/** Computes `floorMs` for a new row. After a correction, an entry may have an earlier time than the entry before it. */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
@@ -68,8 +68,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
-   * The state after the last commit of this connection, and the version of the data then. It is valid until another
-   * connection commits. All changes of this connection are made here, and a rollback deletes the state.
+   * The state after the last commit of this connection, and the version of the data at that time. It is valid until
+   * another connection commits. All changes of this connection are made here, and a rollback deletes the state.
    */
   let last: { known: LockedStore; version: unknown } | undefined
   /** Whether the ledger has entries of form 3, a newer layout. `begins`: this transaction adds the first one. */
@@ -162,14 +162,14 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /**
-   * The balance of the account after this connection's last commit; undefined if it must be read. It lacks later
-   * commits of other connections.
+   * Returns the balance of the account after this connection's last commit, without later commits of other connections.
+   * Returns undefined if it is not in memory.
    */
   function lastBalance(accountId: string): bigint | undefined {
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** Returns the spend of each of these keys, accounts and people that has a budget, from memory or from the store. */
+  /** Returns the spend of those keys, accounts and people that have a budget, from memory or from the store. */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }

@@ -12,7 +12,7 @@ export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
 export type ConnectionNews = { type: 'trouble'; message: string; code: number } | { type: 'lost'; message: string }
 
 type StoreConnectionOptions = {
-  /** The first store, just opened. */
+  /** The store to begin with. It was just opened. */
   store: Store
   reopen: () => Store
   /** The watch of the store's files. It knows which files were there when the store was opened. */
@@ -67,7 +67,7 @@ export class Connection {
     })
   }
 
-  /** Closes the store. A lost store stays open: SQLite would delete the log by its name, which may be another file. */
+  /** Closes the store. A lost store stays open, because SQLite would delete any other file that has the log's name. */
   close(): void {
     if (!this.#isLost) this.#closeStore()
   }
@@ -149,7 +149,8 @@ export class Connection {
   }
 
   /**
-   * Saves a log whose name was removed. This connection still has the log, and a checkpoint copies it into the file.
+   * Saves a log whose file was deleted. This connection still has the log, and a checkpoint copies it into the store's
+   * file.
    */
   #saveLog(store: Store): void {
     const { files } = this.#options

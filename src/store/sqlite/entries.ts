@@ -33,7 +33,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     ...{ readBalances, balancesBehind, readSpends, forget },
   }
 
-  /** Posts credits in the caller's transaction, which has checked the references and the range of the balances. */
+  /** Posts credits in the caller's transaction. The caller has checked the references and the range of the balances. */
   function postCredits(credits: readonly NewCredit[]): void {
     inBatch((batch) => {
       for (const { accountId, amountNanos, reference, createdMs, effectiveMs } of credits) {
@@ -64,7 +64,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * Posts the entries that reverse debits whose clients were refused (ruling C13), at most one for each debit.
+   * Posts the entries that reverse debits whose clients were refused (ruling C13). A debit is reversed at most once.
    * @returns `absent` for a request without a debit
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
@@ -73,7 +73,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
 
   /**
    * Reverses the debits of these requests. The commit writes to the disk even if there is no debit to reverse. So a
-   * success shows that the store can be written again. It also replaces whatever a failed commit has left in the log.
+   * success shows that the store can be written again. The commit replaces what a failed one has left in the log.
    * @returns the requests whose debit is in the ledger
    */
   function giveBack(requestIds: readonly string[]): string[] {
@@ -111,8 +111,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * The balances right after a transaction of this connection. Those that it changed are still in memory. Reading one
-   * from the file would take four locks (8 µs of the 100 µs of a single debit).
+   * Returns the balances right after a transaction of this connection. Balances that the transaction changed are still
+   * in memory. To read a balance from the file would take four locks (8 µs of the 100 µs of a single debit).
    */
   function balancesBehind(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {
     return [...accountIds].flatMap((id) => {
@@ -121,15 +121,15 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     })
   }
 
-  /** Finds accounts whose balance differs from the one in their last entry. Every start checks this. */
+  /** Finds accounts whose balance differs from the balance in their last entry. Every start checks this. */
   function findMisfits(): string[] {
     return misfits.all().map((row) => row.id as string)
   }
 }
 
 /**
- * Whether the debit itself is at fault: a broken constraint (19), or a value that SQLite has no type for. Other debits
- * of the batch are then still posted.
+ * Whether the error is about this debit only. It then breaks a constraint (19), or has a value that SQLite has no type
+ * for. The other debits of the batch are still posted.
  */
 function isAboutTheDebit(error: unknown): boolean {
   const { code = '' } = error as { code?: string }

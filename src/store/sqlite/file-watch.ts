@@ -4,19 +4,20 @@ import { lockPathOf } from '../files/lock.ts'
 export type FileWatch = ReturnType<typeof watchFiles>
 
 /**
- * The state of the write-ahead log. All frames since its last restart have the salts (random numbers) of its header.
+ * The state of the write-ahead log. The salts are random numbers in the log's header, and in all frames since its last
+ * restart.
  */
 type LogState = { salts: string; frames: number }
 
 /** Sizes of the log's format: https://www.sqlite.org/fileformat2.html#walformat */
 const headerBytes = 32
 const frameHeaderBytes = 24
-/** About 64 KiB with pages of the usual size. */
+/** The number of frames to read at a time. They have about 64 KiB with pages of the usual size. */
 const framesAtOnce = 16
 
 /**
- * Checks that the files of a running server are still the ones it opened (faults F-S5, ruling X11). SQLite keeps
- * writing to a file whose name was removed, and to a log that was cut. Such data is lost when the process ends.
+ * Checks that the files of a running server are still the files that it opened (faults F-S5, ruling X11). SQLite keeps
+ * writing to a file that was deleted, and to a log that was cut. Such data is lost when the process ends.
  *
  * Only the log is ever opened here, because SQLite locks all the other files. Closing a second descriptor of a file
  * gives up every lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
@@ -62,12 +63,12 @@ export function watchFiles(path: string) {
     return `${logPath} was cut or overwritten while the server runs`
   }
 
-  /** Whether the opened log still has all its frames, even if its name was removed. A gap in it reads as zeros. */
+  /** Whether the open log still has all its frames, even if its file was deleted. A gap in the log is read as zeros. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }
 
-  /** @param frames the number of frames in the log, as the database counts them */
+  /** Whether the log has all its frames. @param frames their number, as the database counts them */
   function isWhole(frames: number): boolean {
     if (frames <= 0) last = undefined
     else {
@@ -92,13 +93,13 @@ function inodeOf(file: string): number | undefined {
 /** Reads the state of the log. @returns undefined if the log cannot have this many frames */
 function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
   const header = readAt(file, 0, headerBytes)
-  // The magic number has two forms, which differ in the last bit: the byte order of the checksums.
+  // The magic number has two forms. Their last bits differ, and tell the byte order of the checksums.
   if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // A log that was cut and then written to is long enough. But it has a gap between the cut and the next write. The gap
-  // is at the former end, or in the frames since the last check. So only these frames are read.
+  // If the log was cut and written again, its length is right, but it has a gap between the cut and the next write. The
+  // gap is at the former end, or in the frames since the last check. So only these frames are read.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
   // One call reads many frames, although only their salts are needed. A further call costs more than copying the bytes

@@ -8,7 +8,7 @@ import { addEntries, addTraffic } from '../sql/usage-write.ts'
 import { createWords } from '../sql/words.ts'
 import type { Run } from './run.ts'
 
-/** Whether an entry is folded (summed into figures) depends only on the mark, its account's last folded entry. */
+/** Whether an entry is folded (summed into figures) depends only on the mark of its account, the last folded entry. */
 const marked = 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id'
 const isAbove = 'e.id > (SELECT folded_id FROM sums_state) AND e.id <= ? AND e.seq > ifnull(m.seq, 0)'
 const selectRange = `SELECT max(id) AS last, count(*) AS entries FROM

@@ -82,7 +82,7 @@ export class Folder {
     this.#schedule(isFailed ? pauseMs : isLeft ? Math.ceil(tookMs * idleShare) : this.#options.everyMs)
   }
 
-  /** @returns whether there are more entries to sum */
+  /** Folds some entries. @returns whether more entries are to be folded */
   #foldIn(store: Store): boolean {
     const nowMs = this.#options.nowMs()
     if (nowMs - this.#prunedMs >= pruneEveryMs) {
@@ -112,7 +112,7 @@ export class Folder {
       } catch (error) {
         // The next try comes soon. Until then the thread can look up keys.
         if (resultCode(error) === busyCode) return
-        // Failures of the disk or by another process are thrown: the caller reports them and repeats the work.
+        // Failures of the disk, or caused by another process, are thrown. The caller reports them and repeats the work.
         if (ofTheDisk.includes(resultCode(error))) throw error
         isFailed = true
         const message = `figures for reports cannot be kept: ${(error as Error).message}`

@@ -24,13 +24,13 @@ export type LedgerOptions = ServingOptions & {
 }
 
 export type OpenLedger = ServerStore & {
-  /** The balances and holds (reserved credit) of the accounts. They are complete: no other server uses the store. */
+  /** The balances and holds (reserved credit) of the accounts. They are complete, as no other server uses the store. */
   balances: Balances
   /** Accounts by id. The objects live as long as the process; their names and states follow the store. */
   accounts: ReadonlyMap<string, Account>
 }
 
-/** The time in which the thread must post its debits and close, in ms: a file may be locked forever (B14). */
+/** The longest time in which the thread posts its debits and closes, in ms. A file may be locked forever (B14). */
 const closeMs = 2_000
 
 /**

@@ -44,7 +44,7 @@ export function lookAt(path: string, timeZone: string): void {
   })
 }
 
-/** Finds accounts whose plan is not among `plans`. Returns none if the store is missing or older. */
+/** Finds accounts whose plan is not among `plans`. Returns an empty list if the store is missing or older. */
 export async function lookForPlanless(path: string, plans: readonly string[]): Promise<AccountRow[]> {
   if (!isThere(path)) return []
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
@@ -58,7 +58,7 @@ export async function lookForPlanless(path: string, plans: readonly string[]): P
   }
 }
 
-/** Counts rows of kinds that the second release does not know; undefined if the store is missing or older. */
+/** Counts rows of kinds that the second release does not know. Returns undefined if the store is missing or older. */
 export function lookForNewer(path: string): NewerContent | undefined {
   if (!isThere(path)) return undefined
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
@@ -70,7 +70,7 @@ export function lookForNewer(path: string): NewerContent | undefined {
   }
 }
 
-/** Returns a name for reading a store without creating a log. SQLite allows that only if nobody writes to the file. */
+/** Returns a name that opens a store without creating a log. SQLite allows that only if nobody writes to the file. */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

@@ -16,7 +16,7 @@ const applicationId = 0x74_72_69_00
 export type OpenOptions = {
   /** How long a statement waits for another process, in ms. It blocks its thread. */
   busyMs?: number
-  /** False: a missing file is an error. */
+  /** Whether to create a missing file. If false, a missing file is an error. */
   create?: boolean
   /** Takes the lock of the store while an older schema is migrated. Undefined if the caller already has the lock. */
   lock?: ((path: string) => () => void) | undefined
@@ -43,7 +43,7 @@ export function openDatabase(
     // and the store can still be opened.
     const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
     try {
-      // Every opening must set FULL: without it a power loss may lose a commit, even with WAL.
+      // Every opening must set FULL. Without FULL, a power loss may lose a commit, even with WAL.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
       // Erased names of people must not stay in a page. FAST cleans only pages that are written anyway.
       db.exec('PRAGMA secure_delete = FAST')
@@ -104,9 +104,9 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMi
 }
 
 /**
- * Marks the ledger as having entries of form 3, a layout of entries. Versions that cannot verify these then do not open
- * it. Called in the transaction of the first such entry.
- * @returns false if it was marked before
+ * Marks the ledger as having entries of form 3, a layout of entries. Programs that do not know this layout then refuse
+ * to open the ledger. Called in the transaction of the first entry of form 3.
+ * @returns false if the ledger was marked before
  */
 export function beginDetails(db: DatabaseSync): boolean {
   if (readVersions(db).oldest >= detailedVersion) return false
@@ -114,7 +114,7 @@ export function beginDetails(db: DatabaseSync): boolean {
   return true
 }
 
-/** @throws StoreError if SQLite must not open the file at the path, or there is no file */
+/** Throws if there is no file at the path, or if SQLite must not open it. @throws StoreError */
 export function refuseUnfit(path: string): void {
   refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])
@@ -126,7 +126,7 @@ function addFigures(db: DatabaseSync): void {
   if (!isThere()) transact(db, () => isThere() || db.exec(figures))
 }
 
-/** @throws StoreError for a newer store or a foreign file */
+/** Reads the versions of a file. @throws StoreError for a newer store or a file of another program */
 export function readOurVersions(db: DatabaseSync, path: string, newest: number): FileVersions {
   const versions = readVersions(db)
   const { version, oldest } = versions
@@ -140,7 +140,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The schema version of a file, and the oldest version with which a program can use it. Both are 0 in a new file. */
+/** The schema version of a file, and the oldest version that a program needs to use it. Both are 0 in a new file. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {
@@ -166,7 +166,7 @@ export function transact<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Runs `work` in a transaction, so that all its reads see a single moment. */
+/** Runs `work` in a transaction, so that all its reads see the data of the same moment. */
 export function readTogether<T>(db: DatabaseSync, work: () => T): T {
   db.exec('BEGIN')
   try {

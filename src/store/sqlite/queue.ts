@@ -7,7 +7,7 @@ type QueueOptions = {
   connection: Pick<Connection, 'write'>
   /** Runs a function after all messages that have already arrived, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
-  /** @throws if the disk has space for a page of the file, but not for debits */
+  /** Checks whether the disk has space for debits. @throws if it has none, even if a page of the file would fit */
   refuseNarrowDisk: () => void
   /** False while the clock that dates entries is in doubt (ruling Y15). Debits then wait and are tried again. */
   mayDate: () => boolean
@@ -32,8 +32,8 @@ export class Queue {
   /** Requests whose debits must be reversed if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The last opened store that has written a commit. Until its first commit, the log may still contain entries of a
-   * failed commit. Queries do not show these entries, but a later recovery may find them.
+   * The store object that has written the last commit. A store that was just opened has written none, so its log may
+   * still contain entries of a failed commit. Queries do not show these entries, but a later recovery may find them.
    */
   #proven: Store | undefined
   #isScheduled = false
@@ -142,7 +142,7 @@ export class Queue {
   }
 }
 
-/** The keys, accounts and people that may have a budget. */
+/** Returns the keys, accounts and people of the debits, because each of them may have a budget. */
 function spendersOf(debits: readonly Debit[]): Set<string | undefined> {
   const spenders = new Set<string | undefined>()
   for (const { keyId, accountId, details } of debits) spenders.add(keyId).add(accountId).add(details?.person)

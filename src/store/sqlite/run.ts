@@ -7,13 +7,13 @@ import type { Row, StoreStep } from '../sql/step.ts'
 import { tableOf, timeColumn, type UsageDialect } from '../sql/usage.ts'
 import { readTogether, transact } from './open.ts'
 
-/** The driver of SQLite: runs a step synchronously. */
+/** The driver of SQLite, which runs a step synchronously. */
 export type Run = <T>(step: StoreStep<T>) => T
 
 /** The most prepared statements to keep. Some texts vary, so all are discarded when there are too many. */
 const statementsMax = 200
 
-/** @param nowMs Unix milliseconds */
+/** Creates the dialect of SQLite. @param nowMs returns Unix milliseconds */
 export function createDialect(nowMs: () => number = Date.now): Dialect {
   return {
     schema: 'main',
@@ -95,13 +95,13 @@ export const usageDialect: UsageDialect = {
   joined: (column) => `unhex(group_concat(hex(${column}), '${countsBreakHex}'))`,
 }
 
-/** @throws StoreError for a store that was moved, or an incomplete copy */
+/** Throws if the store was moved or is an incomplete copy. @throws StoreError */
 export function refuseMoved(db: DatabaseSync): void {
   const moved = createRun(db)(readMoved(createDialect()))
   if (moved) throw new StoreError(sayMoved(db.location() ?? 'the store', moved))
 }
 
-/** Notes that the store was moved or is an incomplete copy. A caller that only reads it may see outdated content. */
+/** Notes that the store was moved or is an incomplete copy, so that readers do not trust outdated content. */
 export function noteMoved(db: DatabaseSync, note: (text: string) => void): void {
   const moved = createRun(db)(readMoved(createDialect()))
   if (moved) note(sayMoved(db.location() ?? 'the store', moved))

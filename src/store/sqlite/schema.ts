@@ -111,7 +111,7 @@ const archiving = `
 
 /**
  * The guards of a ledger that has archives. An entry may be deleted only if it is sealed and its month is being
- * removed. An entry that the index of archives contains may be inserted again only unchanged.
+ * removed. If the index of archives contains an entry, it can be inserted again only with the same content.
  */
 export const archiveGuards = `
   DROP TRIGGER entries_are_not_deleted;
@@ -128,16 +128,16 @@ export const archiveGuards = `
     END;
 `
 
-/** SQL, or a function for what SQL cannot do. Each runs in the single transaction of `migrate`. */
+/** SQL, or a function if SQL is not enough. All migrations run in the single transaction of `migrate`. */
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
 
 /**
  * The migration at index n leads from version n of the schema to n + 1 (open.ts says where a file has its version). A
- * released migration is never edited; later ones follow it. `verify` compares the text of CREATE statements, comments
- * included. Migrations after the second release only add, so that the second release can still use the file.
+ * released migration is never edited; a new one is added at the end. `verify` compares the text of CREATE statements,
+ * comments included. Migrations after the second release only add, so that the second release can still use the file.
  *
- * No request, answer or key is stored: only the payer, the cost and the tokens of requests, and the digests of keys.
- * Amounts are nano-credits, times Unix milliseconds.
+ * No request, answer or key is stored. The store has only the payer, the cost and the tokens of requests, and the
+ * digests of keys. Amounts are nano-credits, times Unix milliseconds.
  */
 export const migrations: readonly SqliteMigration[] = [
   `
@@ -574,7 +574,7 @@ export const migrations: readonly SqliteMigration[] = [
 `,
 ]
 
-/** The version of the second release. */
+/** The version of the schema in the second release. */
 export const secondRelease = 7
 
 /** The first version that has the columns of form 3, a newer layout of entries. */

@@ -6,12 +6,12 @@ import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { selectBudgeted } from '../sql/budgeted.ts'
 
 /**
- * The budget of a key, an account or a person, and the scope in which it is counted; null if there is none.
+ * The budget of a key, an account or a person, and the scope whose spend counts; null without a budget.
  * @property accountId the account whose entries count
  */
 type Budgeted = { scope: string; accountId: string; budget: Budget } | null
 
-/** The budgets and their spend, as known while no other connection writes. */
+/** The known budgets and their spend. They are valid until another connection writes. */
 export type KnownSpends = {
   readonly budgets: Map<string, Budgeted>
   readonly spends: Map<string, Counted | undefined>
@@ -20,7 +20,7 @@ export type KnownSpends = {
 /**
  * The spend of a scope in the current period of its budget.
  * @property warned the level of the last warning in this period
- * @property seq for an account: its last counted entry
+ * @property seq the last counted entry if the scope is an account; otherwise null
  */
 type Counted = Spend & { warned: number; seq: bigint | null }
 
@@ -41,7 +41,7 @@ export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
 
-/** @param row a row with the columns of a budget and its scope */
+/** Reads a row with the columns of a budget and its scope. */
 export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): Budgeted {
   const { scope, account_id: accountId, budget, budget_per: per } = row ?? {}
   if (typeof budget !== 'bigint') return null
@@ -89,7 +89,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Returns the current spend of each of these keys, accounts and people that has a budget. */
+  /** Returns the current spend of those keys, accounts and people that have a budget. */
   function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const spender of spenders) {

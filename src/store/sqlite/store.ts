@@ -66,13 +66,13 @@ export function openStore(
     readClock: () => run(readClock(dialect)),
     adoptReporting: (reporting: Reporting, nowMs: number) => run(adoptReporting(dialect, reporting, nowMs)),
     pruneSome: () => run(pruneSome(dialect)),
-    /** @throws StoreError if another zone is recorded (ruling X12) */
+    /** Checks the recorded zone. @throws StoreError if it is another one than `said` (ruling X12) */
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
     /** Runs work that can also be done later. It fails at once if another process has the lock. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
     /** The number of frames in the write-ahead log, as this connection knows it. Changes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),
-    /** Copies as much of the log into the file as its readers allow. */
+    /** Copies as much of the log into the file as the readers of the log allow. */
     checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
     /**
      * Makes the content of the log durable, even if syncs have failed before (B8).
@@ -106,7 +106,7 @@ function answerAtOnce(
   }
 }
 
-/** @throws StoreError if another zone is recorded (ruling X12) */
+/** Checks the recorded zone. @throws StoreError if it is another one than `said` (ruling X12) */
 export function refuseOtherZone(run: Run, said: string, shown: string): void {
   const refusal = run(findOtherZone(createDialect(), said, shown))
   if (refusal !== undefined) throw new StoreError(refusal)

@@ -42,7 +42,7 @@ export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: Ver
   })
 }
 
-/** Adds damage of the file to the findings, with its cure (B23). */
+/** Runs `work`. If the file is damaged, adds this to the findings, with the cure (B23). */
 function sayingDamage(findings: string[], work: () => Audited): Audited {
   try {
     return work()
@@ -53,7 +53,7 @@ function sayingDamage(findings: string[], work: () => Audited): Audited {
   }
 }
 
-/** Verifies the ledger in one snapshot, so a busy server may run meanwhile. */
+/** Verifies the ledger in one snapshot, so a busy server may keep running. */
 function readLedger(db: DatabaseSync, run: Run, dialect: Dialect, ledger: LedgerAudit): Audited {
   return readTogether(db, () => {
     ledger.options.progress?.('verifying: looking for damage in the file')

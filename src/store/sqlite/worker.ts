@@ -26,11 +26,11 @@ export type WorkerOptions = {
   pollMs: number
   /** How often to sum new entries into figures, in ms, if it is not the usual interval. */
   foldMs?: number | undefined
-  /** True for the first thread. A later one need not post the spool, because the client still has these debits. */
+  /** True for the first thread. A later thread need not post the spool, because the client still has these debits. */
   drainsSpool: boolean
   /** The zone and limits of the figures for reports. */
   reporting: Reporting
-  /** The difference between the wall clock and the steady clock that the earlier thread accepted (ruling Y15). */
+  /** The difference between the wall clock and the steady clock (ruling Y15). An earlier thread has accepted it. */
   offsetMs?: number | undefined
   /** For tests: the ms to add to the wall clock and to the steady clock. */
   turned?: Float64Array | undefined
@@ -43,14 +43,14 @@ const nowMs = () => Date.now() + turned[0]!
 const clock = new ClockWatch(() => runMs() + turned[1]!, offsetMs)
 let troubleMs = Number.NEGATIVE_INFINITY
 
-/** The start checks a file up to this size, in about half a second. A larger one is checked only by `ledger verify`. */
+/** The largest file that the start checks, in about half a second. Only `ledger verify` checks a larger file. */
 const lookThroughBytes = 67_108_864
 
 try {
   explainErrors(path, start)
 } catch (error) {
   const refusal = new StoreError((error as Error).message)
-  // After `close` the server waits for the end of the thread. So it exits at once, whatever `start` had begun.
+  // After `close` the server waits until this thread ends. So the thread exits at once, even if `start` left work open.
   serve({ answers: { open: () => Promise.reject(refusal), close: async () => process.exit() } })
 }
 
@@ -61,7 +61,7 @@ function start(): void {
   const files = watchFiles(path)
   files.note()
   refuseDamage(store)
-  // A thread that replaces another one keeps its zone. The first thread has checked it.
+  // A thread that replaces another one does not check the zone, because the first thread has checked it.
   if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say: report })
   let isDrained = !drainsSpool
@@ -73,7 +73,7 @@ function start(): void {
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
   // `Folder` makes the first commit that writes. If that commit fails, the connection is opened again. Only a trusted
-  // time decides which figures are deleted: an accepted clock, or else the time of the newest entry.
+  // time decides which figures are deleted. It is an accepted clock's time, or else the time of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())
