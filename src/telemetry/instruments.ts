@@ -31,7 +31,7 @@ class Cells<Cell> {
   readonly #together: readonly [string, string, string]
   #count = 0
 
-  /** @param labels the number of labels of the family; further label values are empty */
+  /** @param labels the number of labels of the family; the values of the other labels are empty */
   constructor(labels: number, make: () => Cell) {
     this.#make = make
     const standIn = (at: number) => (at < labels ? together : '')
@@ -86,7 +86,7 @@ export class Counter implements Family {
     if (facts.labels.length === 0) this.add(0)
   }
 
-  /** @param a the value of the first label; `b` and `c` are the values of the second and third label */
+  /** Adds to a series. @param a the value of the first label; `b` and `c` are those of the second and third label */
   add(amount: number, a = '', b = '', c = ''): void {
     this.#cells.at(a, b, c).value += amount
   }
@@ -130,7 +130,7 @@ export class Reading implements Family {
   readonly facts: FamilyFacts
   readonly #read: (set: (value: number, ...values: string[]) => void) => void
 
-  /** @param read calls `set` once for each series; a series without a call is left out */
+  /** @param read calls `set` once for each series; a series for which it makes no call is left out */
   constructor(facts: FamilyFacts, read: (set: (value: number, ...values: string[]) => void) => void) {
     this.facts = facts
     this.#read = read

@@ -25,6 +25,7 @@ type Metrics = {
 }
 
 /**
+ * Creates the metrics of this process.
  * @param version the version of triwire
  * @param replica the name of this server among the servers of its store; undefined if it is the only one
  */
@@ -92,8 +93,8 @@ function tryTo(look: () => number | undefined): number | undefined {
 /** The time between two measurements of the event loop, in ms. */
 const resolutionMs = 20
 /**
- * The time after which one of two histograms is emptied, in ms. They take turns, so one always covers the last 30 to 60
- * s.
+ * After this time, in ms, the older of two histograms is emptied and becomes the younger. So the other one always
+ * covers the last 30 to 60 s.
  */
 const turnMs = 30_000
 
@@ -296,8 +297,8 @@ function serviceFigures(gateway: Gateway): Family[] {
 type UsedBudget = { account: string; name: string; ratio: number }
 
 /**
- * Lists the used share of each budget. A rotated key and its successors share one budget, which has the name of the key
- * listed last.
+ * Lists the used share of each budget. A rotated key and its successors share one budget. It gets the name of that key
+ * which the directory lists last.
  */
 function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
   const used = new Map<string, UsedBudget>()
@@ -346,7 +347,7 @@ function countAvailable({ snapshots }: Gateway): Map<string, number> {
   const { pool, config } = snapshots.current
   const counts = new Map(config.catalog.entries.map(({ id }) => [id, 0]))
   for (const { model, state } of pool.list(config.catalog.entries)) {
-    // After its cooldown an account is on trial: the next request tries it. So it counts as usable.
+    // After its cooldown an account is on trial, so the next request tries it. Therefore it counts as usable.
     if (state === 'ready' || state === 'trial') counts.set(model, counts.get(model)! + 1)
   }
   return counts

@@ -1,9 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
 /*
- * All names from OpenTelemetry's conventions that we write. No other file contains one. The names for generative AI are
- * those of open-telemetry/semantic-conventions-genai as of November 2026, which is still in development and changes.
- * The names for HTTP are those of semantic-conventions 1.44.
+ * All names from OpenTelemetry's conventions that we write. They are in no other file. The names for generative AI are
+ * from open-telemetry/semantic-conventions-genai in November 2026. These conventions are in development and still
+ * change. The names for HTTP are those of semantic-conventions 1.44.
  */
 
 export const schemaUrl = 'https://opentelemetry.io/schemas/1.44.0'
@@ -37,7 +37,7 @@ export const genAi = {
   outputTokens: 'gen_ai.usage.output_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
   modality: 'gen_ai.token.modality',
-  /** A label of the histogram from before 2026. */
+  /** A label of `tokenUsage`, a histogram from before 2026. */
   tokenType: 'gen_ai.token.type',
 } as const
 
@@ -52,7 +52,7 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
   refused: 'content_filter',
 }
 
-/** The only operation that we report: a conversation, on any wire. */
+/** The only operation that we report. It is a conversation, on any wire. */
 export const chatOperation = 'chat'
 /** The value for the modality of tokens. No wire reports the modality for all of its counters. */
 export const unknownModality = 'unknown'
@@ -106,7 +106,7 @@ export const genAiMetrics = {
   cacheWrite: usage('cache_write.input_tokens', 'Input tokens that were written to a cache.'),
   output: usage('output_tokens', 'Output tokens, including reasoning.'),
   reasoning: usage('reasoning.output_tokens', 'Output tokens that were reasoning.'),
-  /** The histogram of 2025, for backends that still use it (`telemetry.genai: compat`). */
+  /** A histogram of the conventions of 2025, for backends that still use it (`telemetry.genai: compat`). */
   tokenUsage: {
     name: 'gen_ai.client.token.usage',
     type: 'histogram',

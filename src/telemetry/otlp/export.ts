@@ -2,7 +2,7 @@ import type { OtlpTarget } from '../../config/config.ts'
 import { fetchHttp } from '../../upstream/http-fetch.ts'
 
 /**
- * The most attempts to send a message, and the wait after the first one, in ms. A collector may ask for another wait.
+ * The most attempts to send a message, and the wait after the first attempt, in ms. A collector may name another wait.
  */
 const triesMax = 4
 const firstWaitMs = 500
@@ -18,8 +18,8 @@ type Shipment = {
 }
 
 /**
- * Sends a message to its collector. @returns undefined if the collector accepted it; otherwise the reason why it was
- * dropped, in our words
+ * Sends a message to its collector. @returns undefined if the collector accepted the message; otherwise the reason, in
+ * our words, why the message was dropped
  */
 export async function ship({ target, body, wait, isHurried, aborted }: Shipment): Promise<string | undefined> {
   for (let tries = 1; ; tries++) {
@@ -31,7 +31,7 @@ export async function ship({ target, body, wait, isHurried, aborted }: Shipment)
   }
 }
 
-/** The result of one attempt: accepted; to be retried, perhaps after a given time; or rejected for good. */
+/** The result of one attempt: accepted; to be retried, perhaps after `retryMs`; or refused, so that no retry helps. */
 type ExportResult = 'taken' | { retryMs: number | undefined } | { refused: string }
 
 /** Statuses after which a message is retried (OTLP/HTTP). */

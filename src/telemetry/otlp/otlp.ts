@@ -13,7 +13,7 @@ import { createGenAiFigures } from './gen-ai-figures.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
-/** The most requests in one message, and the most that one turn of the event loop encodes (in a quarter of a ms). */
+/** The most requests in one message, and the most that are encoded in one turn of the event loop (within 0.25 ms). */
 const messageMax = 256
 const turnMax = 16
 
@@ -102,7 +102,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     return writeTraceparent({ traceId: trace.id, spanId: tried.spanId, isSampled: trace.isSampled })
   }
 
-  /** Whether a request is exported. It is left out if the caller's trace header says that its trace is not sampled. */
+  /** Whether a request is exported. A request whose trace header says "not sampled" is left out. */
   function isSampled({ trace }: CallRecord): boolean {
     return trace === undefined || trace.isSampled
   }
@@ -145,7 +145,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     log('telemetry_lost', { signal, lost: count, why })
   }
 
-  /** Wraps a function so that it never runs twice at a time. If our code throws in it, only that message is lost. */
+  /** Wraps a function so that its calls never overlap. If a bug makes it throw, only the current message is lost. */
   function oneAtATime(act: () => Promise<void>): () => Promise<void> {
     let running: Promise<void> | undefined
     return () => {
@@ -226,7 +226,7 @@ export class SpanQueue<Item> {
   readonly #drop: (count: number) => void
   #items: Item[] = []
 
-  /** @param hurry called when many requests wait. @param drop receives the number of dropped requests */
+  /** @param hurry called when many requests wait. @param drop called with the number of dropped requests */
   constructor(max: number, hurry: () => void, drop: (count: number) => void) {
     this.#max = max
     this.#hurry = hurry

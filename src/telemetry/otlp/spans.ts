@@ -169,7 +169,7 @@ function chatAttributes(record: SpanSource, places: ServerNames, failure: string
     [genAi.responseModel, places.modelName(model, upstream)],
     [genAi.finishReasons, record.finishReason && arrayOf([finishWords[record.finishReason]])],
     [genAi.timeToFirstChunk, isStreamed ? (record.firstByteMs! - beforeMs) / 1_000 : undefined],
-    // The convention counts cached tokens as input. Our counters do not overlap, so the three are added.
+    // The convention counts cached tokens as input. Our three counters do not overlap, so they are added up.
     [genAi.inputTokens, usage && usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens],
     [genAi.cacheReadTokens, usage?.cacheReadTokens],
     [genAi.cacheWriteTokens, usage?.cacheWriteTokens],
