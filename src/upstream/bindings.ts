@@ -10,7 +10,7 @@ const slowMax = 2
 /** The account that answers a conversation. */
 type Binding = {
   readonly place: string
-  /** Whether another account sealed a part of the history, which only that account can open (ruling U13). */
+  /** Whether the history has a part that another account sealed. Only that account can open the part (ruling U13). */
   readonly isMixed: boolean
   readonly slow: number
 }
@@ -30,14 +30,15 @@ export class Bindings {
   readonly #kept = new Map<string, KeptBinding>()
   readonly #clockMs: () => number
 
-  /** @param clockMs monotonic */
+  /** Creates the memory. @param clockMs returns a monotonic time in ms */
   constructor(clockMs: () => number) {
     this.#clockMs = clockMs
   }
 
   /**
-   * @param lifeMs the life of the prompt cache. A conversation whose last request is older is not found, because no
-   * account has its cache any more. Undefined for no limit
+   * Finds the account of a conversation.
+   * @param lifeMs the life of the prompt cache; infinite by default. If the last request is older than this, no account
+   * has the cache any more, so the conversation is not found
    */
   find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
     const kept = this.#kept.get(conversation)
@@ -45,8 +46,9 @@ export class Bindings {
   }
 
   /**
-   * Notes which account answered. @param isUnsealed whether the request was sent without the items that another account
-   * had sealed @param isSlow whether the account is slow, and the first byte of this answer was slow too
+   * Notes which account answered.
+   * @param isUnsealed whether the request left out the items that other accounts had sealed
+   * @param isSlow whether the account is slow, and the first byte of this answer was slow too
    */
   answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean): void {
     const kept = this.#kept.get(conversation)
@@ -62,7 +64,7 @@ function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean,
   if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0, slow: Number(isSlow) }
   const isAway = kept.place !== place
   if (isAway && mayLeave(kept)) return { place, isMixed: true, misses: 0, slow: Number(isSlow) }
-  // The account cannot open items that others sealed while they answered the conversation.
+  // The conversation's account cannot open the items that other accounts sealed in their answers.
   kept.isMixed ||= isAway || isUnsealed
   kept.misses = isAway ? kept.misses + 1 : 0
   if (!isAway) kept.slow = isSlow ? kept.slow + 1 : 0

@@ -10,33 +10,33 @@ import type { CloudToken, SourceAround } from './clouds/sources.ts'
 import type { DialRoute } from './dial.ts'
 import type { CloudCredential, CredentialState, KeyReport, LiveKey } from './live-key.ts'
 
-/** The longest time for a renewal, and the shortest and longest wait before the next one after a failure, in ms. */
+/** The longest time for a renewal. After failures the wait grows from `retryMs` to `retryMaxMs`. All in ms. */
 const takeMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
 /**
- * A credential is renewed at this share of its life, or this many ms before its end if that is earlier. It is never
- * renewed before half of its life.
+ * A credential is renewed after `renewShare` of its life, or `renewBeforeMs` before its end if that is earlier. It is
+ * never renewed before half of its life.
  */
 const renewShare = 0.8
 const renewBeforeMs = 300_000
-/** A credential that does not expire is looked up again after this many ms, because its file may have changed. */
+/** After this time, in ms, a credential that does not expire is looked up again, because its file may have changed. */
 const lookAgainMs = 600_000
 
-/** The smallest difference between the clock of a cloud and ours that counts, in ms. */
+/** The smallest difference between a cloud's clock and our clock that counts, in ms. */
 const apartMinMs = 30_000
 
 /** The parts that the keyring gives to each key. */
 type CloudSurroundings = {
-  /** Monotonic. */
+  /** Returns a monotonic time in ms. */
   clockMs: () => number
   /** Unix milliseconds. */
   nowMs: () => number
   report: KeyReport
   label: string
   env: Readonly<Record<string, string | undefined>>
-  /** Its proxy and certificates are used for the endpoints that give credentials. */
+  /** The upstream whose proxy and certificates are used for the endpoints that give credentials. */
   upstream: Pick<Upstream, 'proxy' | 'ca'>
 }
 
@@ -64,7 +64,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   #failures = 0
   #trouble: string | undefined
   #running: AbortController | undefined
-  /** The provider has refused the credential. So the next credential counts as a new key for the account's health. */
+  /** Whether the provider refused the credential. Then the next one counts as a new key for the account's health. */
   #isRefused = false
   #aheadMs: number | undefined
   #upstream: CloudSurroundings['upstream']
@@ -206,7 +206,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     if (!isFirst && !isSame) this.#parts.report('info', 'key_renewed', { account: this.#parts.label })
   }
 
-  /** Logged once per distinct cause. */
+  /** Notes a failed renewal. It is logged once per distinct cause. */
   #fail(why: string): void {
     const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
     this.#dueMs = this.#parts.clockMs() + waitMs
@@ -232,7 +232,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   }
 
   #noteDate(date: string | undefined): void {
-    // A date is in whole seconds.
+    // The header has whole seconds only.
     const aheadMs = Math.round((Date.parse(date ?? '') - this.#parts.nowMs()) / 1_000) * 1_000
     if (Number.isNaN(aheadMs)) return
     const believedMs = Math.abs(aheadMs) < apartMinMs ? 0 : aheadMs
@@ -278,7 +278,7 @@ function wordsOf(token: CloudToken | undefined): string[] {
 }
 
 /**
- * Returns the route to an endpoint: through the upstream's proxy, or else through the environment's proxy. The
+ * Returns the route to an endpoint. It leads through the upstream's proxy, or else through the environment's proxy. The
  * certificates of the upstream are trusted besides the usual ones, because an endpoint is another host.
  */
 function routeTo(address: URL, { proxy, ca }: Pick<Upstream, 'proxy' | 'ca'>, env: SourceAround['env']): DialRoute {

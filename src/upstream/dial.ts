@@ -15,16 +15,16 @@ export interface Intake {
 /** A connection that is being opened. `destroy` gives it up; `settle` then gets the error. */
 export type Dialing = { destroy(error: Error): void }
 
-/** Called once, in a later turn: with a socket that is ready for a request, or with the reason why there is none. */
+/** Called once, in a later turn of the event loop, with a socket that is ready for a request, or with an error. */
 type SettleDial = (error: Error | undefined, socket?: Socket) => void
 
-/** Opens a connection. It sets no deadline: the caller destroys what takes too long. */
+/** Opens a connection. It sets no deadline, so the caller must destroy a dialing that takes too long. */
 export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 
 type Trust = {
   /** Certificates in PEM that are trusted instead of the usual ones, for the origin and for its proxy. */
   ca?: string | undefined
-  /** Whether the certificate must be that of `ca` itself, whatever its name and its issuer. */
+  /** Whether only the certificate `ca` itself is accepted, whatever its name and its issuer. */
   isPinned?: boolean
 }
 
@@ -48,11 +48,11 @@ export class ProxyRefusal extends Error {
 /** After this many ms without traffic, TCP keep-alive checks whether the peer is still there. */
 const keepAliveMs = 60_000
 /**
- * The most that is read from a connection at once, and in advance for a paused flight, in bytes. Node's default is 64
- * KiB. A paused reader keeps that memory (docs/decisions/0052-stopped-readers.md).
+ * The most that is read from a connection in one piece, in bytes. A paused flight keeps one such piece in memory, read
+ * in advance (docs/decisions/0052-stopped-readers.md). Node's default is 64 KiB.
  */
 const pieceBytesMax = 16_384
-/** All connections without TLS are read into this buffer: each piece is copied before the next one is read. */
+/** All connections without TLS are read into this buffer. Each piece is copied before the next piece is read. */
 const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
 /** A proxy's answer to CONNECT is a few lines. */
 const connectHeadBytesMax = 16_384
@@ -86,7 +86,7 @@ function connectHead({ hostname, port }: URL, proxy: URL): string {
   return `CONNECT ${place} HTTP/1.1\r\nhost: ${place}\r\n${proxyCredentials(proxy)}\r\n`
 }
 
-/** Opens a connection to a host, through the socket `through` if it is given. Without `intake` nothing is read. */
+/** Opens a connection to a host, through the socket `through` if there is one. Without `intake`, nothing is read. */
 type Hop = (intake: Intake | undefined, settle: SettleDial, through?: Socket) => Socket
 
 function createHop({ protocol, hostname, port }: URL, trust: Trust): Hop {
@@ -106,7 +106,7 @@ function plainHop(host: string, port: number): Hop {
   }
 }
 
-/** Only HTTP/1.1 is offered. The last session is resumed, which makes the handshake shorter. */
+/** Creates a TLS hop that offers only HTTP/1.1. It resumes the last session, which makes the handshake shorter. */
 function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
   const tls = process.getBuiltinModule('node:tls')
   const options = {
@@ -132,7 +132,7 @@ function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
 
 /**
  * Settles a dial once. Afterwards the socket does not refer to the caller, which holds a request's body.
- * @param intake receives what the socket reads, unless the socket was made with it
+ * @param intake receives what the socket reads; undefined if the socket has its intake already
  */
 function watchDial(socket: Socket, ready: 'connect' | 'secureConnect', settle: SettleDial, intake?: Intake): Socket {
   let waiting: SettleDial | undefined = settle
@@ -170,7 +170,7 @@ function createTunnel(toProxy: Hop, toOrigin: Hop, head: string): Dial {
   }
 }
 
-/** Asks for a tunnel on a connection to a proxy. A connection without one is destroyed. */
+/** Asks for a tunnel on a connection to a proxy. If the proxy makes no tunnel, the connection is destroyed. */
 function askTunnel(socket: Socket, head: string, settle: (error: Error | undefined) => void): void {
   let text = ''
   let informational = 0
@@ -194,13 +194,11 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
     }
   }
 
-  /**
-   * @returns whether there is a tunnel. A TLS client speaks first, so bytes after the head cannot come from a tunnel.
-   */
+  /** @returns whether there is a tunnel. There is none if bytes follow the head, because a TLS client speaks first. */
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {
-      // All these listeners are removed, because they refer to the caller, and with it to a request's body.
+      // All these listeners are removed, because they refer to the caller, which holds a request's body.
       socket.off('data', take).off('error', note).off('end', end).off('close', close).pause()
       settle(undefined)
       return true

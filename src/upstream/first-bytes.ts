@@ -3,13 +3,13 @@ export type AnswerForm = 'stream' | 'json'
 
 const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
 
-/** The usual time of an account is the median of its last times to first byte, at most this many (ruling Y25). */
+/** An account's usual time is the median of its last times to first byte, at most `timesMax` of them (ruling Y25). */
 const timesMax = 50
 /**
  * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
  */
 const timesAgeMs = 300_000
-/** The fewest answers for a usual time of an account, and of its pool. Fewer answers may all include connecting. */
+/** The fewest answers for a usual time, of an account and of its pool. Fewer answers might all include connecting. */
 const [ownMin, poolMin] = [3, 20]
 
 /** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
@@ -35,7 +35,7 @@ export type Wait = {
   readonly isTrial: boolean
 }
 
-/** The usual times to first byte of one model: of all its accounts together, and of each of them (ruling Y25). */
+/** The usual times to first byte of one model (ruling Y25). There is one for each account, and one for all together. */
 export class Usual {
   readonly #clockMs: () => number
   readonly #members: readonly FirstBytes[]
@@ -54,7 +54,7 @@ export class Usual {
     return Math.max(hangFloorMs[form], hangFactor * (this.#poolMs[form] ?? 0))
   }
 
-  /** Whether a time to first byte is slow for the pool. @param ms one such time, or the usual one of an account */
+  /** Whether a time to first byte is slow for the pool. @param ms a single time, or the usual time of an account */
   isSlow(form: AnswerForm, ms: number | undefined): boolean {
     const poolMs = this.#poolMs[form]
     return ms !== undefined && poolMs !== undefined && ms > Math.max(slowFactor * poolMs, poolMs + noiseMs)
@@ -79,7 +79,7 @@ export class Usual {
 
 /**
  * Measures how long one account lets requests for one model wait for their first byte. Two requests that hang put the
- * account on trial. One request at a time then tries it, until one of these gets its first byte (ruling Y25).
+ * account on trial. Then it gets one request at a time, until such a request gets its first byte (ruling Y25).
  */
 export class FirstBytes {
   /** The account's usual time by form, in ms; `Usual` keeps it up to date. */
@@ -94,7 +94,7 @@ export class FirstBytes {
   /** Requests without a first byte, by number, the oldest first. A Set is slower, because V8 would hash each object. */
   readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
   #lastId = 0
-  /** Requests that hung and then ended. A first byte that comes in time clears them. At most two of each form. */
+  /** Requests that hung and then ended, at most two of each form. A later first byte that comes in time clears them. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
   /** The forms on trial. `unproven`: the other form hangs, and no request of this form was answered since. */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
@@ -114,7 +114,7 @@ export class FirstBytes {
     return this.#triedMs === undefined ? 0 : Math.max(0, this.#triedMs + trialMs - this.#clockMs())
   }
 
-  /** A request is sent to the account. Report its end with `came`, `answered` or `left`. */
+  /** Notes that a request is sent to the account. Its end must be reported with `came`, `answered` or `left`. */
   enter(form: AnswerForm): Wait {
     const sinceMs = this.#clockMs()
     const isTrial = this.#trials.has(form)
@@ -124,7 +124,7 @@ export class FirstBytes {
     return wait
   }
 
-  /** The first byte of an answer came. @returns the time that it took, in ms */
+  /** Notes that the first byte of an answer came. @returns the time that it took, in ms */
   came(wait: Wait, usual: Usual): number {
     const { form, sinceMs } = wait
     const atMs = this.#clockMs()
@@ -137,7 +137,7 @@ export class FirstBytes {
     return ms
   }
 
-  /** The account reacted, even if with an error, so it does not hang. */
+  /** Notes that the account reacted, so it does not hang. An error is a reaction too. */
   answered(wait: Wait): void {
     const { id, form, isTrial } = wait
     this.#waiting[form].delete(id)
@@ -154,7 +154,7 @@ export class FirstBytes {
   }
 
   /**
-   * Puts the account on trial if requests hang there. @param mayTry whether the pool has another account in use
+   * Puts the account on trial if its requests hang. @param mayTry whether the pool has another account in use
    * @returns whether a trial began
    */
   judge(usual: Usual, mayTry: (form: AnswerForm) => boolean): boolean {
@@ -206,9 +206,7 @@ export class FirstBytes {
   }
 }
 
-/**
- * Returns the median; for an even number of values the lower one, so that the slower of two accounts can count as slow.
- */
+/** Returns the median, or the lower of two middle values, so that the slower of two accounts can count as slow. */
 function medianOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!
 }

@@ -24,7 +24,7 @@ export const hangingCause = 'upstream_hangs'
 /** A cooldown reported by another replica is ignored if it ends within this many ms of ours: it is our own, echoed. */
 const echoMs = 1_000
 
-/** A cooldown: its length, and its reason. */
+/** The length and the reason of a cooldown. */
 type Cooling = {
   forMs: number
   cause: string
@@ -54,7 +54,7 @@ export class Health {
   /** The number of cooldowns and new keys so far. The result of a request that began at a lower number is ignored. */
   #era = 0
   #keyVersion: number | undefined
-  /** Whether an operator has disabled the account. Everything known of its health stays. */
+  /** Whether an operator has disabled the account. What is known of the account's health is kept. */
   isDisabled = false
   readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
@@ -104,7 +104,7 @@ export class Health {
     return this.#untilMs !== undefined && this.#isHeard
   }
 
-  /** Lets the next request try the account at once. Its next cooldown is as short as a first one. */
+  /** Lets the next request try the account at once. If it fails, the cooldown is as short as a first cooldown. */
   tryNow(): void {
     this.#cooldowns = 0
     this.#trialSinceMs = undefined
@@ -122,7 +122,7 @@ export class Health {
     this.firstBytes.clear()
   }
 
-  /** A request is sent to the account. @returns the visit, with which its end is reported */
+  /** Notes that a request is sent to the account. @returns the visit, which must be passed to report its end */
   enter(): Visit {
     const isTrial = this.#untilMs !== undefined
     if (isTrial) this.#trialSinceMs = this.#clockMs()
@@ -145,7 +145,7 @@ export class Health {
    * Records a failed request.
    * @param mayCool whether the pool can do without the account after a temporary failure
    * @param retryAfterSeconds the wait that the upstream asked for
-   * @returns false if another request under way had failed there before, so that this failure does not count
+   * @returns false if the failure does not count, because another request that ran at the same time failed before it
    */
   failed(
     visit: Visit,
@@ -172,7 +172,7 @@ export class Health {
     }
     this.failures++
     if (cool === 'repeated' && ((!visit.isTrial && this.failures < repeatedFrom) || !mayCool())) {
-      // The account stays in use: it has not failed often enough, or the pool cannot do without it.
+      // The account stays in use, because it has not failed often enough, or the pool cannot do without it.
       this.#untilMs = undefined
       return true
     }
@@ -184,7 +184,7 @@ export class Health {
     return true
   }
 
-  /** Cools the account because another replica does. The longer of two waits counts. */
+  /** Cools the account because another replica cools it. The longer of the two waits counts. */
   hear({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
     const leftMs = this.#untilMs === undefined ? 0 : this.#untilMs - this.#clockMs()
     if (forMs <= Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) return
@@ -200,7 +200,7 @@ export class Health {
     this.#untilMs = this.#clockMs() + forMs
   }
 
-  /** The request is over and says nothing about the account's health. */
+  /** Notes that the request is over without a sign of the account's health. */
   left({ era, isTrial }: Visit): void {
     if (isTrial && era === this.#era) this.#trialSinceMs = undefined
   }
@@ -215,9 +215,9 @@ export class Health {
 export type Visit = { readonly era: number; readonly isTrial: boolean }
 
 /**
- * Whether one more account may cool for a temporary failure. At most half of the accounts of a model may, rounded down
- * (ruling U1). Disabled accounts do not count, and an account that was never tried counts as healthy.
- * @param others enabled accounts of the same model
+ * Whether one more account may cool for a temporary failure. Only half of a model's accounts, rounded down, may cool
+ * for such failures (ruling U1). Disabled accounts do not count. An account that was never tried counts as healthy.
+ * @param others the other accounts of the same model
  */
 export function maySpare(others: readonly (HealthState | undefined)[]): boolean {
   const on = others.filter((state) => state !== 'disabled')

@@ -2,18 +2,17 @@ import type { Config, Upstream } from '../config/config.ts'
 import { fixedKey } from './keyring.ts'
 import type { KeyFinder } from './live-key.ts'
 
-/** Shorter words are not secrets, and would match ordinary text (ruling U11). */
+/** The fewest characters of a secret. A shorter word would match ordinary text (ruling U11). */
 const charactersMin = 6
 
 /**
- * The words of each upstream that its configuration fixes. They are computed once, because every failed request needs
- * them.
+ * The words that an upstream's configuration fixes. They are computed once, because every failed request needs them.
  */
 const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly string[]>>()
 
 /**
  * Lists the words of the configuration that no client may read (ruling U11). They are the keys, header values and hosts
- * of an upstream, and its names for models unless clients may use them too. Only keys may be listed twice.
+ * of an upstream, and those of its names for models that clients may not use. Only keys may be listed twice.
  */
 export function hostingWords(
   { catalog }: Pick<Config, 'catalog'>,
@@ -22,7 +21,7 @@ export function hostingWords(
 ): readonly string[] {
   const ofUpstreams = fixedWords.getOrInsertComputed(catalog, () => new WeakMap())
   const fixed = ofUpstreams.getOrInsertComputed(upstream, () => findFixed(catalog, upstream))
-  // Keys are renewed under the same configuration.
+  // The keys are read each time, because a key may be renewed under the same configuration.
   const keys = upstream.accounts.flatMap((account) => keyOf(account).known)
   return [...keys.filter(isLong), ...fixed]
 }
@@ -38,14 +37,14 @@ function findFixed({ models, entries }: Config['catalog'], upstream: Upstream): 
 
 const isLong = ({ length }: string) => length >= charactersMin
 
-/** A host, and its first label unless that is an ordinary word: machines in one network use the label alone. */
+/** Returns a host, and its first label unless that is an ordinary word. Machines in one network use the label alone. */
 function hostsOf(url: string): string[] {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const [label = ''] = host.split('.')
   return isTelling(label) ? [host, label] : [host]
 }
 
-/** The parts of configured paths that are not ordinary words (a project, a deployment), and the values of a fixed query. */
+/** Returns the parts of configured paths that are not ordinary words (a project, a deployment), and values of fixed queries. */
 function pathWords({ endpoints }: Upstream): string[] {
   return Object.values(endpoints)
     .flat()

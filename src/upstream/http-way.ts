@@ -55,7 +55,7 @@ export class HttpWay implements ConnectionHost {
   readonly terms: ConnectionTerms
   readonly #place: WayPlace
   readonly isForwarded: boolean
-  /** The part of a target before its path: the origin, if requests are forwarded. */
+  /** The part of a target before its path. If requests are forwarded, it is the origin. */
   readonly #beforePath: string
   /** The lines that are the same in the head of every request, with their line ends. */
   readonly #fixedLines: string
@@ -69,7 +69,7 @@ export class HttpWay implements ConnectionHost {
   #leaving = 0
   /**
    * The number and time of the last turn of the event loop in which this way sent requests. `#readToMs` is the time of
-   * the turn before that one. All bytes that had come by `#readToMs` have been read.
+   * the earlier turn with requests. All bytes that had come by `#readToMs` have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
@@ -259,7 +259,8 @@ function leaveAll(): void {
 }
 
 /**
- * Inserts a connection into the list sorted by the end of rest, after equal ones. Nearly always it becomes the last.
+ * Inserts a connection into the list, which is sorted by the end of rest. It follows connections with an equal end.
+ * Nearly always it becomes the last in the list.
  */
 function insertByRest(list: WayConnection[], connection: WayConnection): void {
   let [low, high] = [0, list.length]
@@ -282,7 +283,7 @@ function cut(): Error {
 
 /** Passes on the bytes of a connection. It outlives the request for which the connection is opened. */
 class ConnectionIntake implements Intake {
-  /** Set before anything is read. */
+  /** The connection is set before anything is read. */
   connection: WayConnection | undefined
 
   take(bytes: Buffer, isShared: boolean): void {

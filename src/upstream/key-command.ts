@@ -7,15 +7,15 @@ const outputBytesMax = 65_536
 const lingerMs = 1_000
 
 /**
- * The result of a command: its output, or the reason why there is none, in words of the log.
- * @property said the last line of its error output, if that was asked for
+ * The result of a command: its output, or the reason, in words of the log, why it has no output.
+ * @property said the last line of its error output, if the caller asked for it
  */
 export type CommandEnd = ({ text: string } | { why: string }) & { said?: string }
 
 /**
- * Runs a program without a shell and returns its output. It gets its own process group. So children that keep its
- * output open are ended too, by `stop` or soon after the program ends. Its error output may hold secrets, so it is read
- * only on request.
+ * Runs a program without a shell and returns its output. The program gets its own process group. So children that keep
+ * its output open are ended too, by `stop` or soon after the program ends. The error output may hold secrets, so it is
+ * read only on request.
  * @param onEnd called once, unless the command was stopped
  */
 export function runCommand(
@@ -98,7 +98,7 @@ const saidMax = 200
 
 /**
  * Returns the last line that is not empty, without control characters and without words that may be keys. A line of one
- * word is left out: the word may be the key, on the wrong output.
+ * word is left out, because a command may print the key to the wrong output.
  */
 function lastLineOf(text: string): string {
   const lines = text.split(/[\r\n]+/).map((line) => line.replaceAll(/\p{C}/gu, ' ').trim())

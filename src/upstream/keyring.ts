@@ -8,12 +8,12 @@ import type { KeyFinder, KeyReport, LiveKey } from './live-key.ts'
 /** The time between two looks at a key file, in ms. */
 const lookEveryMs = 1_000
 
-/** The longest time for a command, and the shortest and longest wait before it runs again after a failure, in ms. */
+/** The longest time for a command. After failures the wait grows from `retryMs` to `retryMaxMs`. All in ms. */
 const commandMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
-/** The most retired keys that are remembered. Reloads retire fewer while a request runs. */
+/** The most retired keys that are remembered. While a request runs, reloads retire fewer keys than this. */
 const retiredMax = 1_000
 
 export type Keyring = ReturnType<typeof createKeyring>
@@ -48,7 +48,7 @@ export function createKeyring(
     },
     /** Watches the key sources of these upstreams, and no others. Takes the keys that the configuration has read. */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
-    /** Like `adopt`, but the keys stay as they are. Commands that run for other upstreams end. */
+    /** Like `adopt`, but takes no values from the configuration. Commands that run for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
     /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
@@ -64,7 +64,7 @@ export function createKeyring(
     },
   }
 
-  /** The keys of the newest configuration, with the values that it has read. */
+  /** Returns the keys of the newest configuration, and gives them the values that the configuration has read. */
   function readAll(upstreams: Iterable<Upstream>): OwnedKey[] {
     return findAll(upstreams).map(({ key, account }) => {
       if (key instanceof RenewedKey) key.take(account.key)
@@ -77,7 +77,7 @@ export function createKeyring(
     return [...upstreams].flatMap((upstream) =>
       upstream.accounts.flatMap((account) => {
         const key = find(account, upstream)
-        // If several upstreams have one source, it uses the proxy and certificates of the first.
+        // If several upstreams have the same source, the source uses the proxy and certificates of the first.
         if (key instanceof CloudKey && !seen.has(key)) key.follow(upstream)
         if (key) seen.add(key)
         return key ? { key, account } : []
@@ -193,7 +193,7 @@ abstract class RenewedKey implements LiveKey {
     if (value) this.#set(value)
   }
 
-  /** @param tell makes the cause for the log from a mistake. @returns whether the text is a valid key */
+  /** Takes a key. @param tell makes the cause for the log from a mistake @returns whether the text is a valid key */
   protected takeText(text: string, tell = (mistake: string) => mistake): boolean {
     const value = text.trim()
     const mistake = keyMistake(value)
@@ -266,7 +266,7 @@ class FileKey extends RenewedKey {
     const { mtimeNs, ctimeNs, ino, size } = await stat(this.#path, { bigint: true })
     const seen = `${mtimeNs} ${ctimeNs} ${ino} ${size}`
     if (seen === this.#seen) return
-    // A file that changes during the read gets other times, so that it is read again.
+    // The times were read before the file. If it changes during its read, the next look finds other times.
     this.takeText(await readFile(this.#path, 'utf8'))
     this.#seen = seen
   }
@@ -277,7 +277,7 @@ class CommandKey extends RenewedKey {
   readonly first: Promise<void>
   readonly #command: readonly string[]
   #lifetimeMs: number
-  /** Time at which the command gave the current key. */
+  /** The time at which the command printed the current key. */
   #toldMs = Number.NEGATIVE_INFINITY
   #dueMs = Number.NEGATIVE_INFINITY
   #startedMs = Number.NEGATIVE_INFINITY
@@ -312,7 +312,7 @@ class CommandKey extends RenewedKey {
     }
   }
 
-  /** A shorter lifetime counts for the current key too; a longer one only for the next key. */
+  /** A shorter lifetime applies to the current key too. A longer lifetime applies only to the next key. */
   override follow(renewal: KeyRenewal): void {
     if (!('command' in renewal) || renewal.lifetimeMs === this.#lifetimeMs) return
     this.#lifetimeMs = renewal.lifetimeMs

@@ -22,9 +22,10 @@ export interface CloudCredential {
   /** Whether a renewal is under way. */
   readonly isRenewing: boolean
   /**
-   * Fetches a new credential, because the provider refused this one as expired, or its signature because of the time.
-   * If the provider's date shows that our clock is wrong, only the clock is corrected.
-   * @param date of the provider's answer
+   * Fetches a new credential, because the provider refused this one. The refusal said that the credential has expired,
+   * or that its signature has a wrong time. If the provider's date shows that our clock is wrong, only the clock is
+   * corrected.
+   * @param date the date of the provider's answer
    */
   renew(date: string | undefined): void
   /**

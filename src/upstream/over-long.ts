@@ -12,8 +12,8 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 type Wording = {
   pattern: RegExp
   /**
-   * Patterns for numbers outside the match. The number that `before` finds in the text before the match comes first.
-   * The number that `behind` finds after the match comes last.
+   * Patterns for numbers that `pattern` does not match. The number that `before` finds in the text before the match
+   * comes first. The number that `behind` finds after the match comes last.
    */
   before?: RegExp
   behind?: RegExp
@@ -92,7 +92,8 @@ export function isOverLongCode(code: string | undefined): boolean {
 }
 
 /**
- * Returns the client's text for an over-long prompt, found by its words, or by its code; undefined for other refusals.
+ * Returns our text for a prompt that is too long, found by the refusal's words or code. Returns undefined for other
+ * refusals.
  */
 export function readOverLong(text: string, code: string | undefined): { told: string; isKnown: boolean } | undefined {
   for (const { pattern, before, behind, isKnown = false, say } of wordings) {

@@ -22,7 +22,7 @@ const machineHosts = new Set(['169.254.169.254', '[fd00:ec2::254]'])
 const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]'])
 const silentMachine = 'in a container the hop limit of the instance must be 2'
 
-/** The sources in the order of AWS's own tools (botocore 1.44.8, `credentials.py`); the settings of the account come first. */
+/** The sources in the order of AWS's own tools (botocore 1.44.8, `credentials.py`), but the account's settings come first. */
 const awsSources: readonly CloudSource<AwsAccount>[] = [
   {
     name: 'profile',
@@ -241,7 +241,7 @@ async function takeDefault(region: string, around: SourceAround): Promise<CloudT
 
 type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
 
-/** Takes the credentials of a profile: by a role, from its keys, or by a command, in the order of AWS's own tools. */
+/** Takes the credentials of a profile by a role, from its keys, or by a command, in the order of AWS's own tools. */
 async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudToken> {
   const { profiles, around, seen } = walk
   const profile = profiles.get(name)
@@ -251,7 +251,7 @@ async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudTok
   )
   const role = profile.get('role_arn')
   const hasKeys = id !== undefined && secret !== undefined
-  // A profile may be the source of its own role.
+  // A profile may name itself as the source of its role. Then its own keys are taken.
   if (role !== undefined && !(seen.includes(name) && hasKeys)) return resolveRole(name, role, profile, walk)
   const source = `profile ${name}`
   if (hasKeys) return { use: { id, secret, ...(token && { token }) }, source, identity: id, lifeMs: undefined }

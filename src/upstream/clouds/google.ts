@@ -51,7 +51,7 @@ export async function takeGoogle({ credentialsFile }: GoogleAccount, around: Sou
   return { ...token, use: { ...token.use, headers: [['x-goog-user-project', project]] } }
 }
 
-/** Takes a token for a signed assertion (RFC 7523). */
+/** Exchanges a signed assertion for a token (RFC 7523). */
 async function takeServiceAccount(said: CredentialsFile, around: SourceAround): Promise<CloudToken> {
   const where = 'the file of the service account'
   const account = readMembers(JSON.stringify(said), where, ['client_email', 'private_key', 'token_uri'])

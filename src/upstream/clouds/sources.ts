@@ -21,7 +21,10 @@ export type CloudSource<Settings> = {
   name: string
   /** Whether the settings or the environment name the source. The first source that applies is asked. */
   applies(settings: Settings, around: SourceAround): boolean
-  /** @returns undefined if the source has no credential: the next one is asked. @throws Error in words for operators, without a secret */
+  /**
+   * @returns undefined if the source has no credential; then the next source is asked. @throws Error for operators, without a
+   * secret
+   */
   take(settings: Settings, around: SourceAround): Promise<CloudToken | undefined>
 }
 
@@ -37,7 +40,9 @@ export type SourceAround = {
   signal: AbortSignal
 }
 
-/** Hosts to which plain HTTP may go besides loopback: metadata services. `link` stands for all link-local addresses. */
+/**
+ * Hosts of metadata services. Only these and loopback may be asked over plain HTTP. `link` is every link-local address.
+ */
 type MetadataHosts = ReadonlySet<string> | 'link'
 
 type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
@@ -55,8 +60,8 @@ class SourceRefusal extends Error {
 }
 
 /**
- * The time limit of an endpoint, in ms. A metadata service is near or absent: its limit is short, and it is asked
- * twice.
+ * The time limit of an endpoint, in ms. The limit of a metadata service is short, because it is either near or absent.
+ * It is asked twice.
  */
 const askMs = 10_000
 const metadataMs = 1_000
@@ -127,7 +132,7 @@ function codeOf(text: string): string {
   return code === undefined ? '' : ` ${code}`
 }
 
-/** Reads a file of a source. @param what names it for operators @throws Error with the path and the cause */
+/** Reads a file of a source. @param what the file's name for operators @throws Error with the path and the cause */
 export async function readSource(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
@@ -152,7 +157,9 @@ export function runSource({ signal }: SourceAround, command: readonly string[]):
   })
 }
 
-/** Reads JSON with the texts that are needed. @param where names it for operators. @throws Error with the first missing member */
+/**
+ * Reads JSON in which `names` must be texts. @param where its name for operators @throws Error with the first missing member
+ */
 export function readMembers<Name extends string>(
   text: string,
   where: string,
@@ -172,7 +179,7 @@ export function readMembers<Name extends string>(
 /**
  * Returns the time until a credential expires, in ms.
  * @param end the time of expiry, as text
- * @throws Error if it is not a time
+ * @throws Error if the text is not a time
  */
 export function lifeUntil(end: unknown, { nowMs }: SourceAround, where: string): number | undefined {
   if (end === undefined || end === null || end === '') return undefined
@@ -196,7 +203,7 @@ export function readOAuth(text: string, where: string): { bearer: string; lifeMs
   return { bearer: answer.access_token, lifeMs: seconds * 1_000 }
 }
 
-/** Asks the first source that applies and has a credential. @returns undefined if no source has one */
+/** Asks the first source that applies and has a credential. @returns undefined if no source has a credential */
 export async function takeFirst<Settings>(
   sources: readonly CloudSource<Settings>[],
   settings: Settings,
