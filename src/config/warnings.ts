@@ -171,7 +171,10 @@ function isPrivate(hostname: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
 
-/** Warns of prices that are probably per token, as in LiteLLM, and of cache reads dearer than input (NEW-8). */
+/**
+ * Warns of prices that are probably per token, as in LiteLLM. Also warns if reading from a cache costs more than input
+ * (NEW-8).
+ */
 function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined): ConfigWarning[] {
   if (prices === undefined || typeof prices === 'bigint') return []
   const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => ratesOf(row, [...at, ...path.slice(1)]))
@@ -250,7 +253,10 @@ function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
   return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
 }
 
-/** Warns of telemetry that is sent to a collector's gRPC port, and of webhooks in plain text over the internet. */
+/**
+ * Warns of an endpoint for telemetry that has a collector's gRPC port. Also warns of webhooks that are sent in plain
+ * text over the internet.
+ */
 function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   const { otlp } = telemetry
   const isGrpc = otlp !== undefined && new URL(otlp.endpoint).port === '4317'
@@ -296,7 +302,7 @@ const longWrites = [
   { kind: 'cache_write_12h', beside: 'cache_write', time: 'twelve hours', costs: '2.5 times the input' },
 ] as const
 
-/** Gives one warning for all models that allow calls of the provider's tools but have no price for them (C11). */
+/** Gives one warning for all models that allow calls of the provider's tools but have no price for such calls (C11). */
 function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
   const silent = modelsOf(catalog).flatMap(({ entry, index }) =>
     isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],

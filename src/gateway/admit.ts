@@ -18,8 +18,8 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * Finds the key of a request (spec 5, rulings R4, R7, R16). A request with a known key is never throttled here, only
- * failing requests are.
+ * Finds the key of a request (spec 5, rulings R4, R7, R16). A request with a known key is never throttled here. Only
+ * failing requests are throttled.
  * @throws GatewayError 401, 429; 500 if the key is not in memory and the store does not answer (ruling C5). A 500 does
  * not count as a failing request.
  */
@@ -96,8 +96,8 @@ export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Pr
 }
 
 /**
- * Holds the estimated cost of the answer (ruling C2): sets this credit aside and records it. For a fallback chain, this
- * is the cost at its dearest model (ruling Y23).
+ * Holds the estimated cost of the answer, which means that this credit is set aside and recorded (ruling C2). For a
+ * fallback chain, the cost at its dearest model is held (ruling Y23).
  * @returns a function that releases the hold. @throws GatewayError 402, 429, 500
  */
 export async function takeHold(
@@ -226,7 +226,10 @@ function isHeld(spender: string, { budget, leftNanos }: OfBudget, whose: 'its' |
 
 type OfBudget = Extract<AdmissionRefusal, { budget: Budget }>
 
-/** Names the key, not the account: the budget is the key's, and the account may still have credit (ruling R15). */
+/**
+ * Names the key and not the account, because the budget belongs to the key. The account may still have credit (ruling
+ * R15).
+ */
 function nameOf({ label, prefix }: ApiKey): string {
   return label === undefined ? `The API key ${prefix}…` : `The API key "${label}" (${prefix}…)`
 }
@@ -253,7 +256,7 @@ function renewal({ per }: Budget, renewsMs: number | undefined): string {
 /** The figures of an account that the headers of a response show (ruling R13). */
 export type ToldStanding = {
   window: WindowFigures | undefined
-  /** Credits as a decimal text: the settled balance, without deducting holds. */
+  /** The settled balance in credits, as a decimal text. Holds are not deducted. */
   balance: string
 }
 

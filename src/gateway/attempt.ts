@@ -83,7 +83,7 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
 
 /**
  * One try at one upstream account. It receives the head of the response, the bytes, and then the end or a fault.
- * Silence is measured from the start of this try. An attempt knows no client and no bill: it decodes the bytes by the
+ * Silence is measured from the start of this try. An attempt knows neither client nor bill. It decodes the bytes by the
  * model's wire and reports to its listener.
  */
 export class Attempt implements UpstreamListener, Ticking, Held, Listed {
@@ -114,7 +114,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #bytes = 0
   /** Whether the text of a refusal is still compressed, so that it cannot be read. */
   #isPacked = false
-  /** Whether the first bytes have shown the form of the answer: a stream or one body (ruling Y1). */
+  /** Whether the first bytes have shown if the answer is a stream or one body (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
   /** The AWS exception that the head of a refusal names. */
@@ -429,7 +429,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     } else if (isSilent || isStuck) this.#takeSilence()
   }
 
-  /** Ends an answer that breaks off: it is complete if its own events show that (ruling T19), or else it is cut. */
+  /**
+   * Ends an answer that breaks off. The answer is complete if its own events show that (ruling T19); otherwise it is
+   * cut.
+   */
   #breakOff(cause: string): void {
     if (!this.endByEvidence()) this.#fail({ kind: 'truncated', text: '' }, cause)
   }

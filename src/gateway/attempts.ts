@@ -36,9 +36,9 @@ export type AttemptsParts = {
 }
 
 /**
- * The upstream's side of one request: attempts one after the other, until one answers (rulings U1, U2). This class
- * keeps the request as long as it may have to be sent again, and records each attempt. Attempts report to the listener
- * directly.
+ * The upstream's side of one request. It makes one attempt after the other, until an upstream answers (rulings U1, U2).
+ * This class keeps the request as long as it may have to be sent again, and records each attempt. Attempts report to
+ * the listener directly.
  */
 export class Attempts {
   readonly #parts: AttemptsParts
@@ -142,7 +142,7 @@ export class Attempts {
   forget(): void {
     this.#isForgotten = true
     this.#exchangeFor = undefined
-    // If this was not the only attempt, the socket of an earlier one may still use the body.
+    // If this was not the only attempt, the socket of an earlier attempt may still use the body.
     const isOnly = this.#attemptsBefore + this.#failover.attempts === 1
     this.exchange.forget(isOnly && this.newest?.isSent === true)
     this.#parts.share.release()

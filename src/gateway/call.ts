@@ -9,7 +9,7 @@ import type { BodyShare } from './fairness/places.ts'
 export interface Call {
   readonly requestId: string
   readonly wire: ClientWire
-  /** The peer's address, or the one that a trusted proxy reports (ruling R4). */
+  /** The peer's address, or the address that a trusted proxy reports (ruling R4). */
   readonly ip: string
   /** Whether the client has left. Bytes written after that are lost. */
   readonly isGone: boolean

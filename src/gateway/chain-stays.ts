@@ -31,7 +31,7 @@ export class ChainStays {
   }
 }
 
-/** The most conversations that are remembered; the one that was answered longest ago is forgotten first. */
+/** The most conversations that are remembered. The conversation that was answered longest ago is forgotten first. */
 const staysMax = 100_000
 
 /** The entry with which a conversation stays. @property cause why the conversation left the first entry */

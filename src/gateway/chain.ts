@@ -61,7 +61,10 @@ export class ChainWalk {
     return this.#further.reduce((most, { holdNanos }) => (holdNanos > most ? holdNanos : most), 0n)
   }
 
-  /** All entries asked so far have failed. @returns the error of the first one, with the shortest wait of all */
+  /**
+   * Handles the case that all entries asked so far have failed. @returns the first entry's error, with the shortest
+   * wait
+   */
   failed(failed: FailedEntry): FailedEntry {
     const wait = failed.failure.retryAfterSeconds
     this.#first ??= failed
@@ -71,7 +74,7 @@ export class ChainWalk {
   }
 
   /**
-   * Chooses the next entry after one has failed, and records the hop.
+   * Chooses the next entry after an entry has failed, and records the hop.
    * @returns undefined if the operator declared no fallback for the cause, or no entry is left
    */
   next(from: Model, cause: PassedOverFor | undefined): EntryChoice | undefined {
@@ -85,7 +88,8 @@ export class ChainWalk {
   }
 
   /**
-   * Notes that an entry has begun to answer. Unless it is the first one, the conversation stays with it for a while.
+   * Notes that an entry has begun to answer. If this is a later entry of the chain, the conversation stays with it for
+   * a while.
    */
   answered({ entryId, profile }: Model): void {
     const { fellBack } = this.#record

@@ -68,10 +68,10 @@ export type DeliveryParts = AttemptsParts & {
 }
 
 /**
- * The client's side of one request: it shows the client what the attempts bring, and ends exactly once. Every end goes
- * through `#over`, and through `#settle` before that if there is something to bill (reliability §1.1). Every entry
+ * The client's side of one request. It shows the client what the attempts bring, and ends exactly once. Every end goes
+ * through `#over`, and before that through `#settle` if there is something to bill (reliability §1.1). Every entry
  * point catches exceptions, so that a bug ends this request and no other (faults F-P7). This class catches exceptions
- * in calls from the client and from the ticker. `Attempt` catches those in calls from the upstream.
+ * in calls from the client and from the ticker. `Attempt` catches exceptions in calls from the upstream.
  */
 export class Delivery implements AttemptListener, CallListener, Ticking, Recorded, Listed {
   /** The index of this delivery in its `Roster`. */
@@ -131,8 +131,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (relay.state === 'stopped') this.#stop(relay, text)
     else if (relay.state === 'failed' && this.#readingOn?.isAnswered) this.#endReading()
     else if (relay.state === 'failed') {
-      // Text before the fault is shown first, even if both came in one piece. The stream has then begun (translation
-      // 4.1).
+      // Text before the fault is shown first, even if text and fault came in one piece. The stream has then begun
+      // (translation 4.1).
       this.#show(text, relay.hasShown)
       this.#takeFailure(failureOf(relay.fault!, 'upstream_error_event'))
     } else this.#show(text, relay.hasShown)
@@ -159,7 +159,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (!this.#isEnding()) this.#takeFailure(failure)
   }
 
-  /** Handles a failed attempt. Another one follows if the client has seen nothing; else the client gets an error (ruling U1). */
+  /**
+   * Handles a failed attempt. Another attempt follows if the client has seen nothing. Otherwise the client gets an
+   * error (ruling U1).
+   */
   #takeFailure(failure: Failure): void {
     const isSeen = this.#state !== 'held' || this.#readingOn !== undefined
     if (!isSeen) {
@@ -209,7 +212,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (!this.#isEnding()) this.#contain(() => this.#checkDeadlines(nowMs))
   }
 
-  /** The process ends: an answer that is not complete is cut and billed (reliability §7). */
+  /** Called when the process ends. An answer that is not complete is cut and billed (reliability §7). */
   shutDown(): void {
     this.#contain(() => {
       if (this.#isEnding()) return

@@ -98,7 +98,7 @@ export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped
 }
 
-/** The part of an exchange that takes memory: the request body, kept while it may have to be sent. */
+/** The part of an exchange that takes memory. It has the request body, which is kept while it may have to be sent. */
 export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
@@ -133,7 +133,7 @@ export class Outgoing {
     return this.#body?.buffer === bytes.buffer
   }
 
-  /** Removes items that only one provider account can open (ruling U13). @returns false if there are none */
+  /** Removes items that only one provider account can open (ruling U13). @returns false if there are no such items */
   unseal(): boolean {
     const rest = this.#body && this.#sealing?.remove(this.#body)
     if (rest === undefined) return false
@@ -233,7 +233,7 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
  */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
-/** The exchange within one wire: the bytes of request and answer pass with few edits (rulings P1, P2). */
+/** Makes the exchange within one wire. The bytes of request and answer pass with few edits (rulings P1, P2). */
 export function exchangeNatively({ gateway, call, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
   const { native, model: source } = wires[call.wire]
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
@@ -301,7 +301,10 @@ function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream
 const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
 
-/** The exchange between two wires: the request goes from the client's wire to the model's wire, and the answer back. */
+/**
+ * Makes the exchange between two wires. It translates the request to the model's wire, and the answer to the client's
+ * wire.
+ */
 export function translate({ gateway, call, accountId, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
   const { client } = wires[call.wire]
   const { model: source } = wires[model.wire]

@@ -67,7 +67,10 @@ export type Gateway = {
   scopeKey(accountId: string, key: string): string
 }
 
-/** An object with deadlines. The one ticker of the process checks them, so that no request has timers of its own. */
+/**
+ * An object with deadlines. A single ticker of the process checks the deadlines of all such objects, so that no request
+ * has timers of its own.
+ */
 export interface Ticking {
   /** Checks every deadline. @param nowMs monotonic */
   tick(nowMs: number): void

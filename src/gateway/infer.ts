@@ -33,7 +33,7 @@ import type { CallRecord } from './record.ts'
 
 /**
  * Handles one inference request to its end, under the configuration that is in force when it arrives (U14).
- * @param payer the key that pays for an operator's request from the playground, which comes without a key (operate §4)
+ * @param payer the key that pays if an operator sends the request from the playground without a key (operate §4)
  */
 export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: ApiKey): Promise<void> {
   const { snapshot, release } = gateway.snapshots.take()
@@ -68,7 +68,7 @@ async function walk(
     const { model, affinity, likeness, asking, chain } = asked
     const release = await takeHold(config, key, entered, asked, record)
     if (chain) chain.release = release
-    // The body for the model exists. The client's body is needed again only if another target needs a different one.
+    // The body for the model exists. The client's body is needed again only if another target needs a different body.
     if (asking.exchangeFor === undefined && chain === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = {
       gateway,

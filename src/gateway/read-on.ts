@@ -177,8 +177,8 @@ export class Pace {
   }
 
   /**
-   * Estimates the reasoning tokens that the stream does not show: the reasoning time, multiplied by the token rate of
-   * the answer. The rate may be measured while reading on.
+   * Estimates the reasoning tokens that the stream does not show. The estimate is the reasoning time, multiplied by the
+   * token rate of the answer. The rate may be measured while reading on.
    * @param isAsked whether the model was asked to reason; if not, only time that the stream marks counts (ruling Y7)
    * @returns 0 if no word of the answer came, because there is no rate then
    */

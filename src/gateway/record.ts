@@ -15,7 +15,7 @@ type Trace = {
   readonly isSampled: boolean
 }
 
-/** A step from one entry of a fallback chain to a later one. Both are given by their ids. */
+/** A step from one entry of a fallback chain to a later entry. `from` and `to` are the ids of the entries. */
 type ChainHop = { from: string; to: string; cause: PassedOverFor }
 
 /** One try at one upstream account for logs and reports: names, fixed words and times. */
@@ -40,8 +40,8 @@ export type Try = {
 
 /**
  * Why no attempt followed the last failure (ruling U1). `seen`: the client had seen a part of the answer. `final`: no
- * other target would do better, or the request's body was freed from memory. `attempts`: three were made. `budget`: the
- * next target's budget of retries is used up. `nobody`: no target is left.
+ * other target would do better, or the request's body was freed from memory. `attempts`: the maximum was made.
+ * `budget`: the next target's budget of retries is used up. `nobody`: no target is left.
  */
 export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 
@@ -177,8 +177,8 @@ const isFailure: Partial<Record<RequestOutcome, boolean>> = {
 }
 
 /**
- * The last answers of a model, or of one upstream account that serves the model. A bit for each is 1 if the answer
- * failed.
+ * The last answers of a model, or of one upstream account that serves the model. Each answer is a bit, which is 1 if
+ * the answer failed.
  */
 type AnswerBits = { bits: number; count: number }
 
@@ -204,7 +204,7 @@ export class LastAnswers {
       const after = tries[at + 1]
       // Tries in a row at the same account count as one answer.
       if (after && after.upstream === upstream && after.account === account) continue
-      // An attempt counts as failed if another one followed it.
+      // An attempt counts as failed if another attempt followed it.
       const isBad = at < tries.length - 1 || hasFailed
       if (isBad !== undefined) add(answers, keyOf(upstream, account), isBad)
     }

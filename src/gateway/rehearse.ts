@@ -160,7 +160,7 @@ function keyOf({ key }: UpstreamAccount): LiveKey {
 
 type RehearsalStage = ReturnType<typeof openStage>
 
-/** Stands in for client, upstream and ledger: each keeps what it gets, and the upstream answers immediately. */
+/** Stands in for client, upstream and ledger. Each of them keeps what it gets, and the upstream answers immediately. */
 function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
   let status = 0
   let contentType = ''

@@ -201,8 +201,8 @@ const undated = /(?:-latest|-0|:[a-z]+)$/
 
 /**
  * Whether an answer with this model name comes from the requested model (ruling Y13). It does if the name equals the
- * upstream's name for the model. Case does not matter, nor a vendor or a path before either name. One name may lack the
- * edition, but two different editions are two models. Names that the profile lists are accepted too.
+ * upstream's name for the model. Case does not matter. Either name may have a vendor or a path before it. One name may
+ * lack the edition, but two different editions are two models. Names that the profile lists are accepted too.
  */
 export function isAnsweredBy(name: string, served: Pick<Serving, 'upstreamModel' | 'profile'>): boolean {
   if (name === served.upstreamModel) return true

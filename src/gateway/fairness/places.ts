@@ -43,7 +43,8 @@ export class Readers {
 const countsAtOnceMax = 2
 
 /**
- * The allowance for counting tokens while paid requests are served: body bytes a second, and the most bytes saved up.
+ * The allowance for counting tokens while paid requests are served. It grows by this many bytes of bodies a second, up
+ * to the maximum.
  */
 const bytesPerSecond = 2 * 1_048_576
 const bytesAtOnce = 5 * 1_048_576
@@ -83,7 +84,7 @@ export function createCounting(clockMs: () => number, isServing: () => boolean) 
 const shareOfAccount = 0.25
 
 /**
- * Counts the bytes of request bodies that the process holds: those still being read, and those that may have to be sent
+ * Counts the bytes of request bodies that the process holds, because they are still being read or may have to be sent
  * again (ruling R18). Without a limit, slow clients could fill the memory with bodies that never end.
  */
 export class Bodies {

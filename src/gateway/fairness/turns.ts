@@ -10,7 +10,7 @@ export const heavyBytes = 262_144
 const restMaxMs = 50
 
 /**
- * The use of an account (requests, weighted by size) is summed over this window and the one before. The account with
+ * The use of an account (requests, weighted by size) is summed over this window and the previous one. The account with
  * the least use comes first.
  */
 const windowMs = 1_000
@@ -39,9 +39,8 @@ export type Turns = ReturnType<typeof createTurns>
 /**
  * Decides which request begins when not all can begin at once (decision 0020). A request is read, checked and
  * translated in one piece, during which nothing else runs. Many such pieces in one turn of the event loop would delay
- * all answers. So requests are begun for only `budgetMs` in a turn, and the rest waits. Among the waiting requests,
- * those of the account that used least in the last seconds come first. While the loop is idle, a turn costs only a look
- * at the clock.
+ * all answers. So requests are begun for only `budgetMs` in a turn, and the rest waits. Of the waiting requests, those
+ * of the account with the least recent use come first. While the loop is idle, a turn costs only a look at the clock.
  */
 export function createTurns({ clockMs, soon, after }: TurnParts) {
   /** When this turn of the loop began its first request; undefined if it has begun none. */
@@ -101,7 +100,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     heavyStartMs = undefined
   }
 
-  /** Makes sure that a waiting request begins: in the next turn, or when the pause after a heavy request is over. */
+  /** Makes sure that a waiting request begins in the next turn, or after the pause that follows a heavy request. */
   function arm(nowMs: number): void {
     if (armed > 0 || waiting.size === 0) return
     const count = countReady(nowMs)
@@ -167,7 +166,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
   }
 }
 
-/** Sums what each account used in this window and the one before. */
+/** Sums what each account used in this window and in the previous one. */
 function createUsed() {
   let startedMs = 0
   let current = new Map<string, number>()
