@@ -7,7 +7,10 @@ const everyMs = 1_000
 /** File descriptors besides those of connections: the store's files, the log, Node's own. */
 const ownMax = 100
 
-/** The descriptors of one request: its client's connection, its upstream's, and perhaps one idle connection (Y14). */
+/**
+ * The descriptors of one request: the client's connection, the upstream's connection, and perhaps an idle connection
+ * (Y14).
+ */
 const perConnection = 3
 
 /** The sources to watch; a test passes its own. */
@@ -18,7 +21,7 @@ type DescriptorSources = {
 }
 
 /**
- * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without a free
+ * Logs when the process has no free file descriptor, and when descriptors are free again (faults F-P11). Without a free
  * descriptor, the system closes new connections unnoticed. So this function tries to open a file once a second.
  * @param clockMs monotonic
  * @returns a function that stops it

@@ -6,7 +6,7 @@ import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { wireAt } from './paths.ts'
 
-/** The body of an error, in the envelope of its wire (spec 7.1), or in the plain one if it has no wire. */
+/** The body of an error, in the envelope of its wire, or in the plain envelope if it has no wire (spec 7.1). */
 export function errorBody(error: GatewayError, requestId: string, wire: ClientHalf | undefined): string {
   return wire ? wire.envelope(error, requestId) : plainEnvelope(error)
 }

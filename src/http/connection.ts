@@ -37,8 +37,8 @@ const lastWordsMs = 1_000
 const inARowMax = 16
 
 /**
- * A client's connection. It reads a request, waits for its answer, and only then reads the next one; bytes sent ahead
- * wait. RFC 9112 9.3.2 allows that. Bytes after a request whose answer closes the connection are never read.
+ * A client's connection. It reads a request, waits for its answer, and only then reads the next request. Bytes that are
+ * sent ahead wait, as RFC 9112 9.3.2 allows. Bytes after a request whose answer closes the connection are never read.
  */
 export class Connection implements ExchangeHost {
   readonly socket: Socket
@@ -238,7 +238,7 @@ export class Connection implements ExchangeHost {
     if (this.#ahead.length > aheadBytesMax) this.socket.pause()
     if (this.#isAheadJudged) return
     this.#isAheadJudged = true
-    // Bytes that cannot become a request get no answer; the connection closes after the current one.
+    // Bytes that cannot become a request get no answer. The connection closes after the answer to the current request.
     if (!this.#mayBeRequest(this.#ahead)) {
       this.exchange!.keepsAlive = false
       this.#isClosing = true

@@ -248,7 +248,9 @@ export class HttpExchange {
   }
 }
 
-/** The `content-length` line. A 204 or a 304 has none (RFC 9110 8.6: in a 304 it would be the length of the 200). */
+/**
+ * The `content-length` line. A 204 or 304 has no such line (RFC 9110 8.6: in a 304 it would be the length of the 200).
+ */
 function lengthLine(status: number, bytes: number): string {
   return status === 204 || status === 304 ? '' : `content-length: ${bytes}\r\n`
 }

@@ -213,7 +213,7 @@ function lastAnswer(status: number, method: string, { lines, body }: ReturnType<
   return answerHead(status, lines + length, 'close') + (method === 'HEAD' ? '' : body)
 }
 
-/** An entry in the list of connections: a connection for requests, or one in its TLS handshake. */
+/** An entry in the list of connections: a connection for requests, or a connection in its TLS handshake. */
 type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 
 /**

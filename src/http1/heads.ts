@@ -148,7 +148,7 @@ export type RequestHead = {
   fields: Fields
 }
 
-/** The most letters of a method. The longest registered one has 17. */
+/** The most letters of a method. The longest registered method has 17. */
 const methodMax = 20
 /** The request line. A target is a path, a whole URL, `*`, or the host of CONNECT; it has no blanks. */
 const requestLine = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*) HTTP/1\\.([01])\\r\\n`)
@@ -175,7 +175,7 @@ function isTarget(method: string, target: string): boolean {
 }
 
 /**
- * Whether an incomplete head can still become a complete one.
+ * Whether an incomplete head can still become a complete head.
  * @param text Latin-1, the beginning of the head
  * @param from the offset of the first unchecked character
  */
