@@ -131,7 +131,7 @@ function isDefinition(reference: string, root: Schema): boolean {
 function refersToItself(root: Schema): boolean {
   /**
    * `left`: for each definition that may still be recursive, how many such definitions it refers to. `usersOf`: for
-   * each definition, which ones refer to it.
+   * each definition, the definitions that refer to it.
    */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()

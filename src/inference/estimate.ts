@@ -99,8 +99,8 @@ export function estimateTextTokens(text: string): number {
 }
 
 /**
- * An upper bound for the estimated tokens of any text with this many UTF-16 units. The worst case is 1.32 tokens a
- * unit: capitals alternating with signs of other scripts. The ends of a text add less than one token.
+ * An upper bound for the estimated tokens of any text with this many UTF-16 units. The worst text alternates capitals
+ * with signs of other scripts, and has 1.32 tokens a unit. The ends of a text add less than one token.
  */
 export function mostTokensOf(characters: number): number {
   return 1.35 * characters + 1

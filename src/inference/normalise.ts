@@ -130,7 +130,10 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
   return parts.length > 0 && parts.every((part) => part.type === 'reasoning')
 }
 
-/** Reorders the turns between a model turn and the next model turn: the results of its calls come first. */
+/**
+ * Reorders the turns between a model turn and the next model turn, so that the results of the first turn's calls come
+ * first.
+ */
 function orderResults(calls: readonly string[], following: Turn[]): Turn[] {
   const [begun, next, ...later] = following
   if (begun?.by === 'user' && beginsWithResults(begun.parts, calls)) {

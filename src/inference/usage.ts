@@ -122,9 +122,9 @@ export const counters = [
 ] as const
 
 /**
- * Merges a later report into an earlier one. The last value of each counter wins. A later value may be smaller, since
- * the first may be an estimate. A report of only zeros after a real one is ignored (I9). If the later figures are
- * implausible, an output reported before them counts as incomplete (ruling C6).
+ * Merges a later report into an earlier report. The last value of each counter wins. A later value may be smaller,
+ * since the first may be an estimate. If a later report has only zeros and the earlier does not, it is ignored (I9). If
+ * the later figures are implausible, an output reported before them counts as incomplete (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
   const isSilent = counters.every((counter) => !later[counter])

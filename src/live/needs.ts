@@ -17,7 +17,8 @@ import { listFailing } from './status.ts'
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**
- * If facts of the store are older than `freshMs`, an answer waits `patienceMs` for newer ones, then uses the old ones.
+ * If facts of the store are older than `freshMs`, an answer waits `patienceMs` for newer facts, and then uses the old
+ * facts.
  */
 const [freshMs, patienceMs] = [10_000, 500]
 
@@ -89,10 +90,7 @@ export class NeedWatch {
     if (this.#parts.isTelling && this.#ageMs() >= lookMs) void this.look()
   }
 
-  /**
-   * Returns the current list. If the store does not answer in time, the facts of the last look are used, if there was
-   * one.
-   */
+  /** Returns the current list. If the store does not answer in time, the facts of the last look are used, if any. */
   async list(): Promise<Need[]> {
     this.#findServices()
     if (this.#ageMs() >= freshMs) await within(this.look(), patienceMs)
@@ -314,7 +312,10 @@ function endOf<Listener extends string>(listener: Listener, certificate: string 
   return certificate === undefined ? [] : [{ listener, endsMs: Date.parse(new X509Certificate(certificate).validTo) }]
 }
 
-/** Reads the spend of this hour and the last, and of the same hours a week ago. Empty while figures are incomplete. */
+/**
+ * Reads the spend of this hour and the previous hour, and of the same two hours a week ago. Empty while figures are
+ * incomplete.
+ */
 async function readHours(books: Books, calendar: Calendar, nowMs: number): Promise<NeedFacts['hours']> {
   const { startMs, endMs } = calendar.periodOf(nowMs, 'hour')
   const before = calendar.periodOf(startMs - 1, 'hour').startMs

@@ -81,7 +81,7 @@ export class OtherReplicas {
   }
 
   /**
-   * Passes a request on to another server, which shares the port of this one. From another machine, a server reaches
+   * Passes a request on to another server, which shares the port of this server. From another machine, a server reaches
    * only the shared port. The operating system then chooses which server of the port gets the connection.
    */
   readonly pass = async (key: string, name: string, body: string): Promise<ApiAnswer> => {

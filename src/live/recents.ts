@@ -28,7 +28,7 @@ export type Recents = {
   /** Receives the record of every finished request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
-  /** Lists requests, the newest first: all requests, or those of an account and of some of its keys. */
+  /** Lists requests, the newest first. Lists all requests, or only requests of an account and of some of its keys. */
   list(of?: RecentsFilter): Iterable<Recent>
   /** The ids of all requests, in no order. */
   ids(): Iterable<string>

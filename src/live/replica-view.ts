@@ -29,7 +29,7 @@ type ReplicaView = {
   operations: AdminOperations
   /** The path at which this server answers the others, and the function that answers. */
   door: { path: string; answer: AdminHandler }
-  /** Records how other servers reach this one. @param origin a loopback address @param url for other machines */
+  /** Records how other servers reach this server. @param origin a loopback address @param url for other machines */
   openDoor(origin: string | undefined, url: string | undefined): void
   /** Called a few times a second. */
   tick(): void
@@ -141,7 +141,7 @@ type ReplicaEventsParts = {
 
 /**
  * Creates the live events of all servers of the store that can be reached. While there are readers, the events of each
- * server, and of this one too, are read as a stream.
+ * server are read as a stream, and the events of this server too.
  */
 export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()

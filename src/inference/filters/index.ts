@@ -26,7 +26,7 @@ export type FilterOptions = {
 }
 
 /**
- * Combines all filters between a decoder and an encoder. Laws I1–I9 still hold after them. I10 is relaxed on purpose: a
+ * Combines all filters between a decoder and an encoder. Laws I1–I9 still hold after them. I10 is relaxed on purpose. A
  * stop sequence that the gateway enforces finishes the answer before the upstream does, and no events follow.
  */
 export function composeFilters(options: FilterOptions): Step<AnswerEvent, ShownEvent> {
@@ -135,7 +135,7 @@ function gateReasoning(shows: boolean, wantsSealed: boolean): Step<AnswerEvent, 
   }
 }
 
-/** Collects the media of an answer. The client receives one sentence in their place (ruling Y9). */
+/** Collects the media of an answer. The client receives one sentence instead of the media (ruling Y9). */
 class LeftOutMedia {
   /** The sources of the media seen, by kind. Some servers send the same source twice. */
   readonly #sources = new Map<MediaKind, Set<string>>()
